@@ -1,0 +1,37 @@
+"""Rotary position embedding, small enough to read in one sitting.
+
+The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
+anywidget; each arrives with the first name that needs it.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "inverse_frequencies": "frequencies",
+    "wavelengths": "frequencies",
+    "rotate_by_matrix": "reference",
+    "rotate_complex": "reference",
+    "rotation_matrix": "reference",
+    "permute_qk": "layout",
+    "to_half": "layout",
+    "to_interleaved": "layout",
+    "RotaryEmbedding": "rotation",
+    "apply_rope": "rotation",
+    "rope_table": "rotation",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module the first time it is asked for."""
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
