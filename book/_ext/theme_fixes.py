@@ -1,0 +1,42 @@
+"""Small corrections to the theme, so that the published pages keep the book's promises."""
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+
+def own_scripts_only(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Drop Thebe, which would ask another host for its code: figures here need no kernel."""
+    context["script_files"] = [
+        script
+        for script in context.get("script_files", [])
+        if "thebe" not in str(getattr(script, "filename", "") or "")
+        and "THEBE_JS_URL" not in getattr(script, "attributes", {}).get("body", "")
+    ]
+
+
+def download_as_file(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Offer the source as a file to keep, not as JSON in a new tab."""
+    for button in context.get("header_buttons", []):
+        if button.get("label") == "download-buttons":
+            button["buttons"] = [b for b in button["buttons"] if b["type"] == "link"] + [
+                {
+                    "type": "javascript",
+                    "javascript": "window.print()",
+                    "text": "Print",
+                    "tooltip": "Print this page, or save it as PDF",
+                    "icon": "fas fa-print",
+                    "label": "print-button",
+                }
+            ]
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to Sphinx."""
+    app.add_js_file("book.js", loading_method="defer")
+    app.connect("html-page-context", own_scripts_only, priority=950)
+    app.connect("html-page-context", download_as_file, priority=950)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

