@@ -1,0 +1,125 @@
+"""Layouts: which two channels of a head form a pair.
+
+*Interleaved* (RoFormer, Meta's LLaMA, GPT-J) pairs the neighbours ``(2i, 2i+1)``; *half-split*
+(Hugging Face, GPT-NeoX) pairs ``(i, i + dim/2)``. One is a fixed permutation of the other.
+The functions take NumPy arrays and torch tensors alike and return the kind they were given.
+"""
+
+import numbers
+from typing import TypeVar
+
+from .frequencies import check_dim
+
+__all__ = ["permute_qk", "to_half", "to_interleaved"]
+
+Array = TypeVar("Array")  # numpy.ndarray or torch.Tensor
+
+
+def to_half(x: Array) -> Array:
+    """Reorder the last axis from interleaved to half-split: first all even channels, then all odd.
+
+    Parameters
+    ----------
+    x
+        Shape (..., D), D even, in the interleaved layout.
+
+    Returns
+    -------
+    array or tensor of the shape of ``x``
+        ``y[..., i] = x[..., 2i]`` and ``y[..., i + D/2] = x[..., 2i + 1]``.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither an array nor a tensor.
+    ValueError
+        If ``x`` has no axis or its last axis is not positive and even.
+    """
+    *lead, width = _shape(x)
+    return x.reshape(*lead, width // 2, 2).swapaxes(-1, -2).reshape(x.shape)
+
+
+def to_interleaved(x: Array) -> Array:
+    """Reorder the last axis from half-split to interleaved; the inverse of `to_half`.
+
+    Parameters
+    ----------
+    x
+        Shape (..., D), D even, in the half-split layout.
+
+    Returns
+    -------
+    array or tensor of the shape of ``x``
+        ``y[..., 2i] = x[..., i]`` and ``y[..., 2i + 1] = x[..., i + D/2]``.
+
+    Raises
+    ------
+    TypeError
+        If ``x`` is neither an array nor a tensor.
+    ValueError
+        If ``x`` has no axis or its last axis is not positive and even.
+    """
+    *lead, width = _shape(x)
+    return x.reshape(*lead, 2, width // 2).swapaxes(-1, -2).reshape(x.shape)
+
+
+def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array:
+    """Reorder the rows of a query or key projection so that its heads come out half-split.
+
+    A model trained with interleaved pairs gives the same attention scores when both ``W_q`` and
+    ``W_k`` are permuted and its heads are rotated half-split. ``W_v`` and ``W_o`` stay as they are.
+
+    Parameters
+    ----------
+    weight
+        Projection weight of shape (num_heads * head_dim, in_features), or its bias of shape
+        (num_heads * head_dim,). Every head is rotated over its whole width.
+    num_heads
+        Heads in ``weight``. With grouped-query attention ``W_k`` has fewer than ``W_q``: give the
+        number of key heads for it.
+    inverse
+        Go back: from half-split rows to interleaved rows.
+
+    Returns
+    -------
+    array or tensor of the shape of ``weight``
+        The same rows, `to_half` (or `to_interleaved`) applied within each head.
+
+    Raises
+    ------
+    TypeError
+        If ``weight`` is neither an array nor a tensor, or ``num_heads`` is not an integer.
+    ValueError
+        If ``weight`` is not 1-D or 2-D, or its rows do not split into heads of even width.
+
+    Notes
+    -----
+    Converters of LLaMA checkpoints to Hugging Face's layout do the same permutation.
+    """
+    shape = _shape(weight, "weight", even=False)
+    if len(shape) > 2:
+        raise ValueError(f"weight must be 1-D or 2-D, got shape {shape}")
+    if isinstance(num_heads, bool) or not isinstance(num_heads, numbers.Integral):
+        raise TypeError(f"num_heads must be an integer, got {num_heads!r}")
+    if num_heads <= 0:
+        raise ValueError(f"num_heads must be positive, got {num_heads}")
+    rows, columns = shape[0], shape[1:]
+    if rows == 0 or rows % (2 * num_heads):
+        raise ValueError(
+            f"weight must split into num_heads = {num_heads} heads of even width, got {rows} rows"
+        )
+    half = rows // num_heads // 2
+    pairs = (2, half) if inverse else (half, 2)
+    return weight.reshape(num_heads, *pairs, *columns).swapaxes(1, 2).reshape(shape)
+
+
+def _shape(x: Array, name: str = "x", even: bool = True) -> tuple[int, ...]:
+    """Return the shape of ``x``; raise unless it is an array whose last axis can hold pairs."""
+    if not (hasattr(x, "shape") and hasattr(x, "swapaxes")):
+        raise TypeError(f"{name} must be a NumPy array or a torch tensor, got {type(x).__name__}")
+    shape = tuple(x.shape)
+    if not shape:
+        raise ValueError(f"{name} must have at least 1 dimension, got shape ()")
+    if even:
+        check_dim(shape[-1], f"{name}.shape[-1]")
+    return shape

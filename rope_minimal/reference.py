@@ -1,0 +1,174 @@
+"""The definition of rotary position embedding, slow and exact: the oracle of all tests.
+
+Written twice, once as a matrix and once as a complex product, in NumPy float64. Vectors are
+columns; position ``m`` turns pair ``i`` counter-clockwise by ``m * theta_i``.
+"""
+
+import math
+import numbers
+
+import numpy as np
+
+from .frequencies import check_dim, inverse_frequencies
+
+__all__ = ["rotate_by_matrix", "rotate_complex", "rotation_matrix"]
+
+
+def rotation_matrix(
+    position: float,
+    dim: int,
+    base: float = 10000.0,
+    *,
+    inv_freq: np.ndarray | None = None,
+    interleaved: bool = False,
+) -> np.ndarray:
+    """Return the matrix ``R_m`` that rotates a vector at position ``m``.
+
+    Parameters
+    ----------
+    position
+        The position ``m``: a finite real number.
+    dim
+        Width of the vector, a positive even integer.
+    base
+        Base of the inverse frequencies; unused where ``inv_freq`` is given.
+    inv_freq
+        Inverse frequencies of shape (dim/2,), in radians per position.
+    interleaved
+        Pair channels ``(2i, 2i+1)`` instead of ``(i, i + dim/2)``.
+
+    Returns
+    -------
+    ndarray of shape (dim, dim), float64
+        One 2 x 2 block ``[[cos, -sin], [sin, cos]]`` for each pair, zero elsewhere.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    Su et al. 2021 (RoFormer), equation 15, for ``interleaved=True``.
+    """
+    if isinstance(position, bool) or not isinstance(position, numbers.Real):
+        raise TypeError(f"position must be a real number, got {position!r}")
+    if not math.isfinite(position):
+        raise ValueError(f"position must be finite, got {position}")
+    angle = position * _frequencies(dim, base, inv_freq)
+    first, second = _pairs(dim, interleaved)
+    matrix = np.zeros((dim, dim))
+    matrix[first, first], matrix[first, second] = np.cos(angle), -np.sin(angle)
+    matrix[second, first], matrix[second, second] = np.sin(angle), np.cos(angle)
+    return matrix
+
+
+def rotate_by_matrix(
+    x: np.ndarray,
+    positions: np.ndarray,
+    base: float = 10000.0,
+    *,
+    inv_freq: np.ndarray | None = None,
+    interleaved: bool = False,
+) -> np.ndarray:
+    """Rotate each vector of ``x`` by multiplying it with the matrix of its position.
+
+    Parameters
+    ----------
+    x
+        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
+    positions
+        Real numbers of shape (T,).
+    base, inv_freq, interleaved
+        As in `rotation_matrix`.
+
+    Returns
+    -------
+    ndarray of the shape of ``x``, float64
+        ``y[..., t, :] = R_{positions[t]} x[..., t, :]``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+    x, positions = _vectors(x, positions)
+    dim = x.shape[-1]
+    options = {"inv_freq": inv_freq, "interleaved": interleaved}
+    matrices = [rotation_matrix(m, dim, base, **options) for m in positions]
+    return np.einsum("tij,...tj->...ti", np.reshape(matrices, (-1, dim, dim)), x)
+
+
+def rotate_complex(
+    x: np.ndarray,
+    positions: np.ndarray,
+    base: float = 10000.0,
+    *,
+    inv_freq: np.ndarray | None = None,
+    interleaved: bool = False,
+) -> np.ndarray:
+    """Rotate each pair of ``x`` as a complex number, by multiplying it with ``e^{im theta}``.
+
+    Parameters
+    ----------
+    x
+        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
+    positions
+        Real numbers of shape (T,).
+    base, inv_freq, interleaved
+        As in `rotation_matrix`.
+
+    Returns
+    -------
+    ndarray of the shape of ``x``, float64
+        The same values as `rotate_by_matrix`, in a time that grows with D and not with D squared.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+    x, positions = _vectors(x, positions)
+    first, second = _pairs(x.shape[-1], interleaved)
+    angle = positions[:, None] * _frequencies(x.shape[-1], base, inv_freq)
+    z = (x[..., first] + 1j * x[..., second]) * np.exp(1j * angle)
+    y = np.empty_like(x)
+    y[..., first], y[..., second] = z.real, z.imag
+    return y
+
+
+def _pairs(dim: int, interleaved: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Return the channel numbers of the first and of the second member of each pair."""
+    i = np.arange(dim // 2)
+    return (2 * i, 2 * i + 1) if interleaved else (i, i + dim // 2)
+
+
+def _frequencies(dim: int, base: float, inv_freq: np.ndarray | None) -> np.ndarray:
+    """Return ``inv_freq`` checked, or the standard inverse frequencies where none is given."""
+    if inv_freq is None:
+        return inverse_frequencies(dim, base)
+    check_dim(dim)
+    inv_freq = np.asarray(inv_freq, dtype=np.float64)
+    if inv_freq.shape != (dim // 2,):
+        raise ValueError(f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {inv_freq.shape}")
+    if not np.isfinite(inv_freq).all():
+        raise ValueError(f"inv_freq must be finite, got {inv_freq}")
+    return inv_freq
+
+
+def _vectors(x: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``x`` and ``positions`` in float64; raise unless there is one position a vector."""
+    x, positions = np.asarray(x), np.asarray(positions)
+    for name, value in (("x", x), ("positions", positions)):
+        if value.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must be real numbers, got dtype {value.dtype}")
+    if x.ndim < 2:
+        raise ValueError(f"x must have at least 2 dimensions (..., T, D), got shape {x.shape}")
+    check_dim(x.shape[-1], "x.shape[-1]")
+    if positions.shape != x.shape[-2:-1]:
+        raise ValueError(
+            f"positions must have shape (T,) = ({x.shape[-2]},), got {positions.shape}"
+        )
+    if not np.isfinite(positions).all():
+        raise ValueError(f"positions must be finite, got {positions}")
+    return x.astype(np.float64), positions.astype(np.float64)

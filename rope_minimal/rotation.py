@@ -1,0 +1,347 @@
+"""Rotary position embedding in torch: a table of cosines and sines, and the rotation.
+
+Positions and inverse frequencies give angles, angles give ``cos`` and ``sin``, and `apply_rope`
+turns each pair ``(a, b)`` of channels into ``(a cos - b sin, b cos + a sin)``.
+"""
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .frequencies import check_dim, check_positive, inverse_frequencies
+
+__all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
+
+
+def rope_table(
+    positions: Tensor | np.ndarray | Sequence[int],
+    dim: int,
+    base: float = 10000.0,
+    *,
+    inv_freq: Tensor | np.ndarray | None = None,
+    dtype: torch.dtype = torch.float32,
+) -> tuple[Tensor, Tensor]:
+    """Return the cosine and the sine of every angle ``position * theta_i``.
+
+    Parameters
+    ----------
+    positions
+        Integers of shape (..., T).
+    dim
+        Rotated width of one head, a positive even integer.
+    base
+        Base of the inverse frequencies; unused where ``inv_freq`` is given.
+    inv_freq
+        Inverse frequencies of shape (dim/2,), in radians per position.
+    dtype
+        Floating-point type of the table.
+
+    Returns
+    -------
+    cos, sin : Tensor, each of shape (..., T, dim/2)
+        On the device of ``positions``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+    """
+    positions = _integers("positions", positions)
+    if positions.ndim == 0:
+        raise ValueError("positions must have at least 1 dimension (..., T), got shape ()")
+    if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype must be a floating-point torch.dtype, got {dtype!r}")
+    theta = _frequencies(dim, base, inv_freq).to(positions.device)
+    # An angle of 100,000 radians leaves float32 some 0.008 radian steps, and bfloat16 cannot even
+    # hold the integer 257. So the angles are float64, and the rounding comes after cos and sin.
+    angle = positions.to(torch.float64).unsqueeze(-1) * theta
+    return angle.cos().to(dtype), angle.sin().to(dtype)
+
+
+def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False) -> Tensor:
+    """Rotate the pairs of ``x`` by the angles whose cosine and sine are given.
+
+    Parameters
+    ----------
+    x
+        Floating point, shape (..., T, D). It is never changed in place.
+    cos, sin
+        Shape (T, R/2), or with as many dimensions as ``x`` and sizes that broadcast to
+        (..., T, R/2). The first R channels of ``x`` are rotated, the other D - R pass through.
+    interleaved
+        Pair channels ``(2i, 2i+1)`` (RoFormer, Meta, GPT-J) instead of ``(i, i + R/2)``
+        (Hugging Face, GPT-NeoX).
+
+    Returns
+    -------
+    Tensor of the shape and type of ``x``
+        16-bit input is rotated in float32 and rounded once.
+
+    Raises
+    ------
+    TypeError
+        If ``x``, ``cos`` or ``sin`` is not a floating-point tensor.
+    ValueError
+        If the shapes do not fit, or the tensors live on different devices.
+
+    Notes
+    -----
+    Su et al. 2021 (RoFormer), equation 34.
+    """
+    _check_rotation(x, cos, sin)
+    width = 2 * cos.shape[-1]
+    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
+    y = _rotate(x[..., :width].to(exact), cos.to(exact), sin.to(exact), interleaved).to(x.dtype)
+    return y if width == x.shape[-1] else torch.cat((y, x[..., width:]), dim=-1)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Rotate all of ``x`` (..., T, D) by ``cos``, ``sin`` (..., T, D/2), all of one type."""
+    if torch.compiler.is_compiling():
+        return _formula(x, cos, sin, interleaved)
+    return _rotate_interleaved(x, cos, sin) if interleaved else _rotate_half(x, cos, sin)
+
+
+def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Rotate as it is written on paper; a compiler fuses this into one pass over ``x``."""
+    if interleaved:
+        a, b = x[..., 0::2], x[..., 1::2]
+        return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
+    strides = x.stride()
+    if strides[-1] != 1 or any(s % 2 for s in (*strides[:-1], x.storage_offset())):
+        x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
+    z = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+
+
+def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate in three passes: ``x cos``, then ``-b sin`` and ``+a sin`` added to its halves."""
+    a, b = x.chunk(2, dim=-1)
+    y = x * torch.cat((cos, cos), dim=-1)
+    y[..., : y.shape[-1] // 2].addcmul_(b, sin, value=-1)
+    y[..., y.shape[-1] // 2 :].addcmul_(a, sin)
+    return y
+
+
+class RotaryEmbedding(nn.Module):
+    """Rotate queries or keys by their positions, from a table made once.
+
+    Parameters
+    ----------
+    dim
+        Rotated width of one head, a positive even integer.
+    max_seq_len
+        Positions in the table; positions 0 to ``max_seq_len - 1`` can be rotated.
+    base
+        Base of the inverse frequencies.
+    interleaved
+        Pair channels ``(2i, 2i+1)`` instead of ``(i, i + dim/2)``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Notes
+    -----
+    The tables ``cos`` and ``sin`` of shape (max_seq_len, dim/2) are float32 (float64 after
+    ``.double()``) and made anew whenever the module is moved or cast: ``.half()``,
+    ``.bfloat16()`` and ``to_empty()`` leave them exact. They are not part of the state dict.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(
+        self,
+        dim: int,
+        max_seq_len: int = 2048,
+        base: float = 10000.0,
+        *,
+        interleaved: bool = False,
+    ) -> None:
+        super().__init__()
+        check_dim(dim)
+        check_positive("base", base)
+        _check_count("max_seq_len", max_seq_len, least=1)
+        self.dim, self.max_seq_len, self.base = dim, max_seq_len, base
+        self.interleaved = interleaved
+        for name, table in zip(("cos", "sin"), self._table(), strict=True):
+            self.register_buffer(name, table, persistent=False)
+
+    def forward(self, x: Tensor, offset: int = 0, position_ids: Tensor | None = None) -> Tensor:
+        """Rotate ``x`` at positions ``offset .. offset + T - 1``, or at ``position_ids``.
+
+        Parameters
+        ----------
+        x
+            Floating point, shape (..., T, D) with D >= dim; channels past ``dim`` pass through.
+        offset
+            Position of the first vector: with a key-value cache, the number of tokens in it.
+        position_ids
+            Integers of shape (B, T) or (1, T), for ``x`` of shape (B, ..., T, D): the position of
+            every token, for left-padded or packed batches. The range is checked on the CPU; on an
+            accelerator and in compiled code, where reading it would stall, the gather checks it.
+
+        Returns
+        -------
+        Tensor of the shape and type of ``x``
+
+        Raises
+        ------
+        TypeError
+            If ``x`` is not floating point, or ``offset`` or ``position_ids`` not integer.
+        ValueError
+            If a shape does not fit, a position is outside the table, or both ``offset`` and
+            ``position_ids`` are given.
+        """
+        _check_x(x)
+        if position_ids is None:
+            _check_count("offset", offset)
+            end = offset + x.shape[-2]
+            if end > self.max_seq_len:
+                raise ValueError(
+                    f"positions offset..offset+T = {offset}..{end} exceed "
+                    f"max_seq_len = {self.max_seq_len}"
+                )
+            cos, sin = self.cos[offset:end], self.sin[offset:end]
+        else:
+            if offset != 0:
+                raise ValueError(f"give offset or position_ids, not both, got offset = {offset}")
+            index = self._index(x, position_ids)
+            cos = nn.functional.embedding(index, self.cos)
+            sin = nn.functional.embedding(index, self.sin)
+        return apply_rope(x, cos, sin, interleaved=self.interleaved)
+
+    def extra_repr(self) -> str:
+        """Name the four arguments."""
+        return (
+            f"dim={self.dim}, max_seq_len={self.max_seq_len}, base={self.base}, "
+            f"interleaved={self.interleaved}"
+        )
+
+    def _index(self, x: Tensor, position_ids: Tensor) -> Tensor:
+        """Check ``position_ids`` (B, T) and shape it to (B, 1, ..., T), the axes of ``x``."""
+        position_ids = _integers("position_ids", position_ids)
+        batch, length = x.shape[0], x.shape[-2]
+        shape = tuple(position_ids.shape)
+        if x.ndim < 3:
+            raise ValueError(f"position_ids needs x of shape (B, ..., T, D), got {tuple(x.shape)}")
+        if shape not in ((batch, length), (1, length)):
+            raise ValueError(
+                f"position_ids must have shape (B, T) = ({batch}, {length}), got {shape}"
+            )
+        readable = position_ids.device.type == "cpu" and not torch.compiler.is_compiling()
+        if readable and position_ids.numel():
+            low, high = position_ids.min().item(), position_ids.max().item()
+            if low < 0 or high >= self.max_seq_len:
+                raise ValueError(
+                    f"position_ids must be in 0..max_seq_len-1 = 0..{self.max_seq_len - 1}, "
+                    f"got {low if low < 0 else high}"
+                )
+        return position_ids.long().reshape(shape[0], *(1,) * (x.ndim - 3), length)
+
+    def _table(
+        self, device: torch.device | None = None, dtype: torch.dtype = torch.float32
+    ) -> tuple[Tensor, Tensor]:
+        positions = torch.arange(self.max_seq_len, device=device)
+        return rope_table(positions, self.dim, self.base, dtype=dtype)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":
+        """Follow the module to a device or type with tables made anew, not converted."""
+        super()._apply(fn, recurse)
+        dtype = torch.float64 if self.cos.dtype == torch.float64 else torch.float32
+        self.cos, self.sin = self._table(self.cos.device, dtype)
+        return self
+
+
+def _integers(name: str, value: Any) -> Tensor:
+    """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
+    tensor = torch.as_tensor(value)
+    if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
+        raise TypeError(f"{name} must be integers, got {tensor.dtype}")
+    return tensor
+
+
+def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
+    """Return the (dim/2,) inverse frequencies in float64, checked where they are given."""
+    if inv_freq is None:
+        return torch.tensor(inverse_frequencies(dim, base), device="cpu")
+    check_dim(dim)
+    theta = torch.as_tensor(inv_freq)
+    if not theta.is_floating_point():
+        raise TypeError(f"inv_freq must be floating point, got {theta.dtype}")
+    if theta.shape != (dim // 2,):
+        raise ValueError(
+            f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {tuple(theta.shape)}"
+        )
+    return theta.to(torch.float64)
+
+
+def _check_count(name: str, value: int, least: int = 0) -> None:
+    """Raise unless ``value`` is an integer of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be >= {least}, got {value}")
+
+
+def _check_float(name: str, value: Tensor) -> None:
+    """Raise TypeError unless ``value`` is a floating-point tensor."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
+    if not value.is_floating_point():
+        raise TypeError(f"{name} must be floating point, got {value.dtype}")
+
+
+def _check_x(x: Tensor) -> None:
+    """Raise unless ``x`` is floating point of shape (..., T, D)."""
+    _check_float("x", x)
+    if x.ndim < 2:
+        raise ValueError(
+            f"x must have at least 2 dimensions (..., T, D), got shape {tuple(x.shape)}"
+        )
+
+
+def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
+    """Raise unless ``cos`` and ``sin`` fit ``x``, in the order in which a reader would look."""
+    _check_x(x)
+    _check_float("cos", cos)
+    _check_float("sin", sin)
+    if cos.shape != sin.shape:
+        raise ValueError(
+            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
+        )
+    if cos.ndim not in (2, x.ndim):
+        raise ValueError(
+            f"cos must have 2 dimensions (T, R/2) or as many as x, got shape {tuple(cos.shape)} "
+            f"for x of shape {tuple(x.shape)}"
+        )
+    length, width = cos.shape[-2], 2 * cos.shape[-1]
+    if width == 0 or width > x.shape[-1]:
+        raise ValueError(
+            f"rotated width 2 * cos.shape[-1] must be in 2..x.shape[-1] = 2..{x.shape[-1]}, "
+            f"got {width}"
+        )
+    if length != x.shape[-2]:
+        raise ValueError(
+            f"cos has {length} positions but x has {x.shape[-2]} (axis -2); is x (..., T, D)?"
+        )
+    if any(n not in (1, m) for n, m in zip(cos.shape[:-2], x.shape[:-2], strict=False)):
+        raise ValueError(
+            f"cos must broadcast to x, got shape {tuple(cos.shape)} for x of shape {tuple(x.shape)}"
+        )
+    if not (x.device == cos.device == sin.device):
+        raise ValueError(
+            f"x, cos and sin must be on one device, got {x.device}, {cos.device} and {sin.device}"
+        )
