@@ -34,6 +34,11 @@ _HOME = {
     "RotaryEmbedding": "rotation",
     "apply_rope": "rotation",
     "rope_table": "rotation",
+    "Derivation": "derivation",
+    "DerivationError": "derivation",
+    "MatrixFunction": "derivation",
+    "Step": "derivation",
+    "check_relative": "derivation",
 }
 
 __all__ = sorted(_HOME)
