@@ -21,6 +21,8 @@ _HOME = {
     "RotaryEmbedding": "rotation",
     "apply_rope": "rotation",
     "rope_table": "rotation",
+    "KVCache": "attention",
+    "RotarySelfAttention": "attention",
 }
 
 __all__ = sorted(_HOME)
