@@ -34,6 +34,8 @@ _HOME = {
     "RotaryEmbedding": "rotation",
     "apply_rope": "rotation",
     "rope_table": "rotation",
+    "KVCache": "attention",
+    "RotarySelfAttention": "attention",
     "Derivation": "derivation",
     "DerivationError": "derivation",
     "MatrixFunction": "derivation",
