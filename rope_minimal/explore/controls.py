@@ -72,7 +72,7 @@ def slider(
         min=low,
         max=high,
         step=step or (1 if whole else (high - low) / 100),
-        readout_format="d" if whole else f".{digits}f",
+        readout_format=",d" if whole else f",.{digits}f",
         description=_label(label, unit),
     )
     return _link(control, "value", figure, trait)

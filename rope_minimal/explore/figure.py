@@ -40,11 +40,14 @@ from rope_minimal.frequencies import check_dim
 
 __all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole", "bundle"]
 
-_IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"\./([\w-]+\.js)";[ \t]*\n', re.MULTILINE)
+_IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"\./(\w+)\.js";', re.MULTILINE)
+_EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
 
 
 def bundle(name: str) -> str:
     """Return ``name`` and the files of this folder that it imports as one JavaScript module.
+
+    Every imported file becomes a scope of its own, so that private names never collide.
 
     Parameters
     ----------
@@ -54,36 +57,41 @@ def bundle(name: str) -> str:
     Returns
     -------
     str
-        Each file once, the imported ones first, the ``import`` lines between them left out.
+        Each file once, the imported ones first.
 
     Raises
     ------
     FileNotFoundError
         If there is no such file.
     ValueError
-        If an import renames something or cannot be resolved inside the folder.
+        If an import is not of the form ``import { a, b } from "./file.js";``.
     """
-    parts: dict[str, str] = {}
+    scopes: dict[str, str] = {}
 
-    def visit(name: str) -> None:
-        if name in parts:
-            return
-        parts[name] = ""
+    def local(match: re.Match[str]) -> str:
+        names, imported = match.groups()
+        if imported not in scopes:
+            scopes[imported] = ""  # reserve the place: a file that imports itself must not loop
+            code = read(f"{imported}.js")
+            exported = ", ".join(found[1] for found in _EXPORT.findall(code))
+            code = _EXPORT.sub(r"\1", code)
+            del scopes[imported]  # what it imports itself comes first
+            scopes[imported] = (
+                f"const ${imported} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n"
+            )
+        return f"const {{{names.replace(' as ', ': ')}}} = ${imported};"
+
+    def read(name: str) -> str:
         path = files(__package__).joinpath(name)
         if not path.is_file():
             raise FileNotFoundError(f"rope_minimal/explore has no file {name}")
-        source = path.read_text(encoding="utf-8")
-        for names, imported in _IMPORT.findall(source):
-            if " as " in names:
-                raise ValueError(f"{name} must import from {imported} without renaming")
-            visit(imported)
-        code = _IMPORT.sub("", source)
+        code = _IMPORT.sub(local, path.read_text(encoding="utf-8"))
         if re.search(r"^import\b", code, re.MULTILINE):
             raise ValueError(f'{name} must import as: import {{ a, b }} from "./file.js";')
-        parts[name] = parts.pop(name) + code
+        return code
 
-    visit(name)
-    return "\n".join(parts.values())
+    main = read(name)
+    return "\n".join([*scopes.values(), main])
 
 
 class Figure(anywidget.AnyWidget):
@@ -111,7 +119,11 @@ class Figure(anywidget.AnyWidget):
             for name, trait in self.traits().items()
             if isinstance(trait, Choice)
         }
-        self._start = {name: getattr(self, name) for name in names}
+        self.start_here()
+
+    def start_here(self) -> None:
+        """Make the present values of the traits the ones that "Reset" goes back to."""
+        self._start = {name: getattr(self, name) for name in self.figure_traits()}
 
     @classmethod
     def figure_traits(cls) -> list[str]:

@@ -86,12 +86,12 @@ export function lookup(name) {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-/** A number for reading: `digits` after the point, thin groups of three, a true minus sign. */
+/** A number for reading: `digits` after the point, groups of three, a true minus sign. */
 export function num(x, digits = 2) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : x < 0 ? "−∞" : "not a number";
   if (x !== 0 && Math.abs(x) < 0.5 * 10 ** -digits) return small(x);
   const [whole, part] = Math.abs(x).toFixed(digits).split(".");
-  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, "\u202f") : whole;
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   const sign = x < 0 && Number(x.toFixed(digits)) !== 0 ? "−" : "";
   return sign + grouped + (part ? `.${part}` : "");
 }
@@ -432,23 +432,16 @@ function mount(setUp, model, el) {
   };
   const sizes = new ResizeObserver(schedule);
   sizes.observe(body);
-  const themes = new MutationObserver(retheme);
-  const watched = { attributes: true, attributeFilter: ["data-theme", "data-jp-theme-light", "class"] };
-  themes.observe(document.documentElement, watched);
-  themes.observe(document.body, watched);
-  const scheme = window.matchMedia("(prefers-color-scheme: dark)");
-  scheme.addEventListener("change", retheme);
+  const leaveTheme = followTheme(root, retheme);
   const unname = nameControls(root);
 
   setUp(fig);
-  requestAnimationFrame(retheme); // now the element is in the page and its colours are known
   return () => {
     run = -1;
     cancelAnimationFrame(pending);
     for (const name of names) model.off(`change:${name}`, schedule);
     sizes.disconnect();
-    themes.disconnect();
-    scheme.removeEventListener("change", retheme);
+    leaveTheme();
     unname();
   };
 }
@@ -471,6 +464,24 @@ export function setRich(node, content) {
       return document.createTextNode(part);
     }),
   );
+}
+
+/** Mark `root` with the page's theme now and whenever it changes; returns a function that stops. */
+export function followTheme(root, changed = () => {}) {
+  const mark = () => {
+    themeColors(root);
+    changed();
+  };
+  const themes = new MutationObserver(mark);
+  const watched = { attributes: true, attributeFilter: ["data-theme", "data-jp-theme-light"] };
+  themes.observe(document.documentElement, watched);
+  themes.observe(document.body, watched);
+  // The element is in the page, and its colours are known, only a little later.
+  const timers = [0, 50, 500].map((ms) => setTimeout(mark, ms));
+  return () => {
+    themes.disconnect();
+    timers.forEach(clearTimeout);
+  };
 }
 
 function themeColors(root) {
