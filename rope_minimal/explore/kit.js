@@ -30,7 +30,8 @@
 // fig.say(text)       the caption under the picture, read out politely; **bold** for numbers
 // fig.notice(text)    one quiet sentence at the end
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
-// fig.glide({ name: target }, ms) · fig.pause(ms)    stopped by any button; instant with motion reduced
+// fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
+//     (with motion reduced, glide goes there at once)
 // fig.element(tag, properties) -> a DOM node added to the figure's body
 //
 // Drawing: axes, curve, arrow, disc, text, paintCells, colorBar.  Colours: pairColor(i, pairs),
@@ -338,6 +339,12 @@ function mount(setUp, model, el) {
       root.dataset.drawn = "true";
     });
   };
+  const finish = (which) => {
+    if (which !== run || !root.dataset.playing) return;
+    delete root.dataset.playing;
+    caption.setAttribute("aria-live", "polite");
+    schedule();
+  };
   const play = async (action) => {
     const mine = ++run;
     root.dataset.playing = "true";
@@ -347,11 +354,7 @@ function mount(setUp, model, el) {
     } catch (problem) {
       if (problem !== STOPPED) throw problem;
     } finally {
-      if (mine === run) {
-        delete root.dataset.playing;
-        caption.setAttribute("aria-live", "polite");
-        schedule();
-      }
+      finish(mine);
     }
   };
   const frame = (mine) =>
@@ -437,6 +440,13 @@ function mount(setUp, model, el) {
   sizes.observe(body);
   const leaveTheme = followTheme(root, retheme);
   const unname = nameControls(root);
+  const interrupt = ({ target, key }) => {
+    const box = root.closest(".rope-box") ?? root;
+    if (run < 0 || key === "Tab" || !box.contains(target) || buttons.contains(target)) return;
+    finish(++run); // a reader who takes a control has it
+  };
+  document.addEventListener("pointerdown", interrupt, true);
+  document.addEventListener("keydown", interrupt, true);
 
   setUp(fig);
   return () => {
@@ -445,6 +455,8 @@ function mount(setUp, model, el) {
     for (const name of names) model.off(`change:${name}`, schedule);
     sizes.disconnect();
     leaveTheme();
+    document.removeEventListener("pointerdown", interrupt, true);
+    document.removeEventListener("keydown", interrupt, true);
     unname();
   };
 }
@@ -549,6 +561,7 @@ function makePlot(fig, canvas, settings) {
     canvas.classList.add("rope-touch");
     for (const type of ["pointerdown", "pointermove"]) {
       canvas.addEventListener(type, (event) => {
+        if (fig.root.dataset.playing) return;
         const frame = canvas.getBoundingClientRect();
         settings.point({ x: event.clientX - frame.left, y: event.clientY - frame.top, type });
       });
