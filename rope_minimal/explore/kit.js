@@ -117,13 +117,11 @@ export function ticks(low, high, count = 5) {
 
 // ---- drawing ------------------------------------------------------------------------------------
 
-const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-
 /** Write on the plot. options: color, size, align, baseline, bold, angle, halo. */
 export function text(plot, content, x, y, options = {}) {
   const { ctx, colors } = plot;
   ctx.save();
-  ctx.font = `${options.bold ? "600 " : ""}${options.size ?? 12}px ${FONT}`;
+  ctx.font = `${options.bold ? "600 " : ""}${options.size ?? 12}px ${colors.font}`;
   ctx.textAlign = options.align ?? "left";
   ctx.textBaseline = options.baseline ?? "middle";
   ctx.translate(x, y);
@@ -522,6 +520,7 @@ function themeColors(root) {
     accent: read("accent", dark ? "#6cc3ea" : "#0b6a92"),
     warm: read("warm", dark ? "#f3a866" : "#a84e00"),
     q: read("q", dark ? "#f3a866" : "#c2590a"),
+    font: style.fontFamily || "sans-serif",
     k: read("k", dark ? "#6cb6f0" : "#1467a3"),
   };
 }
