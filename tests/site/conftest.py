@@ -21,6 +21,18 @@ PAGES = sorted(
 )
 
 
+VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
+# every widget has its place, every question its name, every picture has been drawn
+FIGURES_STAND = """() => {
+    const figures = [...document.querySelectorAll('.rope-figure')];
+    const places = document.querySelectorAll('.widget-subarea').length;
+    const wanted = document.querySelectorAll('script[type$="widget-view+json"]').length;
+    const pictures = figures.filter(figure => figure.querySelector('canvas'));
+    return places >= wanted && figures.length >= wanted
+        && pictures.every(figure => figure.dataset.drawn);
+}"""
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for ``page_name`` once on every page of the book."""
     if "page_name" in metafunc.fixturenames:
@@ -91,15 +103,8 @@ class Visit:
         """Go to a page of the book and wait until its figures stand."""
         self.page.goto(self.site + name)
         self.page.wait_for_load_state("networkidle")
-        views = self.page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-        if views:
-            self.page.wait_for_function(
-                "n => document.querySelectorAll('.widget-subarea').length >= n", arg=views
-            )
-            # a figure says that it has drawn itself
-            self.page.wait_for_function(
-                "() => [...document.querySelectorAll('.rope-figure')].every(f => f.dataset.draws)"
-            )
+        if self.page.locator(VIEW).count():
+            self.page.wait_for_function(FIGURES_STAND, timeout=10_000)
         return self.page
 
 

@@ -77,9 +77,8 @@ def test_every_choice_and_button_changes_its_figure(visit, name):
 def test_the_heatmap_works_from_a_file(browser):
     page = browser.new_page()
     page.goto((SITE / "notebooks" / "04-many-planes.html").as_uri())
-    figure = page.locator(".rope-figure[data-figure='angle-heatmap']").first
+    figure = page.locator("[data-figure='angle-heatmap'][data-drawn]").first
     figure.wait_for()
-    page.wait_for_function("() => document.querySelector('.rope-figure').dataset.drawn")
     before = state(figure)
     move(page.locator(".rope-box:has([data-figure='angle-heatmap']) .noUi-handle").first)
     assert state(figure) != before
