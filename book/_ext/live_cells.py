@@ -54,6 +54,8 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
+from rope_minimal import _HOME
+
 logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
@@ -63,6 +65,7 @@ STDLIB = "python_stdlib.zip"
 WASM = "pyodide.asm.wasm"
 PACKAGE = ("rope_minimal/__init__.py", "rope_minimal/derivation.py")
 RUNNER = "live_runner.py"
+CONTENTS = "contents.json"
 COMPILER = "live_compile.mjs"
 
 # what neither ``import sympy`` nor the algebra of this book ever loads
@@ -165,21 +168,27 @@ def serve_python(app: Sphinx) -> None:
         write_archive(book, own)
 
     for old in target.iterdir():
-        if old not in (runtime, stdlib, libraries, book):
+        if old not in (runtime, stdlib, libraries, book, target / CONTENTS):
             shutil.rmtree(old) if old.is_dir() else old.unlink()
     lock = json.loads((pyodide / "pyodide-lock.json").read_text("utf8"))["info"]
     files = [*(runtime / name for name in (*PYODIDE, WASM)), stdlib, libraries, book]
     worker = (root / "book" / "_static" / "live-worker.js").read_bytes()
-    app.live_python = {
-        "base": "vendor/python/",
+    sizes = {file.relative_to(target).as_posix(): file.stat().st_size for file in files}
+    contents = {
         "worker": f"live-worker.js?v={digest(worker)}",
         "runtime": f"{runtime.name}/",
         "stdlib": stdlib.name,
         "archives": [libraries.name, book.name],
-        "bytes": {file.relative_to(target).as_posix(): file.stat().st_size for file in files},
-        "versions": {"python": lock["python"], "pyodide": version, **versions},
+        "bytes": sizes,
         # Pyodide's own list of packages, emptied: there are none here
         "lock": {"info": lock, "packages": {}},
+    }
+    # a file of its own, not part of the pages: an unchanged page is not written again
+    (target / CONTENTS).write_text(json.dumps(contents, indent=1), "utf8")
+    app.live_python = {
+        "python": ".".join(lock["python"].split(".")[:2]),
+        "sympy": versions["sympy"],
+        "bytes": sum(sizes.values()),
     }
 
 
@@ -198,16 +207,24 @@ def unavailable(code: str) -> list[str]:
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Import):
             wanted += [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module == "rope_minimal":
+            wanted += [f"rope_minimal.{alias.name}" for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):
             wanted.append(statement.module or ".")
-    here = {*LIBRARIES, "rope_minimal", "IPython.display", *sys.stdlib_module_names}
-    rope = ("rope_minimal", "rope_minimal.derivation")
     return [
         f"it imports {name}, which the page's Python does not have"
         for name in wanted
-        if (name not in here and name.split(".")[0] not in here)
-        or (name.startswith("rope_minimal") and name not in rope)
+        if not is_available(name)
     ]
+
+
+def is_available(name: str) -> bool:
+    """Tell whether the page's Python has a module, or a public name of rope_minimal."""
+    package, _, rest = name.partition(".")
+    if package == "rope_minimal":
+        home = _HOME.get(rest, rest.split(".")[0])
+        return home in ("", "derivation", "__version__")
+    return name == "IPython.display" or package in {*LIBRARIES, *sys.stdlib_module_names}
 
 
 def add_to_page(

@@ -38,7 +38,7 @@ class Output(io.TextIOBase):
         self._waiting: list[str] = []
         self._room = MOST_CHARACTERS
         self._writes = 0
-        self._last = 0.0
+        self._last = time.monotonic()
 
     def writable(self) -> bool:
         """Say yes, as a stream does."""
@@ -65,6 +65,11 @@ class Output(io.TextIOBase):
             self._writes += 1
             self._send("".join(self._waiting))
             self._waiting.clear()
+
+
+def no_input(prompt: str = "") -> str:
+    """Refuse; a cell that waited could not be answered."""
+    raise EOFError("a cell on this page cannot ask with input(); write the value into the code")
 
 
 def bundle(value: Any) -> dict[str, str]:
@@ -105,25 +110,25 @@ class Page:
         self._module = types.ModuleType("__main__")
         sys.modules["__main__"] = self._module
         builtins.display = self.display
-        sys.modules.setdefault("IPython", types.ModuleType("IPython"))
-        sys.modules.setdefault("IPython.display", self._like_ipython())
+        builtins.input = no_input
+        sys.modules["IPython"] = types.ModuleType("IPython")
+        sys.modules["IPython.display"] = self._like_ipython()
 
     def _like_ipython(self) -> types.ModuleType:
         """Return a stand-in for IPython.display with what a sympy cell may use."""
         module = types.ModuleType("IPython.display")
 
-        def made(name: str, method: str, wrap: str = "{}") -> type:
-            def __init__(self: Any, data: str) -> None:
+        class Wrapped:
+            def __init__(self, data: str) -> None:
                 self.data = data
 
-            return type(
-                name, (), {"__init__": __init__, method: lambda self: wrap.format(self.data)}
-            )
+        def made(name: str, method: str, wrap: str) -> type:
+            return type(name, (Wrapped,), {method: lambda self: wrap % self.data})
 
         module.display = self.display
-        module.HTML = made("HTML", "_repr_html_")
-        module.Latex = made("Latex", "_repr_latex_")
-        module.Math = made("Math", "_repr_latex_", r"$\displaystyle {}$")
+        module.HTML = made("HTML", "_repr_html_", "%s")
+        module.Latex = made("Latex", "_repr_latex_", "%s")
+        module.Math = made("Math", "_repr_latex_", r"$\displaystyle %s$")
         return module
 
     def display(self, *values: Any) -> None:
@@ -159,11 +164,12 @@ class Page:
         try:
             tree = ast.parse(code, name)
             last = None
-            if tree.body and isinstance(tree.body[-1], ast.Expr) and not code.rstrip().endswith(";"):
+            shown = tree.body and isinstance(tree.body[-1], ast.Expr)
+            if shown and not code.rstrip().endswith(";"):
                 last = ast.Expression(tree.body.pop().value)
-            exec(compile(tree, name, "exec"), self._module.__dict__)
+            exec(compile(tree, name, "exec", dont_inherit=True), self._module.__dict__)
             if last is not None:
-                value = eval(compile(last, name, "eval"), self._module.__dict__)
+                value = eval(compile(last, name, "eval", dont_inherit=True), self._module.__dict__)
                 if value is not None:
                     self._module._ = value
                     self.display(value)
@@ -191,9 +197,9 @@ def describe(error: BaseException, name: str) -> dict[str, Any]:
     message = "".join(traceback.format_exception_only(error)).strip().splitlines()
     hint = ""
     if isinstance(error, ModuleNotFoundError) and error.name:
-        missing = error.name.split(".")[0]
+        missing = error.name if error.name.startswith("rope_") else error.name.split(".")[0]
         hint = (
-            f"\nThis page's Python has sympy, mpmath, rope_minimal.derivation and the standard "
+            f"\n\nThis page's Python has sympy, mpmath, rope_minimal.derivation and the standard "
             f"library; {missing} is not here. Open the chapter in Jupyter to use it."
         )
     return {

@@ -3,7 +3,7 @@
 (() => {
   "use strict";
   const script = document.currentScript;
-  const MEGA = 1e6;
+  const promised = JSON.parse(script.dataset.python); // python, sympy (versions), bytes
   const INDENT = "    ";
 
   // --- small helpers -----------------------------------------------------------------------
@@ -19,7 +19,7 @@
   }
 
   const seconds = (s) => (s < 10 ? `${s.toFixed(2)} s` : `${s.toFixed(0)} s`);
-  const megabytes = (bytes) => (bytes / MEGA).toFixed(1);
+  const megabytes = (bytes) => (bytes / 1e6).toFixed(1);
   const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
   // --- colours: the classes that Pygments gave the cell when the book was built --------------
@@ -62,6 +62,7 @@
         if (["True", "False", "None"].includes(name)) kind = "kc";
         else if (["and", "or", "not", "in", "is"].includes(name)) kind = "ow";
         else if (["import", "from"].includes(name)) kind = "kn";
+        else if (name === "self") kind = "bp";
         else if (KEYWORDS.has(name)) kind = "k";
         else if (before === "def") kind = "nf";
         else if (before === "class") kind = "nc";
@@ -217,10 +218,6 @@
     queue: [], // steps that wait: {cell, shownIn, show}
     current: null,
 
-    get address() {
-      return new URL(".", script.src);
-    },
-
     start() {
       if (this.state !== "absent" && this.state !== "failed") return;
       if (location.protocol === "file:") {
@@ -231,23 +228,21 @@
         return;
       }
       this.state = "loading";
-      this.step("starting", 0, this.total);
-      const info = JSON.parse(script.dataset.python);
-      info.base = new URL(info.base, this.address).href;
-      try {
-        this.worker = new Worker(new URL(info.worker, this.address), { type: "module" });
-      } catch (error) {
-        this.lost(error.message);
-        return;
-      }
-      this.worker.onmessage = ({ data }) => this.hear(data);
-      this.worker.onerror = (event) => this.lost(event.message || "the worker did not start");
-      this.worker.postMessage({ kind: "start", python: info });
+      this.step("starting", 0, promised.bytes);
+      const attempt = (this.attempt = Symbol("attempt"));
+      this.load(attempt).catch((error) => attempt === this.attempt && this.lost(error.message));
     },
 
-    get total() {
-      const { bytes } = JSON.parse(script.dataset.python);
-      return Object.values(bytes).reduce((a, b) => a + b, 0);
+    async load(attempt) {
+      const base = new URL("vendor/python/", script.src).href;
+      const answer = await fetch(`${base}contents.json`, { cache: "no-cache" });
+      if (!answer.ok) throw new Error(`contents.json: ${answer.status}`);
+      const contents = await answer.json();
+      if (attempt !== this.attempt) return; // cancelled meanwhile
+      this.worker = new Worker(new URL(contents.worker, script.src), { type: "module" });
+      this.worker.onmessage = ({ data }) => this.hear(data);
+      this.worker.onerror = (event) => this.lost(event.message || "the worker did not start");
+      this.worker.postMessage({ kind: "start", python: { ...contents, base } });
     },
 
     step(step, loaded, total) {
@@ -296,7 +291,7 @@
     // End the worker: a running cell stops at once, and all names are gone.
     end(state) {
       this.worker?.terminate();
-      this.worker = null;
+      this.worker = this.attempt = null;
       this.state = state;
       this.queue.length = 0;
       this.current = null;
@@ -346,7 +341,7 @@
       this.note = make(
         "span",
         { className: "live-note" },
-        `Python runs in this page; ${megabytes(python.total)} MB, loaded once`,
+        `Python runs in this page; ${megabytes(promised.bytes)} MB, loaded once`,
       );
       this.bar = make("div", { className: "live-bar" }, this.edit, this.note);
       this.input = element.querySelector(".cell_input");
@@ -361,7 +356,6 @@
     start() {
       this.open = true;
       const hint = `live-hint-${this.number}`;
-      const { versions } = JSON.parse(script.dataset.python);
       this.editor = new Editor(
         this.original,
         `Code of ${this.name}`,
@@ -392,8 +386,8 @@
         make("kbd", {}, isMac ? "⌘ Enter" : "Ctrl Enter"),
         " runs, ",
         make("kbd", {}, "Esc"),
-        ` leaves the editor. Python ${versions.python.split(".").slice(0, 2).join(".")} with ` +
-          `sympy ${versions.sympy}, no NumPy or torch; nothing leaves your device.`,
+        ` leaves the editor. Python ${promised.python} with ` +
+          `sympy ${promised.sympy}, no NumPy or torch; nothing leaves your device.`,
       );
       this.bar.after(this.hint);
       this.result = make("div", {
@@ -405,9 +399,8 @@
       this.hint.after(this.result);
       this.editor.area.focus({ preventScroll: true });
       this.editor.area.setSelectionRange(0, 0);
-      this.tell("loading");
       python.start();
-      refresh();
+      if (python.state !== "failed") this.tell("loading");
     }
 
     // What the status line says; "loading" and "running" are kept up to date by refresh().
@@ -426,6 +419,7 @@
       const stale = above.findIndex((cell) => cell.ran !== cell.code);
       const before = stale < 0 ? [] : above.slice(stale);
       this.pressed = performance.now();
+      this.began = null;
       this.first = before.filter((cell) => cell.editable).map((cell) => cell.number);
       this.tell("waiting");
       say(python.state === "loading" ? "Loading Python." : "Running.");
@@ -436,9 +430,11 @@
 
     halt() {
       const loading = python.state === "loading";
-      const took = (performance.now() - this.pressed) / 1000;
+      const took = (performance.now() - (this.began ?? this.pressed)) / 1000;
       python.end("absent");
-      for (const cell of cells) if (cell.open && cell !== this) cell.tell("ready");
+      for (const cell of cells) {
+        if (["loading", "waiting"].includes(cell.element.dataset.live)) cell.tell("ready");
+      }
       this.tell("stopped", loading ? "Cancelled." : `Stopped after ${seconds(took)}.`);
       say(this.message);
       if (!loading) python.start(); // ready again by the time the cell is mended
@@ -547,13 +543,17 @@
       let text = this.message;
       if (loading && (busy || state === "loading")) {
         text = `${python.progress}${busy ? "; your cell is next" : ""}`;
-      } else if (state === "loading" && python.state !== "failed") {
+      } else if (state === "loading" && ["ready", "running"].includes(python.state)) {
         this.element.dataset.live = "ready";
         text = "Python is ready.";
         this.message = text;
-      } else if (state === "waiting") text = "Running the cells above first …";
+      } else if (state === "waiting") {
+        const { asked } = python.current ?? {};
+        text =
+          asked === this ? "Running the cells above first …" : `Waits for ${asked?.name} …`;
+      }
       else if (state === "running") {
-        const took = (performance.now() - this.pressed) / 1000;
+        const took = (performance.now() - this.began) / 1000;
         text = took < 2 ? "Running …" : `Running for ${took.toFixed(0)} s. Stop it if it hangs.`;
       }
       if (this.status.textContent !== text) this.status.textContent = text;
@@ -572,6 +572,7 @@
       // what runs now is news to every cell below
       for (const later of cells.slice(cells.indexOf(cell))) later.ran = null;
       if (cell.open) cell.clear();
+      asked.began ??= performance.now();
       if (cell === asked) cell.tell("running");
       send(this.code, cell.name ?? "the setup");
     }

@@ -75,19 +75,21 @@ async function start(python) {
     fetch(python.base + name).then((response) => response.arrayBuffer()),
   );
   archives.forEach((archive) => archive.catch(fail));
-  const { loadPyodide } = await import(`${runtime}pyodide.mjs`);
+  // Pyodide imports its second module by itself, but only later
+  const [{ loadPyodide }] = await Promise.all(
+    ["pyodide.mjs", "pyodide.asm.mjs"].map(async (name) => {
+      const module = await import(runtime + name);
+      count.tell(python.runtime + name, sizes[python.runtime + name]);
+      return module;
+    }),
+  );
   const pyodide = await loadPyodide({
     indexURL: runtime,
     stdLibURL: python.base + python.stdlib,
     packageBaseUrl: runtime, // there are no packages; never ask another host for one
     lockFileContents: JSON.stringify(python.lock),
-    stdin: () => {
-      throw new Error("a page cannot answer input()");
-    },
+    stdin: () => null,
   });
-  for (const name of ["pyodide.mjs", "pyodide.asm.mjs"]) {
-    count.tell(python.runtime + name, sizes[python.runtime + name]); // imported, not fetched
-  }
   for (const [i, archive] of archives.entries()) {
     pyodide.FS.writeFile(`/lib/live-${i}.zip`, new Uint8Array(await archive));
   }
