@@ -327,11 +327,11 @@
       this.original = this.source.textContent.replace(/\n$/, "");
       this.ran = null; // the text with which it ran last in this interpreter
       this.open = false;
+      element.id ||= `live-cell-${cells.length + 1}`;
       if (!this.editable) return;
       this.number = ++count;
       this.name = `live cell ${this.number}`;
       element.dataset.live = "closed";
-      element.id ||= `live-cell-${this.number}`;
       this.edit = make(
         "button",
         { type: "button", className: "live-button live-edit", onclick: () => this.start() },
@@ -530,14 +530,17 @@
 
     // Bring buttons and status in line with the state.
     refresh() {
-      if (!this.open) return;
+      if (!this.open) {
+        if (this.editable && python.state === "ready") this.note.textContent = "Python is loaded";
+        return;
+      }
       const state = this.element.dataset.live;
       const loading = python.state === "loading";
       const busy = state === "waiting" || state === "running";
       this.run.disabled = false;
       this.run.setAttribute("aria-disabled", String(busy));
       this.stop.hidden = !busy;
-      this.restore.hidden = this.editor.code === this.original && this.result.hidden;
+      this.restore.hidden = busy || (this.editor.code === this.original && this.result.hidden);
       this.meter.hidden = !(loading && (busy || state === "loading"));
       if (!this.meter.hidden) this.meter.value = python.share;
       let text = this.message;
