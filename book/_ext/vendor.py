@@ -43,6 +43,11 @@ def install_front_end(root: Path) -> Path:
     modules = root / "node_modules"
     lock = root / "package-lock.json"
     installed = modules / ".package-lock.json"
+    if modules.is_symlink():
+        # it belongs to another checkout, and npm would empty it there
+        if installed.exists():
+            return modules
+        raise ExtensionError(f"{modules} links to a folder without the front-end libraries")
     if not installed.exists() or installed.stat().st_mtime < lock.stat().st_mtime:
         logger.info("installing the front-end libraries of package-lock.json ...")
         code = npm(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefix", str(root)])
