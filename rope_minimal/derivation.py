@@ -16,7 +16,9 @@ A false step raises `DerivationError` with its name, both sides and a numeric co
 Only sympy and the standard library are imported, so this file also runs in the browser.
 """
 
+import functools
 import html
+import operator
 import random
 import re as regex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -40,6 +42,8 @@ __all__ = [
     "both_sides",
     "check_relative",
     "equation",
+    "isolate",
+    "replace_factors",
     "substitute",
 ]
 
@@ -156,7 +160,14 @@ def equation(left: Any, right: Any) -> sp.Eq:
 
 def substitute(statement: Statement, values: Mapping) -> Statement:
     """Replace symbols on both sides at once (``{n: m}``), without evaluating the equation."""
-    return both_sides(statement, lambda side: side.subs(values, simultaneous=True))
+    matrices = {old: new for old, new in values.items() if isinstance(old, MatrixExpr)}
+    scalars = {old: new for old, new in values.items() if old not in matrices}
+
+    def replaced(side: Any) -> Any:
+        side = side.subs(scalars, simultaneous=True) if scalars else side
+        return side.xreplace(matrices)
+
+    return both_sides(equation(*statement) if isinstance(statement, tuple) else statement, replaced)
 
 
 def both_sides(statement: Statement, function: Callable[[Any], Any]) -> Statement:
@@ -165,6 +176,43 @@ def both_sides(statement: Statement, function: Callable[[Any], Any]) -> Statemen
         return sp.Or(*(both_sides(part, function) for part in statement.args), evaluate=False)
     left, right = function(statement.lhs), function(statement.rhs)
     return statement.func(left, right, evaluate=False)
+
+
+def isolate(statement: sp.Eq, part: Any) -> sp.Eq:
+    """Solve an equation for a part that occurs linearly, such as ``R(q, m)``.
+
+    Raises
+    ------
+    ValueError
+        If the part does not occur, or occurs in another way.
+    """
+    unknown = sp.Dummy()
+    balance = (statement.lhs - statement.rhs).xreplace({part: unknown})
+    slope = sp.simplify(sp.diff(balance, unknown))
+    if slope == 0 or slope.has(unknown):
+        raise ValueError(f"part must occur linearly in the equation, got {part}")
+    return equation(part, sp.expand(-balance.subs(unknown, 0) / slope))
+
+
+def replace_factors(product: Any, rule: sp.Eq) -> Any:
+    """Replace a run of factors in a matrix product: with ``Q^T Q = I``, cancel ``Q^T Q``.
+
+    Raises
+    ------
+    ValueError
+        If the left side of the rule does not occur.
+    """
+    factors, run = _factors(product), _factors(rule.lhs)
+    for at in range(len(factors) - len(run) + 1):
+        if factors[at : at + len(run)] == run:
+            factors[at : at + len(run)] = _factors(rule.rhs)
+            return sp.MatMul(*factors).doit()
+    raise ValueError(f"product must contain {rule.lhs}, got {product}")
+
+
+def _factors(product: Any) -> list:
+    product = product.doit() if not isinstance(product, MatrixBase) else product
+    return list(product.args) if isinstance(product, sp.MatMul) else [product]
 
 
 def _as_statement(statement: Any, name: str) -> Statement:
@@ -193,7 +241,9 @@ def _relations(statement: Statement) -> tuple[Relational, ...]:
 
 
 def _parts(expression: Any) -> list:
-    """Entries of an explicit matrix, or the one scalar."""
+    """Entries of a matrix without unknowns, or the one scalar."""
+    if not isinstance(expression, MatrixBase):
+        expression = expression.doit()
     if isinstance(expression, MatrixExpr):
         expression = expression.as_explicit()
     return list(expression) if isinstance(expression, MatrixBase) else [expression]
@@ -219,7 +269,21 @@ def _concrete(expression: Any, model: Model) -> Any:
                 expression = expression.xreplace({key: sp.sympify(value)})
         if expression == before:
             break
-    return expression.doit()
+    # matrices stay factored: multiplied out they would be slow to print and to evaluate
+    factored = _is_matrix(expression) or expression.has(sp.Determinant)
+    return expression if factored else expression.doit()
+
+
+def _is_matrix(expression: Any) -> bool:
+    """Tell whether a side is a matrix, the exponential of one included."""
+    if isinstance(expression, sp.exp):
+        return isinstance(expression.args[0], MatrixBase | MatrixExpr)
+    return isinstance(expression, MatrixBase | MatrixExpr)
+
+
+def _shape(expression: Any) -> tuple:
+    inner = expression.args[0] if isinstance(expression, sp.exp) else expression
+    return tuple(inner.shape) if _is_matrix(expression) else ()
 
 
 def _unknown(expression: Any) -> set:
@@ -227,8 +291,8 @@ def _unknown(expression: Any) -> set:
     return expression.atoms(AppliedUndef, MatrixAt, sp.MatrixSymbol)
 
 
-def _free_symbols(statement: Statement) -> list[sp.Symbol]:
-    return sorted(statement.free_symbols, key=lambda s: s.name)
+def _sorted_symbols(*expressions: Any) -> list[sp.Symbol]:
+    return sorted(set().union(*(e.free_symbols for e in expressions)), key=lambda s: s.name)
 
 
 def _random_value(symbol: sp.Symbol, rng: random.Random) -> Any:
@@ -273,33 +337,24 @@ def _find_counterexample(
     statement: Statement, model: Model, points: int, seed: int = 20210420
 ) -> tuple[_Witness | None, int]:
     """Return the first setting at which the statement fails (or None), and the points tried."""
-    compiled = []
-    for relation in _relations(statement):
-        left = _parts(_concrete(relation.lhs, model))
-        right = _parts(_concrete(relation.rhs, model))
-        if len(left) != len(right):
-            return _Witness({}, complex("nan"), complex("nan")), 0
-        unknown = set().union(*(_unknown(e) for e in [*left, *right]))
-        if unknown:
-            raise ValueError(f"the model gives no formula for {', '.join(map(str, unknown))}")
-        compiled.append((relation, left, right))
-    symbols = sorted(
-        set().union(*(e.free_symbols for _, ls, rs in compiled for e in [*ls, *rs])),
-        key=lambda s: s.name,
-    )
-    functions = [
-        (relation, len(ls), sp.lambdify(symbols, [*ls, *rs], "mpmath"))
-        for relation, ls, rs in compiled
+    concrete = [
+        (relation, _concrete(relation.lhs, model), _concrete(relation.rhs, model))
+        for relation in _relations(statement)
     ]
+    sides = [side for _, left, right in concrete for side in (left, right)]
+    unknown = set().union(*(_unknown(side) for side in sides))
+    if unknown:
+        raise ValueError(f"the model gives no formula for {', '.join(map(str, unknown))}")
+    symbols = _sorted_symbols(*sides)
+    functions = [(relation, _compile(left), _compile(right)) for relation, left, right in concrete]
     done = 0
     with mpmath.workdps(DIGITS):
         for setting in _settings(symbols, points, seed):
-            numbers = [_to_mp(v) for v in setting]
+            numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
             failures = []
             try:
-                for relation, size, function in functions:
-                    values = [mpmath.mpmathify(v) for v in function(*numbers)]
-                    pairs = list(zip(values[:size], values[size:], strict=True))
+                for relation, left, right in functions:
+                    pairs = zip(_entries(left(numbers)), _entries(right(numbers)), strict=True)
                     failures.append(
                         next(((x, y) for x, y in pairs if not _holds(relation, x, y)), None)
                     )
@@ -312,6 +367,45 @@ def _find_counterexample(
     if not done:
         raise ValueError("no setting could be evaluated")
     return None, done
+
+
+@functools.lru_cache(maxsize=2048)
+def _compile(expression: Any) -> Callable[[dict], Any]:
+    """Turn an expression into a function of the symbols' values; matrices stay factored."""
+    symbols = _sorted_symbols(expression)
+    if isinstance(expression, MatrixBase):
+        entries = sp.lambdify(symbols, list(expression), "mpmath")
+        rows, columns = expression.shape
+
+        def explicit(values: dict) -> Any:
+            numbers = iter(entries(*(values[s] for s in symbols)))
+            return mpmath.matrix([[next(numbers) for _ in range(columns)] for _ in range(rows)])
+
+        return explicit
+    if not (_is_matrix(expression) or isinstance(expression, sp.Determinant)):
+        scalar = sp.lambdify(symbols, expression, "mpmath")
+        return lambda values: scalar(*(values[s] for s in symbols))
+    if isinstance(expression, sp.Identity):
+        return lambda _: mpmath.eye(int(expression.shape[0]))
+    parts = [_compile(argument) for argument in expression.args]
+    for kind, combine in _MATRIX_OPERATIONS:
+        if isinstance(expression, kind):
+            return lambda values: combine(*(part(values) for part in parts))
+    return _compile(expression.doit().as_explicit())
+
+
+_MATRIX_OPERATIONS: tuple = (
+    (sp.Transpose, lambda a: a.T),
+    (sp.Determinant, mpmath.det),
+    (sp.exp, mpmath.expm),
+    (sp.MatMul, lambda *factors: functools.reduce(operator.mul, factors)),
+    (sp.MatAdd, lambda *terms: functools.reduce(operator.add, terms)),
+    (sp.MatPow, lambda a, power: a ** int(power.real)),
+)
+
+
+def _entries(value: Any) -> list:
+    return list(value) if isinstance(value, mpmath.matrix) else [mpmath.mpmathify(value)]
 
 
 def _to_mp(value: Any) -> Any:
@@ -431,14 +525,10 @@ def _equal(left: Any, right: Any) -> bool:
     """Return True only if sympy shows that two scalars, or two matrices, are the same."""
     if left == right:
         return True
-    if isinstance(left, MatrixExpr) or isinstance(right, MatrixExpr):
-        if _unknown(left) or _unknown(right):
-            return left.shape == right.shape and _matrix_form(left) == _matrix_form(right)
-        left, right = left.as_explicit(), right.as_explicit()
-    if isinstance(left, MatrixBase) != isinstance(right, MatrixBase):
+    if _shape(left) != _shape(right):
         return False
-    if isinstance(left, MatrixBase) and left.shape != right.shape:
-        return False
+    if _is_matrix(left) and (_unknown(left) or _unknown(right)):
+        return _matrix_form(left) == _matrix_form(right)
     return all(_is_zero(a - b) for a, b in zip(_parts(left), _parts(right), strict=True))
 
 
@@ -571,6 +661,7 @@ class Derivation:
         self.name, self.title = name, title
         self.model: dict = dict(model or {})
         self._steps: dict[str, Step] = {}
+        self._fits: dict[tuple, bool] = {}
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self._steps.values())
@@ -714,10 +805,17 @@ class Derivation:
 
     def _models(self, follows: Sequence[str]) -> Iterator[dict]:
         """Every model that satisfies the premises: the solution and the rivals of later choices."""
-        premises = [self[name] for name in self._closure(follows)]
-        rivals = [{**self.model, **s.rival[1]} for s in self if s.rival is not None]
-        for model in (self.model, *rivals):
-            if all(_find_counterexample(p.statement, model, 4)[0] is None for p in premises):
+        premises = tuple(self._closure(follows))
+        yield self.model
+        for step in self:
+            if step.rival is None:
+                continue
+            model = {**self.model, **step.rival[1]}
+            if (step.name, premises) not in self._fits:
+                self._fits[step.name, premises] = all(
+                    _find_counterexample(self[p].statement, model, 4)[0] is None for p in premises
+                )
+            if self._fits[step.name, premises]:
                 yield model
 
     def _closure(self, names: Iterable[str]) -> list[str]:
@@ -880,15 +978,7 @@ class Derivation:
 
 def _parts_shape(statement: Statement) -> set:
     """Shapes of all sides; more than one means that a relation compares unlike things."""
-    shapes = set()
-    for relation in _relations(statement):
-        for side in (relation.lhs, relation.rhs):
-            matrix = isinstance(side, MatrixBase | MatrixExpr) or (
-                isinstance(side, sp.exp) and isinstance(side.args[0], MatrixBase)
-            )
-            shape = side.args[0].shape if isinstance(side, sp.exp) and matrix else None
-            shapes.add((shape or side.shape) if matrix else ())
-    return shapes
+    return {_shape(side) for r in _relations(statement) for side in (r.lhs, r.rhs)}
 
 
 # ------------------------------------------------------------------------------------------------
@@ -915,7 +1005,7 @@ _STYLE = """<style>
   padding: 0 .5em; }
 .derivation-statement { overflow-x: auto; overflow-y: hidden; padding: .35rem 0; }
 .derivation-statement > span { display: inline-block; padding-inline-end: .35em; }
-.derivation-new { text-decoration: underline; text-underline-offset: .3em; }
+.derivation-new { border-bottom: .08em solid #2b9a66; }
 .derivation-verdict, .derivation-follows, .derivation-choices { font-size: .9em; }
 </style>
 """
@@ -973,7 +1063,7 @@ def _plain_text(statement: Statement) -> str:
 
 
 def _text(text: str) -> str:
-    """Escape for HTML; ``$...$`` becomes inline mathematics, ``*...*`` emphasis."""
+    """Escape for HTML; ``$...$`` becomes inline mathematics, ``*...*`` and ``**...**`` emphasis."""
     pieces = text.split("$")
     for i, piece in enumerate(pieces):
         piece = html.escape(piece)
@@ -981,6 +1071,7 @@ def _text(text: str) -> str:
             pieces[i] = rf"\({piece}\)"
         else:
             piece = regex.sub(r"`([^`]+)`", r"<code>\1</code>", piece)
+            piece = regex.sub(r"\*\*([^*]+)\*\*", r"<strong>\1</strong>", piece)
             pieces[i] = regex.sub(r"\*([^*]+)\*", r"<em>\1</em>", piece)
     return "".join(pieces)
 
@@ -1006,7 +1097,9 @@ def _numeric(step: Step, model: Model) -> dict | None:
     if len(relations) != 1:
         return None
     left, right = (_concrete(side, model) for side in (relations[0].lhs, relations[0].rhs))
-    shape = list(left.shape) if isinstance(left, MatrixBase | MatrixExpr) else [1, 1]
+    shape = list(_shape(left)) or [1, 1]
+    if shape[0] * shape[1] > 4:
+        return None
     try:
         sides = [[split(e) for e in _parts(side)] for side in (left, right)]
     except _CannotSplitError:
@@ -1158,7 +1251,8 @@ def check_relative(
         If a function does not return a sympy expression (or a column of length ``dim``).
     """
     f_k = f_q if f_k is None else f_k
-    m, n, s = sp.symbols("m n shift", integer=True)
+    m, n = sp.symbols("m n", integer=True, nonnegative=True)
+    s = sp.Symbol("shift", integer=True, positive=True)
     q, k = _query_and_key(dim)
     score = _real_parameters(_score(f_q(q, m), f_k(k, n), dim))
     moved = score.subs({m: m + s, n: n + s}, simultaneous=True)
