@@ -35,7 +35,8 @@
 //
 // Drawing: axes, curve, arrow, disc, text, paintCells, colorBar.  Colours: pairColor(i, pairs),
 // phaseColor(angle), angleColor(t), cosineColor(c).  Numbers: num(x, digits).
-// The figure's root element carries data-draws (count) and data-draw-ms (duration of the last one).
+// The figure's root element carries data-figure ("angle-heatmap"), data-drawn once it is drawn,
+// data-draws (how often) and data-draw-ms (the last duration in milliseconds).
 
 import { PALETTE } from "./palette.js";
 
@@ -299,6 +300,7 @@ export function figure(setUp) {
 function mount(setUp, model, el) {
   const root = document.createElement("div");
   root.className = "rope-figure";
+  root.dataset.figure = figureName(model);
   const body = add(root, "div", { className: "rope-body" });
   const caption = add(root, "p", { className: "rope-caption" });
   caption.setAttribute("aria-live", "polite");
@@ -333,6 +335,7 @@ function mount(setUp, model, el) {
       redraw();
       root.dataset.drawMs = (performance.now() - begun).toFixed(2);
       root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
+      root.dataset.drawn = "true";
     });
   };
   const play = async (action) => {
@@ -444,6 +447,12 @@ function mount(setUp, model, el) {
     leaveTheme();
     unname();
   };
+}
+
+/** The figure's class as words-with-hyphens, for styles and tests: "angle-heatmap". */
+export function figureName(model) {
+  const name = String(model.get("_anywidget_id") ?? "").split(".").pop();
+  return name.replace(/(?!^)([A-Z])/g, "-$1").toLowerCase();
 }
 
 function add(parent, tag, properties = {}) {
