@@ -206,8 +206,8 @@ class RotaryEmbedding(nn.Module):
             ``position_ids`` are given.
         """
         _check_x(x)
+        _check_count("offset", offset)
         if position_ids is None:
-            _check_count("offset", offset)
             end = offset + x.shape[-2]
             if end > self.max_seq_len:
                 raise ValueError(
@@ -241,8 +241,7 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"position_ids must have shape (B, T) = ({batch}, {length}), got {shape}"
             )
-        readable = position_ids.device.type == "cpu" and not torch.compiler.is_compiling()
-        if readable and position_ids.numel():
+        if _readable(position_ids) and position_ids.numel():
             low, high = position_ids.min().item(), position_ids.max().item()
             if low < 0 or high >= self.max_seq_len:
                 raise ValueError(
@@ -265,9 +264,21 @@ class RotaryEmbedding(nn.Module):
         return self
 
 
+def _tensor(name: str, value: Any, kind: str) -> Tensor:
+    """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64."""
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, Sequence) and len(value) == 0:
+        value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
+    try:
+        return torch.tensor(np.asarray(value))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be {kind}, got {value!r}") from error
+
+
 def _integers(name: str, value: Any) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
-    tensor = torch.as_tensor(value)
+    tensor = _tensor(name, value, "integers")
     if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor
@@ -278,14 +289,21 @@ def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
     if inv_freq is None:
         return torch.tensor(inverse_frequencies(dim, base), device="cpu")
     check_dim(dim)
-    theta = torch.as_tensor(inv_freq)
+    theta = _tensor("inv_freq", inv_freq, "floating point")
     if not theta.is_floating_point():
         raise TypeError(f"inv_freq must be floating point, got {theta.dtype}")
     if theta.shape != (dim // 2,):
         raise ValueError(
             f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {tuple(theta.shape)}"
         )
+    if _readable(theta) and not theta.isfinite().all():
+        raise ValueError(f"inv_freq must be finite, got {theta.tolist()}")
     return theta.to(torch.float64)
+
+
+def _readable(tensor: Tensor) -> bool:
+    """Whether a check may look at the values: not where that would stall a device or a graph."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _check_count(name: str, value: int, least: int = 0) -> None:

@@ -1,1 +1,29 @@
-"""x"""
+"""The moving figures of the book.
+
+Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
+move on the published page without a kernel, and in JupyterLab just the same.
+
+==================  ============================================================================
+`angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`rotor`             What does the angle between query and key depend on? (m, n, theta)
+`choice`            Predict, then look: one of some answers, graded in the page
+`number`            Predict, then look: a number, graded in the page
+==================  ============================================================================
+"""
+
+from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .figure import Figure
+from .questions import ChoiceQuestion, NumberQuestion, choice, number
+from .rotor import Rotor, rotor
+
+__all__ = [
+    "AngleHeatmap",
+    "ChoiceQuestion",
+    "Figure",
+    "NumberQuestion",
+    "Rotor",
+    "angle_heatmap",
+    "choice",
+    "number",
+    "rotor",
+]

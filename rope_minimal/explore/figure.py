@@ -1,0 +1,225 @@
+"""The base class of the moving figures.
+
+A figure is one small class and one JavaScript file of the same name in snake case::
+
+    class PhaseDial(Figure):          # phase_dial.js lies beside this module
+        '''One pair's hand on a dial.'''
+
+        m = Whole(0, low=0, high=4096)
+        theta = Real(0.5, low=0.0, high=3.15)
+        show = Choice(["angle", "cosine"])
+        trail = Flag(False)
+
+    def phase_dial(m: int = 0, theta: float = 0.5) -> ipywidgets.VBox:
+        figure = PhaseDial(m=m, theta=theta)
+        return controls.box(
+            figure,
+            [controls.slider(figure, "m", "Position"), controls.choice(figure, "show", "Show")],
+            question="When does the hand come back?",
+        )
+
+The class has traits only. Its JavaScript may ``import`` from ``./rope.js``, ``./kit.js`` and other
+files of this folder; what it imports is put in front of it, in one module that asks the network for
+nothing. The interface of the drawing kit is described at the top of ``kit.js``.
+
+Traits: `Whole` (int), `Even` (positive even int), `Real` (float), `Choice` (one of some texts),
+`Flag` (bool); ``List`` and ``Dict`` of traitlets for data that has no control, with
+``.tag(sync=True)``. A bad value raises an error that names the trait.
+"""
+
+import math
+import numbers
+import re
+from importlib.resources import files
+from typing import Any
+
+import anywidget
+import traitlets
+
+from rope_minimal.frequencies import check_dim
+
+__all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole", "bundle"]
+
+_IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"\./(\w+)\.js";', re.MULTILINE)
+_EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
+
+
+def bundle(name: str) -> str:
+    """Return ``name`` and the files of this folder that it imports as one JavaScript module.
+
+    Every imported file becomes a scope of its own, so that private names never collide.
+
+    Parameters
+    ----------
+    name
+        A file of ``rope_minimal/explore``, for instance ``"angle_heatmap.js"``.
+
+    Returns
+    -------
+    str
+        Each file once, the imported ones first.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If an import is not of the form ``import { a, b } from "./file.js";``.
+    """
+    scopes: dict[str, str] = {}
+
+    def local(match: re.Match[str]) -> str:
+        names, imported = match.groups()
+        if imported not in scopes:
+            scopes[imported] = ""  # reserve the place: a file that imports itself must not loop
+            code = read(f"{imported}.js")
+            exported = ", ".join(found[1] for found in _EXPORT.findall(code))
+            code = _EXPORT.sub(r"\1", code)
+            del scopes[imported]  # what it imports itself comes first
+            scopes[imported] = (
+                f"const ${imported} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n"
+            )
+        return f"const {{{names.replace(' as ', ': ')}}} = ${imported};"
+
+    def read(name: str) -> str:
+        path = files(__package__).joinpath(name)
+        if not path.is_file():
+            raise FileNotFoundError(f"rope_minimal/explore has no file {name}")
+        code = _IMPORT.sub(local, path.read_text(encoding="utf-8"))
+        if re.search(r"^import\b", code, re.MULTILINE):
+            raise ValueError(f'{name} must import as: import {{ a, b }} from "./file.js";')
+        return code
+
+    main = read(name)
+    return "\n".join([*scopes.values(), main])
+
+
+class Figure(anywidget.AnyWidget):
+    """A figure that computes and draws itself in the browser, with or without a kernel."""
+
+    _css = files(__package__).joinpath("figure.css").read_text(encoding="utf-8")
+    _start = traitlets.Dict().tag(sync=True)
+    _options = traitlets.Dict().tag(sync=True)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        if "_esm" not in cls.__dict__:  # anywidget makes a subclass per instance that has it
+            snake = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
+            cls._esm = bundle(f"{snake}.js")
+        super().__init_subclass__(**kwargs)
+
+    def __init__(self, **values: Any) -> None:
+        names = self.figure_traits()
+        for name in values:
+            if name not in names:
+                known = ", ".join(names)
+                raise TypeError(f"{type(self).__name__} has no trait {name!r}; it has {known}")
+        super().__init__(**values)
+        self._options = {
+            name: list(trait.options)
+            for name, trait in self.traits().items()
+            if isinstance(trait, Choice)
+        }
+        self.start_here()
+
+    def start_here(self) -> None:
+        """Make the present values of the traits the ones that "Reset" goes back to."""
+        self._start = {name: getattr(self, name) for name in self.figure_traits()}
+
+    @classmethod
+    def figure_traits(cls) -> list[str]:
+        """Return the names of the traits that this figure adds, which a control can drive."""
+        inherited = set(Figure.class_trait_names())
+        names = cls.class_trait_names(sync=True)
+        return [name for name in names if name not in inherited and not name.startswith("_")]
+
+
+class _Number(traitlets.TraitType):
+    """A synced number between ``low`` and ``high``, both included."""
+
+    kind: type = numbers.Real
+    words = "a real number"
+
+    def __init__(
+        self, default: float, *, low: float = -math.inf, high: float = math.inf, help: str = ""
+    ) -> None:
+        super().__init__(default, help=help)
+        self.low, self.high = low, high
+        self.tag(sync=True)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return the value as a plain int or float, or raise an error that names the trait."""
+        if isinstance(value, bool) or not isinstance(value, self.kind):
+            raise TypeError(f"{self.name} must be {self.words}, got {value!r}")
+        if not math.isfinite(value):
+            raise ValueError(f"{self.name} must be finite, got {value}")
+        if not self.low <= value <= self.high:
+            raise ValueError(f"{self.name} must be in {self.low} .. {self.high}, got {value}")
+        return self.plain(value)
+
+    @staticmethod
+    def plain(value: Any) -> float:
+        """Return a plain Python number, also for NumPy scalars."""
+        return float(value)
+
+
+class Real(_Number):
+    """A float trait: ``Real(default, low=..., high=...)``."""
+
+
+class Whole(_Number):
+    """An int trait: ``Whole(default, low=..., high=...)``."""
+
+    kind = numbers.Integral
+    words = "an integer"
+
+    @staticmethod
+    def plain(value: Any) -> int:
+        """Return a plain Python int, also for NumPy scalars."""
+        return int(value)
+
+
+class Even(Whole):
+    """A positive even int trait, the width of a head: ``Even(default, low=2, high=...)``."""
+
+    def validate(self, obj: Any, value: Any) -> int:
+        """Return the value, or raise an error that names the trait."""
+        check_dim(value, self.name)
+        return super().validate(obj, value)
+
+
+class Choice(traitlets.TraitType):
+    """One of some texts: ``Choice(["angle", "cosine"], default="cosine")``.
+
+    It takes a text or its index and holds the index, because the index is what ipywidgets' choosers
+    keep in step with the browser. In JavaScript ``fig.traits`` gives the text.
+    """
+
+    def __init__(self, options: list[str], default: str | None = None, help: str = "") -> None:
+        self.options = tuple(options)
+        super().__init__(0 if default is None else self.options.index(default), help=help)
+        self.tag(sync=True)
+
+    def validate(self, obj: Any, value: Any) -> int:
+        """Return the index of the option, or raise an error that names the trait."""
+        if isinstance(value, str) and value in self.options:
+            return self.options.index(value)
+        whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+        if whole and 0 <= value < len(self.options):
+            return int(value)
+        if whole or isinstance(value, str):
+            raise ValueError(f"{self.name} must be one of {', '.join(self.options)}; got {value!r}")
+        raise TypeError(f"{self.name} must be a text or its index, got {value!r}")
+
+
+class Flag(traitlets.TraitType):
+    """A bool trait: ``Flag(False)``."""
+
+    def __init__(self, default: bool = False, help: str = "") -> None:
+        super().__init__(default, help=help)
+        self.tag(sync=True)
+
+    def validate(self, obj: Any, value: Any) -> bool:
+        """Return the value, or raise an error that names the trait."""
+        if not isinstance(value, bool):
+            raise TypeError(f"{self.name} must be True or False, got {value!r}")
+        return value
