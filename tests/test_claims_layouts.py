@@ -38,7 +38,7 @@ def run_cells(*ids):
     names = {}
     for each in ids:
         source = read_cells()[each]
-        if each == "imports":  # no plot here, and no widget
+        if each.startswith("imports"):  # no plot here, and no widget
             picture = r"(?m)^(plt\.|import matplotlib|from rope_minimal\.explore|    explore,).*$"
             source = re.sub(picture, "", source)
         exec(source, names)
@@ -189,7 +189,7 @@ def test_values_stay():
 @pytest.mark.parametrize("R", [4, 8, 16])
 @pytest.mark.parametrize("kv_heads", [1, 2, 4])
 def test_the_chapters_conversion_of_a_whole_layer(R, kv_heads):
-    chapter = run_cells("imports", "layer", "convert")
+    chapter = run_cells("imports", "imports-package", "layer", "convert")
     scores, convert = chapter["scores"], chapter["convert"]
     generator = torch.Generator().manual_seed(R + kv_heads)
     layer = {"head_dim": 16, "rotary_dim": R}
@@ -207,7 +207,7 @@ def test_the_chapters_conversion_of_a_whole_layer(R, kv_heads):
 
 
 def test_conversion_moves_each_row_once_and_leaves_the_unrotated_ones():
-    convert = run_cells("imports", "convert")["convert"]
+    convert = run_cells("imports", "imports-package", "convert")["convert"]
     rows = torch.arange(3 * 10.0)
     layer = {"head_dim": 10, "rotary_dim": 6} | {
         name: (rows[:, None] if name[0] == "W" else rows[:10] if name[0] == "g" else rows)
@@ -229,7 +229,7 @@ def test_a_fresh_layer_hides_forgotten_gains_and_biases():
 @pytest.mark.parametrize(("width", "dim"), [(8, 8), (6, 16), (64, 64)])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_probe_reads_layout_direction_and_width(interleaved, width, dim, sign):
-    probe = run_cells("imports", "probe-code")["probe"]
+    probe = run_cells("imports", "imports-package", "probe-code")["probe"]
     cos, sin = rope_table([1], width)
     found = probe(lambda x: apply_rope(x, cos, sign * sin, interleaved=interleaved), dim)
     layout = "interleaved" if interleaved else "half-split"
@@ -237,7 +237,9 @@ def test_the_probe_reads_layout_direction_and_width(interleaved, width, dim, sig
 
 
 def test_one_token_against_a_fixed_table_becomes_many():
-    table = run_cells("imports", "lengths-code")["FixedTable"](dim=64, max_len=16)
+    table = run_cells("imports", "imports-package", "lengths-code")["FixedTable"](
+        dim=64, max_len=16
+    )
     x = torch.randn(1, 2, 16, 64)
     assert torch.allclose(table(x), apply_rope(x, *rope_table(torch.arange(16), 64)), atol=1e-6)
     assert table(x[..., :1, :]).shape == (1, 2, 16, 64)
@@ -251,7 +253,7 @@ def test_one_token_against_a_fixed_table_becomes_many():
 
 
 def test_bytes_of_each_formulation():
-    chapter = run_cells("imports", "meter", "formulations", "count")
+    chapter = run_cells("imports", "imports-package", "meter", "formulations", "count")
     x_bytes, table = 64 * 256 * 64 * 4, 2 * 256 * 32 * 4
     with chapter["ByteMeter"]() as meter:  # a copy reads and writes, a view does nothing
         y = torch.zeros(64, 256, 64)
@@ -266,13 +268,13 @@ def test_bytes_of_each_formulation():
 
 @pytest.mark.parametrize("dim", [8, 64, 96, 128, 256])
 def test_conversions_until_nothing_has_moved_is_the_order_of_two(dim):
-    count = run_cells("imports", "answer-1")["conversions_until_back"](dim)
+    count = run_cells("imports", "imports-package", "answer-1")["conversions_until_back"](dim)
     powers = [pow(2, n, dim - 1) for n in range(1, count + 1)]
     assert powers.index(1) == count - 1
 
 
 def test_the_answers_of_the_exercises_run():
-    run_cells("imports", "answer-2", "answer-2-check")
-    run_cells("imports", "answer-3", "answer-3-check")
-    run_cells("imports", "answer-4")
-    run_cells("imports", "answer-5")
+    run_cells("imports", "imports-package", "answer-2", "answer-2-check")
+    run_cells("imports", "imports-package", "answer-3", "answer-3-check")
+    run_cells("imports", "imports-package", "answer-4")
+    run_cells("imports", "imports-package", "answer-5")

@@ -139,7 +139,7 @@ def test_every_row_of_the_table_is_checked_or_linked():
 def test_families_are_as_the_chapter_says(row):
     family, layout, direction, rotated, key = row
     rotate, dim = rotation_of(key.strip("`"))
-    probe = run_cells("imports", "probe-code")["probe"]
+    probe = run_cells("imports", "imports-package", "probe-code")["probe"]
     found = probe(rotate, dim)
     assert found == (layout, direction, int(rotated.split(" of ")[0])), family
     assert dim == int(rotated.split(" of ")[1]), family
@@ -225,7 +225,7 @@ def test_gpt_neox_rotates_a_quarter_and_passes_the_rest():
 
 
 def clays(interleaved, dim=64, length=1_024):
-    return run_cells("imports", "answer-2")["Rebuilt"](dim, length, interleaved)
+    return run_cells("imports", "imports-package", "answer-2")["Rebuilt"](dim, length, interleaved)
 
 
 def test_clays_modules_equal_their_peers():
@@ -250,7 +250,7 @@ def test_clays_example_of_dim_32_rotates_half_of_each_head():
 
 
 def test_the_decks_rotator_equals_transformers():
-    rotator = run_cells("imports", "answer-3")["rotator"]
+    rotator = run_cells("imports", "imports-package", "answer-3")["rotator"]
     x = torch.randn(1, 2, 64, 64)
     module, config = modeling("llama")
     config.head_dim = 64
@@ -278,7 +278,7 @@ def check(built, forgotten, converted):
 
 def test_tiny_llama_in_the_other_layout():
     pytest.importorskip("transformers")
-    chapter = run_cells("imports", "llama-make", "llama-three")
+    chapter = run_cells("imports", "imports-package", "llama-make", "llama-three")
     module, _ = modeling("llama")
     original = module.apply_rotary_pos_emb
     check(*chapter["logits_three_ways"](chapter["tiny_llama"](), torch.arange(3, 43)[None]))
