@@ -1,6 +1,6 @@
 // Threads lead every row of W_q and W_k from its place in the file to its place in code of the other
 // layout; beside them, the scores that the file means and the scores that the code makes.
-import { figure, num, pairColor, paintCells, text } from "./kit.js";
+import { disc, figure, num, pairColor, paintCells, text } from "./kit.js";
 import { inverseFrequencies, score } from "./rope.js";
 
 // [head width, rotated width, the file is interleaved, +1 counter-clockwise], as in layout_loom.py
@@ -97,15 +97,33 @@ export function pythonCode(dim, rotated, interleaved) {
   return [
     `# ${NAME[interleaved]} to ${NAME[!interleaved]}: new row j of a head is old row order[j]`,
     `order = ${turned}`,
-    ...(rotated < dim ? [`order = torch.cat((order, torch.arange(${rotated}, ${dim})))  # not rotated: stays`] : []),
-    `weight = weight.unflatten(0, (-1, ${dim}))[:, order].flatten(0, 1)  # W_q and W_k, biases too`,
+    ...(rotated < dim ? [`order = torch.cat((order, torch.arange(${rotated}, ${dim})))  # not rotated`] : []),
+    "# for W_q and W_k and their biases; W_v and W_o stay",
+    `weight = weight.unflatten(0, (-1, ${dim}))[:, order].flatten(0, 1)`,
   ].join("\n");
 }
 
-/** The channel whose row is nearest to a point of a loom. */
-export function channelAt(y, box, dim) {
-  const row = Math.floor(((y - box.y0) / (box.y1 - box.y0)) * dim);
-  return Math.min(Math.max(row, 0), dim - 1);
+/** Edges of the rows of a loom, from y0 to y1; channels that are not rotated share the last fifth. */
+export function rowEdges(dim, rotated, y0, y1) {
+  const turn = rotated === dim ? y1 : y0 + 0.8 * (y1 - y0);
+  return Float64Array.from({ length: dim + 1 }, (_, c) =>
+    c <= rotated ? y0 + ((turn - y0) * c) / rotated : turn + ((y1 - turn) * (c - rotated)) / (dim - rotated),
+  );
+}
+
+/** The row at height y, kept inside the loom. */
+export function rowAt(y, edges) {
+  let row = 0;
+  while (row < edges.length - 2 && y >= edges[row + 1]) row++;
+  return row;
+}
+
+/** Move two labels apart, so that they are at least `gap` from each other. */
+export function apart(a, b, gap = 12) {
+  const missing = gap - Math.abs(b - a);
+  if (missing <= 0) return [a, b];
+  const push = (a <= b ? -1 : 1) * (missing / 2);
+  return [a + push, b - push];
 }
 
 /** Boxes of the two looms and the two matrices for a figure of this width. */
@@ -123,14 +141,14 @@ export function arrangement(width) {
   return {
     looms: [loom(0), loom(each + gap)],
     matrices: wide
-      ? [square(width - side - 12, top), square(width - side - 12, top + tall - side)]
+      ? [square(width - side - 12, top), square(width - side - 12, top + tall - side - 6)]
       : [square(4, below), square(width / 2 + gap / 2, below)],
-    height: wide ? top + tall + 12 : below + side + 8,
+    height: wide ? top + tall + 22 : below + side + 24,
   };
 }
 
 export default figure((fig) => {
-  const plotted = { looms: [], dim: 16 };
+  let looms = []; // where they lie, and which channel arrives in each row
   const shown = { q: null, k: null, at: 0 }; // how far the threads have moved, 0 to 1
 
   const now = () => {
@@ -144,9 +162,9 @@ export default figure((fig) => {
     help: "Point at a thread, or focus the picture and walk with the arrow keys; left and right jump to the partner.",
     height: (width) => arrangement(width).height,
     point({ x, y, type }) {
-      const box = plotted.looms.find((b) => x > b.x0 - 26 && x < b.x1 + 26 && y > b.y0 - 6 && y < b.y1 + 6);
+      const box = looms.find((b) => x > b.x0 - 26 && x < b.x1 + 26 && y > b.y0 - 6 && y < b.y1 + 6);
       if (!box) return;
-      const row = channelAt(y, box, plotted.dim);
+      const row = rowAt(y, box.edges);
       const right = x > (box.x0 + box.x1) / 2;
       const channel = right ? box.arrives[row] : row;
       if (type === "pointerdown" || channel !== now().channel) fig.set({ channel });
@@ -195,23 +213,24 @@ export default figure((fig) => {
   fig.draw(() => {
     const state = now();
     const { dim, rotated, interleaved, sign, permuteQ, permuteK, channel } = state;
-    const { looms, matrices } = arrangement(plot.clear().width);
+    const { looms: boxes, matrices } = arrangement(plot.clear().width);
     const order = rowOrder(dim, rotated, interleaved);
     const place = places(order);
     const partner = partnerOf(channel, rotated, interleaved);
     const still = settle(permuteQ, permuteK);
-    Object.assign(plotted, { looms, dim });
-    ["q", "k"].forEach((name, i) => {
+    looms = ["q", "k"].map((name, i) => {
       const moved = name === "q" ? permuteQ : permuteK;
       const eased = shown[name] ** 2 * (3 - 2 * shown[name]);
-      looms[i].arrives = moved ? order : order.map((_, j) => j);
-      drawLoom(plot, looms[i], { ...state, place, partner, eased, title: `rows of W_${name}` });
+      const edges = rowEdges(dim, rotated, boxes[i].y0, boxes[i].y1);
+      const box = { ...boxes[i], edges, arrives: moved ? order : order.map((_, j) => j) };
+      drawLoom(plot, box, { ...state, place, partner, eased, title: `rows of W_${name}` });
+      return box;
     });
     const { truth, made, error } = compared(state);
-    const largest = Math.max(...truth.map(Math.abs));
     const right = error === 0;
-    drawMatrix(plot, matrices[0], truth, largest, "scores the file means", fig.colors.muted);
-    drawMatrix(plot, matrices[1], made, largest, right ? "equal to the last bit" : `off by ${num(100 * error, 0)} %`, right ? fig.colors.accent : fig.colors.warm, true);
+    const { muted, accent, warm } = fig.colors;
+    drawMatrix(plot, matrices[0], truth, truth, "scores, as trained", muted);
+    drawMatrix(plot, matrices[1], made, truth, right ? "same to the last bit" : `off by ${num(100 * error, 0)} %`, right ? accent : warm);
 
     const lands = (moved) => [channel, partner].map((c) => (moved ? place[c] : c));
     const meets = (moved) => partnerOf(lands(moved)[0], rotated, !interleaved) === lands(moved)[1];
@@ -263,25 +282,27 @@ async function copyText(node) {
 
 function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channel, eased, title }) {
   const { ctx, colors } = plot;
-  const tall = (box.y1 - box.y0) / dim;
-  const yOf = (row) => box.y0 + (row + 0.5) * tall;
+  const { edges } = box;
+  const middle = (row) => (edges[row] + edges[row + 1]) / 2;
   const color = (pair) => (pair < 0 ? colors.rule : pairColor(pair, rotated / 2));
+  const tall = edges[1] - edges[0];
   const slot = 9;
-  const chosen = (c) => c === channel || c === partner;
+  const chosen = [channel, partner].filter((c) => c >= 0);
 
   text(plot, title, (box.x0 + box.x1) / 2, 10, { align: "center", color: colors.ink, bold: true, size: 13, halo: false });
   text(plot, NAME[interleaved], box.x0 - 20, 28, { size: 11.5, halo: false });
   text(plot, NAME[!interleaved], box.x1 + 20, 28, { align: "right", size: 11.5, halo: false });
   for (let c = 0; c < dim; c++) {
-    const [y, tallSlot] = [box.y0 + c * tall, Math.max(tall - (tall > 4 ? 1.5 : 0), 0.8)];
+    const high = edges[c + 1] - edges[c];
+    const filled = high > 4 ? high - 1.5 : high + 0.3;
     ctx.fillStyle = color(pairOf(c, rotated, interleaved));
-    ctx.fillRect(box.x0, y, slot, tallSlot);
+    ctx.fillRect(box.x0, edges[c], slot, filled);
     ctx.fillStyle = color(pairOf(c, rotated, !interleaved));
-    ctx.fillRect(box.x1 - slot, y, slot, tallSlot);
+    ctx.fillRect(box.x1 - slot, edges[c], slot, filled);
   }
   const thread = (c, width, alpha) => {
-    const from = yOf(c);
-    const to = yOf(c + (place[c] - c) * eased);
+    const from = middle(c);
+    const to = from + (middle(place[c]) - from) * eased;
     const [x0, x1] = [box.x0 + slot, box.x1 - slot];
     const bend = (x1 - x0) * 0.45;
     ctx.beginPath();
@@ -294,24 +315,43 @@ function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channe
     ctx.globalAlpha = 1;
   };
   const thin = Math.min(Math.max(tall * 0.3, 0.8), 2.2);
-  for (let c = 0; c < dim; c++) if (!chosen(c)) thread(c, thin, dim > 32 ? 0.45 : 0.6);
-  const labelled = tall >= 12.5;
-  for (let c = 0; c < dim; c++) {
-    if (!labelled && !chosen(c)) continue;
-    const options = { size: 11, halo: !labelled, color: chosen(c) ? colors.ink : colors.muted, bold: chosen(c) };
-    text(plot, String(c), box.x0 - 5, yOf(c), { ...options, align: "right" });
-    const row = Math.round(c + (place[c] - c) * eased);
-    text(plot, String(labelled ? c : row), box.x1 + 5, yOf(labelled ? c : row), labelled ? { ...options, bold: false, color: colors.muted } : options);
+  for (let c = 0; c < rotated; c++) if (!chosen.includes(c)) thread(c, thin, rotated > 32 ? 0.45 : 0.6);
+  if (rotated < dim) {
+    const y = (edges[rotated] + edges[dim]) / 2;
+    text(plot, `${dim - rotated} not`, (box.x0 + box.x1) / 2, y - 8, { align: "center", size: 11.5, halo: false });
+    text(plot, "rotated", (box.x0 + box.x1) / 2, y + 8, { align: "center", size: 11.5, halo: false });
   }
-  for (const c of [channel, partner]) if (c >= 0) thread(c, 3.6, 1);
+  const label = (row, y, x, align, bold) =>
+    text(plot, String(row), x, y, { size: 11, align, bold, halo: false, color: bold ? colors.ink : colors.muted });
+  const right = chosen.map((c) => Math.round(c + (place[c] - c) * eased));
+  for (const [rows, x, align] of [[chosen, box.x0 - 5, "right"], [right, box.x1 + 5, "left"]]) {
+    if (tall >= 12.5) {
+      for (let c = 0; c < rotated; c++) label(c, middle(c), x, align, rows.includes(c));
+      rows.filter((c) => c >= rotated).forEach((c) => label(c, middle(c), x, align, true));
+    } else {
+      const heights = rows.length === 2 ? apart(middle(rows[0]), middle(rows[1])) : rows.map(middle);
+      rows.forEach((c, i) => label(c, heights[i], x, align, true));
+    }
+  }
+  for (const c of chosen) thread(c, 3.6, 1);
 }
 
-function drawMatrix(plot, box, values, largest, title, color, marked = false) {
+/** A dot marks every score that differs from the true one by more than rounding. */
+function drawMatrix(plot, box, values, truth, title, color) {
   const { ctx, colors } = plot;
-  const level = (v) => Math.round((Math.min(Math.max(v / largest, -1), 1) + 1) * 127.5);
+  const spread = Math.sqrt(truth.reduce((sum, v) => sum + v * v, 0) / truth.length);
+  const level = (v) => Math.round((Math.min(Math.max(v / (2 * spread), -1), 1) + 1) * 127.5);
   paintCells(plot, box, TOKENS, TOKENS, "cosine", (column, row) => level(values[row * TOKENS + column]));
-  ctx.lineWidth = marked ? 2.5 : 1;
-  ctx.strokeStyle = marked ? color : colors.rule;
+  const side = (box.x1 - box.x0) / TOKENS;
+  values.forEach((v, i) => {
+    if (Math.abs(v - truth[i]) < 1e-9 * spread) return;
+    const [x, y] = [box.x0 + ((i % TOKENS) + 0.5) * side, box.y0 + (Math.floor(i / TOKENS) + 0.5) * side];
+    disc(plot, x, y, Math.max(side * 0.2, 2), "#ff8a3c", { ring: "rgba(0, 0, 0, 0.7)" });
+  });
+  const own = values !== truth;
+  ctx.lineWidth = own ? 2.5 : 1;
+  ctx.strokeStyle = own ? color : colors.rule;
   ctx.strokeRect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0);
-  text(plot, title, box.x0, box.y0 - 12, { color, size: 12.5, bold: marked, halo: false });
+  text(plot, title, box.x0, box.y0 - 12, { color, size: 12.5, bold: own, halo: false });
+  text(plot, own ? "dot: wrong score" : `${TOKENS} queries × ${TOKENS} keys`, box.x0, box.y1 + 11, { size: 11.5, halo: false });
 }
