@@ -233,7 +233,7 @@ def test_the_probe_reads_layout_direction_and_width(interleaved, width, dim, sig
     cos, sin = rope_table([1], width)
     found = probe(lambda x: apply_rope(x, cos, sign * sin, interleaved=interleaved), dim)
     layout = "interleaved" if interleaved else "half-split"
-    assert found == (layout, "counter-clockwise" if sign > 0 else "clockwise", width)
+    assert found == (layout, "+mθ" if sign > 0 else "−mθ", width)
 
 
 def test_one_token_against_a_fixed_table_becomes_many():

@@ -44,7 +44,7 @@ def test_families_are_those_of_the_chapters_table(family, row):
     _, layout, turns, rotated = (cell.strip(" *") for cell in lines[0].strip("| ").split(" | ")[:4])
     dim, width, interleaved, sign = FAMILIES[family]
     assert layout == ("interleaved" if interleaved else "half-split")
-    assert turns == ("counter-clockwise" if sign > 0 else "clockwise")
+    assert turns == ("+mθ" if sign > 0 else "−mθ")
     assert rotated in (f"{width} of {dim}", "all")
 
 

@@ -96,9 +96,10 @@ class Visit:
             self.page.wait_for_function(
                 "n => document.querySelectorAll('.widget-subarea').length >= n", arg=views
             )
-            # a figure says that it has drawn itself
+            # a figure with a picture says that it has drawn itself; a question has none
             self.page.wait_for_function(
-                "() => [...document.querySelectorAll('.rope-figure')].every(f => f.dataset.draws)"
+                "() => [...document.querySelectorAll('.rope-figure:has(canvas)')]"
+                ".every(f => f.dataset.drawn)"
             )
         return self.page
 
