@@ -5,6 +5,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 ==================  ============================================================================
 `angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
 `rotor`             What does the angle between query and key depend on? (m, n, theta)
 `choice`            Predict, then look: one of some answers, graded in the page
 `number`            Predict, then look: a number, graded in the page
@@ -13,6 +14,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .figure import Figure
+from .layout_loom import LayoutLoom, layout_loom
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
 
@@ -20,10 +22,12 @@ __all__ = [
     "AngleHeatmap",
     "ChoiceQuestion",
     "Figure",
+    "LayoutLoom",
     "NumberQuestion",
     "Rotor",
     "angle_heatmap",
     "choice",
+    "layout_loom",
     "number",
     "rotor",
 ]

@@ -103,6 +103,16 @@ class Visit:
         """Go to a page of the book and wait until its figures stand."""
         self.page.goto(self.site + name)
         self.page.wait_for_load_state("networkidle")
+        views = self.page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
+        if views:
+            self.page.wait_for_function(
+                "n => document.querySelectorAll('.widget-subarea').length >= n", arg=views
+            )
+            # a figure with a picture says that it has drawn itself; a question has none
+            self.page.wait_for_function(
+                "() => [...document.querySelectorAll('.rope-figure:has(canvas)')]"
+                ".every(f => f.dataset.drawn)"
+            )
         if self.page.locator(VIEW).count():
             self.page.wait_for_function(FIGURES_STAND, timeout=10_000)
         return self.page

@@ -1,0 +1,63 @@
+"""Rows of W_q and W_k as threads from one layout to the other, beside the scores they make."""
+
+import ipywidgets
+
+from . import controls
+from .figure import Choice, Figure, Flag, Whole
+
+__all__ = ["FAMILIES", "LayoutLoom", "layout_loom"]
+
+FAMILIES = {
+    "a small head, 16 channels": (16, 16, True, 1),
+    "Llama, Meta's files: 128": (128, 128, True, 1),
+    "Llama, Hugging Face's files: 128": (128, 128, False, 1),
+    "GPT-J: 64 of 256": (256, 64, True, 1),
+    "GPT-NeoX: 24 of 96": (96, 24, False, 1),
+    "GLM-4: 64 of 128": (128, 64, True, 1),
+    "Phi: 32 of 64": (64, 32, False, 1),
+    "nanochat, clockwise: 128": (128, 128, False, -1),
+}
+"""Head width, rotated width, whether the file is interleaved, and +1 for counter-clockwise."""
+
+
+class LayoutLoom(Figure):
+    """A head's channels in the file's order and in the code's order (``layout_loom.js``)."""
+
+    family = Choice(list(FAMILIES), help="whose weights are converted")
+    permute_q = Flag(False, help="whether the rows of W_q are permuted")
+    permute_k = Flag(False, help="whether the rows of W_k are permuted")
+    channel = Whole(2, low=0, high=255, help="the channel that the reader looks at")
+
+
+def layout_loom(
+    family: str = "a small head, 16 channels", permute_q: bool = False, permute_k: bool = False
+) -> ipywidgets.VBox:
+    """Return the layout loom with its controls.
+
+    Parameters
+    ----------
+    family
+        Whose weights are converted, one of ``FAMILIES``.
+    permute_q, permute_k
+        Whether the rows of W_q and of W_k are permuted at first.
+
+    Returns
+    -------
+    VBox
+        Question, controls and figure. The channel follows the pointer and the arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or unknown; the message names it.
+    """
+    figure = LayoutLoom(family=family, permute_q=permute_q, permute_k=permute_k)
+    return controls.box(
+        figure,
+        [
+            controls.choice(figure, "family", "Weights of"),
+            controls.checkbox(figure, "permute_q", "Permute the rows of W_q"),
+            controls.checkbox(figure, "permute_k", "Permute the rows of W_k"),
+        ],
+        question="Weights made for one layout, code written for the other: which rows must move?",
+    )

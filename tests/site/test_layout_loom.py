@@ -1,0 +1,102 @@
+"""The layout loom on the published page: no kernel, keyboard, phone."""
+
+import re
+
+import pytest
+
+PAGE = "notebooks/05-layouts.html"
+LOOM = ".rope-figure[data-figure='layout-loom']"
+
+
+@pytest.fixture
+def loom(visit):
+    def open_at(width=1280, theme="light", **options):
+        seen = visit(width=width, theme=theme, **options)
+        page = seen.open(PAGE)
+        figure = page.locator(LOOM)
+        figure.scroll_into_view_if_needed()
+        box = page.locator(f".rope-box:has({LOOM})")
+        return seen, figure, box
+
+    return open_at
+
+
+def wait_for(figure, name, wanted):
+    figure.page.wait_for_function(
+        "([f, name, wanted]) => f.dataset[name] === wanted",
+        arg=[figure.element_handle(), name, wanted],
+        timeout=10_000,
+    )
+
+
+def error(figure):
+    return float(figure.get_attribute("data-error"))
+
+
+def test_the_scores_break_and_agree_again(loom):
+    seen, figure, box = loom()
+    assert error(figure) > 0.5
+    box.get_by_label("Permute the rows of W_q").check()
+    figure.page.wait_for_timeout(150)
+    assert error(figure) > 0.5
+    box.get_by_label("Permute the rows of W_k").check()
+    wait_for(figure, "error", "0")
+    assert "equal to the last bit" in figure.locator(".rope-caption").inner_text()
+    assert seen.problems == []
+    assert seen.foreign == []
+
+
+def test_every_family_can_be_chosen_and_changes_the_code(loom):
+    _, figure, box = loom()
+    chooser = box.locator("select")
+    codes = set()
+    for i in range(chooser.locator("option").count()):
+        chooser.select_option(index=i)
+        figure.page.wait_for_timeout(150)
+        codes.add(figure.locator("pre").inner_text())
+        assert error(figure) > 0.3
+    assert len(codes) >= 6
+
+
+def test_arrow_keys_walk_and_jump_to_the_partner(loom):
+    _, figure, _ = loom()
+    canvas = figure.locator("canvas")
+    canvas.focus()
+    assert figure.get_attribute("data-channel") == "2"
+    canvas.press("ArrowRight")
+    wait_for(figure, "channel", "3")
+    canvas.press("ArrowDown")
+    wait_for(figure, "channel", "4")
+    canvas.press("Home")
+    wait_for(figure, "channel", "0")
+
+
+def test_a_touch_selects_a_thread_on_a_phone_in_the_dark(loom):
+    _, figure, _ = loom(width=360, theme="dark", has_touch=True)
+    canvas = figure.locator("canvas")
+    frame = canvas.bounding_box()
+    assert frame["width"] <= 360
+    canvas.tap(position={"x": 60, "y": 42 + 330 * (9.5 / 16)})
+    wait_for(figure, "channel", "9")
+    assert figure.get_attribute("data-partner") == "8"
+    overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert figure.page.evaluate(overflow) <= 0
+
+
+def test_show_me_ends_with_equal_scores_and_reset_goes_back(loom):
+    _, figure, _ = loom(reduced_motion="reduce")
+    figure.get_by_role("button", name="Show me").click()
+    wait_for(figure, "error", "0")
+    figure.get_by_role("button", name="Reset").click()
+    figure.page.wait_for_timeout(300)
+    assert error(figure) > 0.5
+    assert figure.get_attribute("data-channel") == "2"
+
+
+def test_the_permutation_can_be_copied(loom):
+    _, figure, _ = loom(permissions=["clipboard-read", "clipboard-write"])
+    figure.get_by_role("button", name="Copy the permutation").click()
+    figure.get_by_role("button", name="Copied").wait_for()
+    copied = figure.page.evaluate("navigator.clipboard.readText()")
+    assert re.search(r"^order = torch\.cat", copied, re.MULTILINE)
+    assert copied == figure.locator("pre").inner_text()

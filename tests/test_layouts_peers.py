@@ -1,0 +1,322 @@
+"""What chapter 05 says about other libraries, run on those libraries.
+
+transformers and rotary-embedding-torch are needed by the tests only: without them, tests skip.
+"""
+
+import importlib
+import inspect
+import re
+
+import numpy as np
+import pytest
+import torch
+
+from rope_minimal import apply_rope, inverse_frequencies, permute_qk, rope_table, to_half
+
+from .test_claims_layouts import read_cells, run_cells
+
+# families whose rotary module returns cos and sin for apply_rotary_pos_emb(q, k, cos, sin)
+GENERIC = {
+    *("llama", "mistral", "qwen3", "qwen3_next", "gemma3", "olmo2", "gpt_oss", "falcon", "phi"),
+    *("stablelm", "nemotron", "gpt_neox", "modernbert", "esm", "nanochat", "cohere", "glm4"),
+    *("ernie4_5", "helium"),
+}
+
+
+def modeling(name):
+    """Return the module in which transformers models a family, and its default configuration."""
+    pytest.importorskip("transformers")
+    module = importlib.import_module(f"transformers.models.{name}.modeling_{name}")
+    configuration = importlib.import_module(f"transformers.models.{name}.configuration_{name}")
+    classes = {
+        key.lower().replace("_", ""): value
+        for key, value in vars(configuration).items()
+        if inspect.isclass(value) and value.__module__ == configuration.__name__
+    }
+    flat = name.replace("_", "")
+    return module, (classes.get(f"{flat}textconfig") or classes[f"{flat}config"])()
+
+
+def head_width(config):
+    return getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+
+
+def generic(name):
+    """Return the rotation of most families, from their own tables and their own function."""
+    module, config = modeling(name)
+    tables = next(
+        value
+        for key, value in vars(module).items()
+        if key.endswith("RotaryEmbedding") and value.__module__ == module.__name__
+    )(config)
+
+    def rotate(x):
+        x, at = x[:, None], torch.ones(len(x), 1, dtype=torch.long)
+        try:
+            cos, sin = tables(x, position_ids=at)
+        except TypeError:  # one table for each kind of layer
+            cos, sin = tables(x, at, "full_attention")
+        width = cos.shape[-1]
+        try:
+            y = module.apply_rotary_pos_emb(x, x, cos, sin)[0]
+        except RuntimeError:  # the attention module slices the rotated part, not the function
+            part = x[..., :width]
+            part = module.apply_rotary_pos_emb(part, part, cos, sin)[0]
+            y = torch.cat((part, x[..., width:]), dim=-1)
+        return y[:, 0]
+
+    return rotate, head_width(config)
+
+
+def gptj_like(name):
+    """GPT-J and CodeGen: x is (B, T, H, D), the attention module slices rotary_dim channels."""
+    module, config = modeling(name)
+    width, dim = config.rotary_dim, config.n_embd // config.n_head
+    table = module.create_sinusoidal_positions(4, width)[1]
+
+    def rotate(x):
+        sin, cos = table[None, None].expand(len(x), 1, -1).chunk(2, dim=-1)
+        part = module.apply_rotary_pos_emb(x[:, :, None, :width], sin, cos)[:, :, 0]
+        return torch.cat((part, x[..., width:]), dim=-1)
+
+    return rotate, dim
+
+
+def roformer():
+    module, config = modeling("roformer")
+    dim = head_width(config)
+    table = module.RoFormerSinusoidalPositionalEmbedding(8, dim)
+    if hasattr(table, "create_weight"):  # filled when a model is initialised
+        table.weight.data.copy_(table.create_weight())
+    sincos = table.weight.detach()[1][None, None, None]
+    apply = module.RoFormerSelfAttention.apply_rotary_position_embeddings
+    return (lambda x: apply(sincos, x[:, None], x[:, None])[0][:, 0]), dim
+
+
+def complex_pairs(name, dim):
+    """Llama 4 and DeepSeek-V2: the table holds complex numbers, one for each pair."""
+    module, _ = modeling(name)
+    theta = torch.tensor(inverse_frequencies(dim), dtype=torch.float32)
+    cis = torch.polar(torch.ones(dim // 2), theta)[None, None]
+
+    def rotate(x):
+        return module.apply_rotary_emb(x[:, :, None], x[:, :, None], cis)[0][:, :, 0]
+
+    return rotate, dim
+
+
+def rotation_of(name):
+    """Return (rotate, head width) of a family, for the chapter's probe."""
+    if name in GENERIC:
+        return generic(name)
+    if name in ("gptj", "codegen"):
+        return gptj_like(name)
+    if name == "roformer":
+        return roformer()
+    return complex_pairs(name, {"llama4": 128, "deepseek_v2": 64}[name])
+
+
+def table_rows():
+    """Return the rows of the chapter's table of families as lists of cells."""
+    lines = [line for line in read_cells()["families"].splitlines() if line.startswith("| ")]
+    rows = [[cell.strip(" *") for cell in line.strip("| ").split(" | ")] for line in lines]
+    return rows[1:]
+
+
+CHECKED = [row for row in table_rows() if row[-1].startswith("`")]
+
+
+def test_every_row_of_the_table_is_checked_or_linked():
+    assert len(CHECKED) >= 20
+    for row in table_rows():
+        assert len(row) == 5
+        assert row in CHECKED or re.search(
+            r"\]\(https://github\.com/\S+/blob/[0-9a-f]{40}/", row[-1]
+        )
+
+
+@pytest.mark.parametrize("row", CHECKED, ids=[row[-1].strip("`") for row in CHECKED])
+def test_families_are_as_the_chapter_says(row):
+    family, layout, direction, rotated, key = row
+    rotate, dim = rotation_of(key.strip("`"))
+    probe = run_cells("imports", "imports-package", "probe-code")["probe"]
+    found = probe(rotate, dim)
+    assert found == (layout, direction, int(rotated.split(" of ")[0])), family
+    assert dim == int(rotated.split(" of ")[1]), family
+
+
+@pytest.mark.parametrize("name", ["llama4", "deepseek_v2"])
+def test_the_complex_tables_are_the_families_own(name):
+    """The probe above made their complex table itself: compare it with what the model makes."""
+    module, config = modeling(name)
+    prefix = {"llama4": "Llama4Text", "deepseek_v2": "DeepseekV2"}[name]
+    if name == "llama4":
+        config.rope_parameters = {"rope_type": "default", "rope_theta": 10000.0}
+    tables = getattr(module, prefix + "RotaryEmbedding")(config)
+    cis = tables(torch.zeros(1, 1, 1), position_ids=torch.tensor([[1]]))
+    cis = cis[0] if isinstance(cis, tuple) else cis
+    dim = 2 * cis.shape[-1]
+    assert dim == {"llama4": 128, "deepseek_v2": 64}[name]
+    theta = torch.tensor(inverse_frequencies(dim)).float()
+    assert torch.allclose(cis.flatten(), torch.polar(torch.ones(dim // 2), theta), atol=1e-6)
+
+
+def test_deepseek_v3_reads_interleaved_and_writes_half_split():
+    module, _ = modeling("deepseek_v3")
+    x = torch.randn(1, 2, 16, 64, dtype=torch.float64)
+    cos, sin = rope_table(torch.arange(16), 64, dtype=torch.float64)
+    both = [torch.cat((t, t), dim=-1)[None] for t in (cos, sin)]
+    theirs = module.apply_rotary_pos_emb_interleave(x, x, *both)[0]
+    assert torch.allclose(theirs, to_half(apply_rope(x, cos, sin, interleaved=True)), atol=1e-14)
+
+
+# ---- the same x through every peer ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("width", [64, 32])
+def test_onnx_operator(interleaved, width):
+    x = torch.randn(2, 4, 32, 64, dtype=torch.float64)
+    cos, sin = rope_table(torch.arange(32), width, dtype=torch.float64)
+    theirs = torch.onnx.ops.rotary_embedding(
+        x,
+        cos.expand(2, -1, -1),
+        sin.expand(2, -1, -1),
+        interleaved=interleaved,
+        rotary_embedding_dim=0 if width == 64 else width,
+    )
+    assert torch.allclose(theirs, apply_rope(x, cos, sin, interleaved=interleaved), atol=1e-14)
+
+
+def test_rotary_embedding_torch_is_interleaved():
+    peer = pytest.importorskip("rotary_embedding_torch")
+    x = torch.randn(2, 4, 512, 64, generator=torch.Generator().manual_seed(0))
+    cos, sin = rope_table(torch.arange(512), 64)
+    theirs = peer.RotaryEmbedding(64).rotate_queries_or_keys(x)
+    assert torch.allclose(theirs, apply_rope(x, cos, sin, interleaved=True), atol=4e-7 * 512)
+    assert not torch.allclose(theirs, apply_rope(x, cos, sin), atol=1)
+
+
+def test_transformers_llama_is_half_split_and_gptj_interleaved():
+    pytest.importorskip("transformers")
+    x = torch.randn(2, 4, 512, 64, generator=torch.Generator().manual_seed(0))
+    cos, sin = rope_table(torch.arange(512), 64)
+    llama, _ = modeling("llama")
+    both = [torch.cat((t, t), dim=-1)[None] for t in (cos, sin)]
+    assert torch.allclose(
+        llama.apply_rotary_pos_emb(x, x, *both)[0], apply_rope(x, cos, sin), atol=1e-6
+    )
+    gptj, _ = modeling("gptj")
+    theirs = gptj.apply_rotary_pos_emb(x.transpose(1, 2), sin[None], cos[None]).transpose(1, 2)
+    assert torch.allclose(theirs, apply_rope(x, cos, sin, interleaved=True), atol=1e-6)
+
+
+def test_gpt_neox_rotates_a_quarter_and_passes_the_rest():
+    module, config = modeling("gpt_neox")
+    x = torch.randn(1, 2, 16, head_width(config))
+    tables = module.GPTNeoXRotaryEmbedding(config)(x, position_ids=torch.arange(16)[None])
+    theirs = module.apply_rotary_pos_emb(x, x, *tables)[0]
+    ours = apply_rope(x, *rope_table(torch.arange(16), 24))
+    assert torch.allclose(theirs, ours, atol=1e-5)
+    assert torch.equal(theirs[..., 24:], x[..., 24:])
+
+
+# ---- the modules of the sources, as their authors ran them ---------------------------------------
+
+
+def clays(interleaved, dim=64, length=1_024):
+    return run_cells("imports", "imports-package", "answer-2")["Rebuilt"](dim, length, interleaved)
+
+
+def test_clays_modules_equal_their_peers():
+    """Clay: the first module equals rotary-embedding-torch exactly, the second one transformers."""
+    x = torch.randn(1, 8, 1_024, 64, generator=torch.Generator().manual_seed(0))
+    peer = pytest.importorskip("rotary_embedding_torch").RotaryEmbedding(64)
+    assert torch.allclose(clays(True)(x), peer.rotate_queries_or_keys(x), rtol=0, atol=4e-7 * 1_024)
+    module, config = modeling("llama")
+    config.head_dim = 64
+    tables = module.LlamaRotaryEmbedding(config)(x, position_ids=torch.arange(1_024)[None])
+    theirs = module.apply_rotary_pos_emb(x, x, *tables)[0]
+    assert torch.allclose(clays(False)(x), theirs, rtol=0, atol=4e-7 * 1_024)
+
+
+def test_clays_example_of_dim_32_rotates_half_of_each_head():
+    x = torch.randn(1, 2, 64, 64)
+    peer = pytest.importorskip("rotary_embedding_torch").RotaryEmbedding(dim=32)
+    theirs = peer.rotate_queries_or_keys(x)
+    assert torch.equal(theirs[..., 32:], x[..., 32:])
+    assert not torch.allclose(theirs, clays(True, 64, 64)(x), atol=0.1)
+    assert torch.allclose(theirs[..., :32], clays(True, 32, 64)(x[..., :32]), atol=1e-4)
+
+
+def test_the_decks_rotator_equals_transformers():
+    rotator = run_cells("imports", "imports-package", "answer-3")["rotator"]
+    x = torch.randn(1, 2, 64, 64)
+    module, config = modeling("llama")
+    config.head_dim = 64
+    tables = module.LlamaRotaryEmbedding(config)(x, position_ids=torch.arange(64)[None])
+    theirs = module.apply_rotary_pos_emb(x, x, *tables)[0]
+    assert torch.allclose(rotator(x, torch.arange(64)), theirs, atol=1e-4)
+
+
+# ---- whole models --------------------------------------------------------------------------------
+
+
+def logits(model, tokens):
+    with torch.no_grad():
+        return model(tokens).logits
+
+
+def check(built, forgotten, converted):
+    """Converted: the same logits. Forgotten: the first token exact, the others far off."""
+    assert (converted - built).abs().max() < 1e-4 * built.std()
+    drift = ((forgotten - built).norm(dim=-1) / built.norm(dim=-1))[0]
+    assert drift[0] < 1e-5
+    assert drift[1:].mean() > 0.3
+    assert (drift[1:] > 0.01).all()
+
+
+def test_tiny_llama_in_the_other_layout():
+    pytest.importorskip("transformers")
+    chapter = run_cells("imports", "imports-package", "llama-make", "llama-three")
+    module, _ = modeling("llama")
+    original = module.apply_rotary_pos_emb
+    check(*chapter["logits_three_ways"](chapter["tiny_llama"](), torch.arange(3, 43)[None]))
+    assert module.apply_rotary_pos_emb is original
+
+
+def test_tiny_gptj_in_the_other_layout(monkeypatch):
+    """Partial width: only the first rotary_dim rows of each head are dealt out."""
+    transformers = pytest.importorskip("transformers")
+    module, _ = modeling("gptj")
+    torch.manual_seed(0)
+    heads, dim, width = 4, 16, 8
+    config = transformers.GPTJConfig(
+        vocab_size=101, n_positions=64, n_embd=64, n_layer=2, n_head=heads, rotary_dim=width,
+        initializer_range=0.4, attn_implementation="eager",
+    )  # fmt: skip
+    model, tokens = transformers.GPTJForCausalLM(config).eval(), torch.arange(3, 43)[None]
+    built = logits(model, tokens)
+
+    def half_split(tensor, sin, cos):
+        return apply_rope(tensor.transpose(1, 2), cos[:, None], sin[:, None]).transpose(1, 2)
+
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", half_split)
+    forgotten = logits(model, tokens)
+    with torch.no_grad():
+        for block in model.transformer.h:
+            for linear in (block.attn.q_proj, block.attn.k_proj):
+                rows = linear.weight.view(heads, dim, -1)
+                turning = permute_qk(rows[:, :width].flatten(0, 1), heads)
+                rows[:, :width] = turning.view(heads, width, -1)
+    check(built, forgotten, logits(model, tokens))
+
+
+def test_permute_qk_by_index():
+    """New row i of a head is old row 2i, new row i + D/2 is old row 2i + 1."""
+    heads, dim = 3, 8
+    weight = np.arange(heads * dim * 2.0).reshape(heads * dim, 2)
+    within = [2 * i + odd for odd in (0, 1) for i in range(dim // 2)]
+    order = [head * dim + j for head in range(heads) for j in within]
+    assert np.array_equal(permute_qk(weight, heads), weight[order])
+    assert np.array_equal(permute_qk(weight[order], heads, inverse=True), weight)
