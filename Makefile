@@ -38,7 +38,7 @@ serve: book
 lab: .venv/.book
 	$(BIN)/jupyter-lab notebooks
 
-test: .venv/.dev
+test: .venv/.dev book
 	$(BIN)/python tests/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -11,7 +11,20 @@ __version__ = "0.1.0"
 
 _HOME = {
     "inverse_frequencies": "frequencies",
+    "rescaled_frequencies": "frequencies",
     "wavelengths": "frequencies",
+    "angle_horizon": "aliasing",
+    "circle_gaps": "aliasing",
+    "code_distance": "aliasing",
+    "cosine_horizon": "aliasing",
+    "mean_cosine": "aliasing",
+    "near_repeats": "aliasing",
+    "nearest_code": "aliasing",
+    "neighbour_contrast": "aliasing",
+    "neighbour_snr": "aliasing",
+    "rounding_noise": "aliasing",
+    "unseen_pairs": "aliasing",
+    "wrapped_angle": "aliasing",
     "rotate_by_matrix": "reference",
     "rotate_complex": "reference",
     "rotation_matrix": "reference",
@@ -23,6 +36,11 @@ _HOME = {
     "rope_table": "rotation",
     "KVCache": "attention",
     "RotarySelfAttention": "attention",
+    "Derivation": "derivation",
+    "DerivationError": "derivation",
+    "MatrixFunction": "derivation",
+    "Step": "derivation",
+    "check_relative": "derivation",
 }
 
 __all__ = sorted(_HOME)

@@ -10,6 +10,8 @@ import os
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+BINDER = "https://mybinder.org"
+
 
 def add_repository(app: Sphinx, config: Config) -> None:
     """Fill the theme's options when the repository is known."""
@@ -29,7 +31,7 @@ def add_repository(app: Sphinx, config: Config) -> None:
         repository_branch=branch,
         path_to_docs="",
         launch_buttons={
-            "binderhub_url": "https://mybinder.org",
+            "binderhub_url": BINDER,
             "colab_url": "https://colab.research.google.com",
             "notebook_interface": "jupyterlab",
         },
@@ -37,14 +39,14 @@ def add_repository(app: Sphinx, config: Config) -> None:
 
 
 def badges(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Replace ``<!-- launch badges -->`` with links, or with nothing when there is nowhere to go."""
+    """Replace ``<!-- launch badges -->`` with links, or with nothing without a repository."""
     marker = "<!-- launch badges -->"
     if marker not in source[0]:
         return
     name = os.environ.get("GITHUB_REPOSITORY", "")
     branch = os.environ.get("GITHUB_REF_NAME", "main")
     links = (
-        f"[Open in Binder](https://mybinder.org/v2/gh/{name}/{branch}?urlpath=lab/tree/notebooks) · "
+        f"[Open in Binder]({BINDER}/v2/gh/{name}/{branch}?urlpath=lab/tree/notebooks) · "
         f"[Source on GitHub](https://github.com/{name})"
         if name
         else ""

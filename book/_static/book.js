@@ -7,4 +7,8 @@ document.addEventListener("DOMContentLoaded", () => {
     link.setAttribute("download", "");
     link.removeAttribute("target");
   }
+  // A button's accessible name has to contain the words seen on it.
+  for (const button of document.querySelectorAll(".search-button-field")) {
+    button.removeAttribute("aria-label");
+  }
 });

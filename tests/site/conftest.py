@@ -98,7 +98,7 @@ class Visit:
             )
             # a figure says that it has drawn itself
             self.page.wait_for_function(
-                "() => [...document.querySelectorAll('.rope-figure')].every(f => f.dataset.drawn)"
+                "() => [...document.querySelectorAll('.rope-figure')].every(f => f.dataset.draws)"
             )
         return self.page
 

@@ -41,11 +41,11 @@ def move(handle):
 def test_every_slider_moved_by_keyboard_changes_its_figure(visit, name):
     seen = visit()
     page = seen.open(name)
-    handles = page.locator(".rope-explorer .noUi-handle")
+    handles = page.locator(".rope-box .noUi-handle")
     for i in range(handles.count()):
         handle = handles.nth(i)
         assert handle.get_attribute("aria-label"), "a slider without a name"
-        figure = handle.locator("xpath=ancestor::*[contains(@class,'rope-explorer')][1]").locator(
+        figure = handle.locator("xpath=ancestor::*[contains(@class,'rope-box')][1]").locator(
             ".rope-figure"
         )
         before = state(figure.first)
@@ -59,12 +59,12 @@ def test_every_slider_moved_by_keyboard_changes_its_figure(visit, name):
 def test_every_choice_and_button_changes_its_figure(visit, name):
     seen = visit()
     page = seen.open(name)
-    buttons = page.locator(".rope-explorer .widget-toggle-buttons button")
+    buttons = page.locator(".rope-box .widget-toggle-buttons button")
     for i in range(buttons.count()):
         button = buttons.nth(i)
         if "mod-active" in button.get_attribute("class"):
             continue
-        figure = button.locator("xpath=ancestor::*[contains(@class,'rope-explorer')][1]").locator(
+        figure = button.locator("xpath=ancestor::*[contains(@class,'rope-box')][1]").locator(
             ".rope-figure"
         )
         before = state(figure.first)
@@ -81,6 +81,6 @@ def test_the_heatmap_works_from_a_file(browser):
     figure.wait_for()
     page.wait_for_function("() => document.querySelector('.rope-figure').dataset.drawn")
     before = state(figure)
-    move(page.locator(".rope-explorer:has([data-figure='angle-heatmap']) .noUi-handle").first)
+    move(page.locator(".rope-box:has([data-figure='angle-heatmap']) .noUi-handle").first)
     assert state(figure) != before
     page.close()

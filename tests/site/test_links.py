@@ -20,7 +20,9 @@ def anchors(path):
 
 
 def test_every_internal_link_and_anchor_exists():
-    pages = [p for p in SITE.rglob("*.html") if "vendor" not in p.parts and "_static" not in p.parts]
+    pages = [
+        p for p in SITE.rglob("*.html") if "vendor" not in p.parts and "_static" not in p.parts
+    ]
     assert len(pages) >= 5
     checked, broken = 0, []
     for page in pages:
@@ -32,11 +34,11 @@ def test_every_internal_link_and_anchor_exists():
                 target = page if not url.path else (page.parent / unquote(url.path)).resolve()
                 if target.is_dir():
                     target = target / "index.html"
-                if not target.exists():
+                missing = not target.exists()
+                if not missing and url.fragment and target.suffix == ".html":
+                    missing = unquote(url.fragment) not in anchors(target)
+                if missing:
                     broken.append(f"{page.relative_to(SITE)}: {element[attribute]}")
-                elif url.fragment and target.suffix == ".html":
-                    if unquote(url.fragment) not in anchors(target):
-                        broken.append(f"{page.relative_to(SITE)}: {element[attribute]}")
                 checked += 1
     print(f"{checked} links on {len(pages)} pages")
     assert broken == []

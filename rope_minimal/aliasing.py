@@ -1,0 +1,445 @@
+"""When do two distances look alike? One hand of the clock, and all of them together.
+
+A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
+The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
+near it comes to its start. The second half looks at the whole bank: the distance between position
+codes, its smallest value over a range, and what of it survives rounding. Everything is NumPy
+float64; ranges of positions are worked off in blocks, so memory stays bounded.
+"""
+
+import math
+import numbers
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from rope_minimal.frequencies import check_positive
+
+__all__ = [
+    "NearRepeat",
+    "NearestCode",
+    "angle_horizon",
+    "circle_gaps",
+    "code_distance",
+    "cosine_horizon",
+    "mean_cosine",
+    "near_repeats",
+    "nearest_code",
+    "neighbour_contrast",
+    "neighbour_snr",
+    "rounding_noise",
+    "unseen_pairs",
+    "wrapped_angle",
+]
+
+_BLOCK = 1 << 20
+"""Angles held in memory at once (8 MiB of float64)."""
+
+_SIGNIFICAND_BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
+
+
+class NearRepeat(NamedTuple):
+    """A distance after which one hand is almost back: ``error = distance*theta - 2*pi*turns``."""
+
+    distance: int
+    turns: int
+    error: float
+    """Radians: negative if the hand stops short of its start, positive if it has passed it."""
+
+
+class NearestCode(NamedTuple):
+    """The distance whose position code comes closest to that of distance 0, and how close."""
+
+    distance: int
+    code_distance: float
+
+
+# One hand ------------------------------------------------------------------------------------
+
+
+def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
+    """Return ``angle`` modulo a full turn.
+
+    Parameters
+    ----------
+    angle
+        Radians, any shape, any sign.
+
+    Returns
+    -------
+    ndarray of the shape of ``angle``, float64
+        Radians in [0, 2*pi), never 2*pi itself.
+    """
+    wrapped = np.mod(np.asarray(angle, dtype=np.float64), 2.0 * np.pi)
+    return np.where(wrapped == 2.0 * np.pi, 0.0, wrapped)[()]
+
+
+def angle_horizon(theta: np.ndarray | float) -> np.ndarray:
+    """Return the first distance at which the wrapped angle falls back: ``ceil(2*pi/theta)``.
+
+    Parameters
+    ----------
+    theta
+        Radians per position, any shape, >= 0. A hand that stands still never wraps.
+
+    Returns
+    -------
+    ndarray of the shape of ``theta``, float64
+        Distances in positions, whole numbers or infinity.
+    """
+    theta = _check_frequencies("theta", theta)
+    with np.errstate(divide="ignore"):
+        return np.ceil(2.0 * np.pi / theta)[()]
+
+
+def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
+    """Return the record distances at which one hand comes nearest to its start.
+
+    Parameters
+    ----------
+    theta
+        Radians per position, finite and > 0. The float is taken as the exact number it is.
+    max_distance
+        The largest distance to report, in positions, >= 1.
+
+    Returns
+    -------
+    list of NearRepeat
+        By growing distance; each is nearer than every shorter distance, and none is left out.
+
+    Notes
+    -----
+    The records are the denominators of the continued fraction of ``theta / 2*pi`` (best
+    approximations of the second kind, Lagrange). Integers are exact here and pi has 1100 bits, so
+    the errors are right to the last digit even where ``distance * theta`` in floats is not.
+    """
+    check_positive("theta", theta)
+    _check_count("max_distance", max_distance)
+    turn = 2 * _pi()
+    step = Fraction(theta)
+    records: list[NearRepeat] = []
+    for turns, distance in _convergents(step / turn):
+        if distance > max_distance:
+            break
+        record = NearRepeat(distance, turns, float(distance * step - turns * turn))
+        if records and records[-1].distance == distance:
+            records.pop()  # 0/1 and 1/1 share the denominator: the second is the nearer one
+        records.append(record)
+    return records
+
+
+def circle_gaps(theta: float, positions: int) -> np.ndarray:
+    """Return the gaps between the angles ``0, theta, .., (positions-1)*theta`` on the circle.
+
+    Parameters
+    ----------
+    theta
+        Radians per position, finite and > 0.
+    positions
+        How many positions are marked on the circle, >= 1.
+
+    Returns
+    -------
+    ndarray of shape (positions,), float64
+        Radians, smallest first; they add up to 2*pi. At most three different lengths occur (the
+        three-gap theorem, Sos 1957).
+    """
+    check_positive("theta", theta)
+    _check_count("positions", positions)
+    angles = np.sort(wrapped_angle(np.arange(positions) * float(theta)))
+    return np.sort(np.diff(angles, append=angles[0] + 2.0 * np.pi))
+
+
+# The bank ------------------------------------------------------------------------------------
+
+
+def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarray:
+    """Return the mean of ``cos(distance * theta_i)`` over the pairs.
+
+    It is the score of a query with an equal key at that distance when all pairs have equal length,
+    divided by its value at distance 0.
+
+    Parameters
+    ----------
+    distance
+        Distances in positions, any shape.
+    inv_freq
+        Radians per position, shape (pairs,).
+
+    Returns
+    -------
+    ndarray of the shape of ``distance``, float64
+        In [-1, 1].
+    """
+    inv_freq = _check_bank(inv_freq)
+    return _by_blocks(distance, inv_freq.size, lambda m: np.cos(m * inv_freq).mean(axis=-1))
+
+
+def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None) -> float:
+    """Return the first distance at which the mean cosine is larger than one position before.
+
+    Parameters
+    ----------
+    inv_freq
+        Radians per position, shape (pairs,) or one number.
+    max_distance
+        Where to stop looking. By default 64 times the half turn of the fastest pair.
+
+    Returns
+    -------
+    float
+        A whole number of positions, or infinity if the mean cosine falls all the way.
+
+    Notes
+    -----
+    ``cos(m t) - cos((m-1) t) = -2 sin((m - 1/2) t) sin(t/2)``, so the sign of the step is computed
+    without subtracting nearly equal cosines. Up to the half turn of the fastest pair every cosine
+    falls; the search begins there.
+    """
+    inv_freq = _check_bank(inv_freq)
+    fastest = float(inv_freq.max())
+    if fastest == 0.0:
+        return math.inf
+    start = max(1, math.floor(math.pi / fastest))
+    stop = 64 * start if max_distance is None else max_distance
+    _check_count("max_distance", stop)
+    weight = np.sin(inv_freq / 2.0)
+    for block in _blocks(start, stop, inv_freq.size):
+        rises = np.sin((block[:, None] - 0.5) * inv_freq) @ weight < 0.0
+        if rises.any():
+            return float(block[rises.argmax()])
+    return math.inf
+
+
+def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarray:
+    """Return ``D(m)``: the root mean square over the pairs of ``|1 - exp(i m theta)|``.
+
+    Parameters
+    ----------
+    distance
+        Distances ``m`` in positions, any shape.
+    inv_freq
+        Radians per position, shape (pairs,).
+
+    Returns
+    -------
+    ndarray of the shape of ``distance``, float64
+        From 0 (same code) over sqrt(2) (unrelated codes) to 2 (every hand opposite).
+
+    Notes
+    -----
+    ``|1 - exp(i a)| = 2 |sin(a/2)|``: no cancellation for small angles.
+    ``D**2 = 2 - 2*mean_cosine``.
+    """
+    inv_freq = _check_bank(inv_freq)
+    return _by_blocks(
+        distance,
+        inv_freq.size,
+        lambda m: 2.0 * np.sqrt(np.square(np.sin(m * (inv_freq / 2.0))).mean(axis=-1)),
+    )
+
+
+def nearest_code(
+    inv_freq: np.ndarray | float, max_distance: int, min_distance: int = 1
+) -> NearestCode:
+    """Return the distance in ``min_distance .. max_distance`` with the smallest ``D(m)``.
+
+    Parameters
+    ----------
+    inv_freq
+        Radians per position, shape (pairs,) or one number.
+    max_distance, min_distance
+        The range of distances to search, both ends included, in positions.
+
+    Returns
+    -------
+    NearestCode
+        The distance (the shortest one on a tie) and its code distance.
+    """
+    inv_freq = _check_bank(inv_freq)
+    _check_count("max_distance", max_distance)
+    _check_count("min_distance", min_distance)
+    if min_distance > max_distance:
+        raise ValueError(
+            f"min_distance must be <= max_distance, got {min_distance}, {max_distance}"
+        )
+    best = NearestCode(0, math.inf)
+    for block in _blocks(min_distance, max_distance, inv_freq.size):
+        distances = code_distance(block, inv_freq)
+        at = int(distances.argmin())
+        if distances[at] < best.code_distance:
+            best = NearestCode(int(block[at]), float(distances[at]))
+    return best
+
+
+def neighbour_contrast(inv_freq: np.ndarray | float) -> float:
+    """Return ``D(1)``: how far apart the codes of two neighbours are.
+
+    For queries and keys in random directions the score moves, over one position, by
+    ``D(1) |q| |k| / sqrt(dim)`` in the root mean square.
+    """
+    return float(code_distance(1, inv_freq))
+
+
+def rounding_noise(dtype: str) -> float:
+    """Return the root mean square relative error of rounding to ``dtype``.
+
+    Parameters
+    ----------
+    dtype
+        ``"float64"``, ``"float32"``, ``"float16"`` or ``"bfloat16"``.
+
+    Returns
+    -------
+    float
+        ``2**-p * sqrt(1 / (8 ln 2))`` for ``p`` significand bits, the leading one included.
+
+    Notes
+    -----
+    The rounding error is uniform within half a unit in the last place, the significand ``s``
+    follows Benford's law (density ``1 / (s ln 2)`` on [1, 2)), so ``1/s**2`` has the mean
+    ``3 / (8 ln 2)``.
+    Overflow and subnormal numbers are left out of account.
+    """
+    if dtype not in _SIGNIFICAND_BITS:
+        raise ValueError(f"dtype must be one of {', '.join(_SIGNIFICAND_BITS)}; got {dtype!r}")
+    return 2.0 ** -_SIGNIFICAND_BITS[dtype] * math.sqrt(1.0 / (8.0 * math.log(2.0)))
+
+
+def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
+    """Return by how much the score of a one-position step exceeds the noise of storing q and k.
+
+    Parameters
+    ----------
+    inv_freq
+        Radians per position, shape (pairs,) or one number.
+    dtype
+        The number type in which rotated queries and keys are stored.
+
+    Returns
+    -------
+    float
+        ``D(1) / (sqrt(2) * rounding_noise(dtype))``. Below 1 the step drowns in the rounding.
+
+    Notes
+    -----
+    For q and k in random directions the step has the root mean square ``D(1) |q| |k| / sqrt(dim)``;
+    rounding both vectors moves the score by ``sqrt(2) * noise * |q| |k| / sqrt(dim)``. The width
+    cancels.
+    """
+    return neighbour_contrast(inv_freq) / (math.sqrt(2.0) * rounding_noise(dtype))
+
+
+def unseen_pairs(
+    inv_freq: np.ndarray, asked: int, trained_inv_freq: np.ndarray, trained: int
+) -> np.ndarray:
+    """Tell which pairs meet angles at ``asked`` positions that training never showed.
+
+    Parameters
+    ----------
+    inv_freq
+        Radians per position in use now, shape (pairs,).
+    asked
+        The number of positions now.
+    trained_inv_freq
+        Radians per position during training, shape (pairs,).
+    trained
+        The number of positions during training.
+
+    Returns
+    -------
+    ndarray of shape (pairs,), bool
+        True where the largest angle exceeds the largest one of training, unless training had
+        covered the whole circle. An excess below one part in 10**9 is rounding, not a new angle.
+    """
+    now, before = _check_bank(inv_freq), _check_bank(trained_inv_freq)
+    if now.shape != before.shape:
+        raise ValueError(
+            f"inv_freq and trained_inv_freq must have one shape, got {now.shape} and {before.shape}"
+        )
+    _check_count("asked", asked)
+    _check_count("trained", trained)
+    seen = trained * before
+    return (seen < 2.0 * np.pi) & (asked * now > seen * (1.0 + 1e-9))
+
+
+# Helpers -------------------------------------------------------------------------------------
+
+
+def _blocks(start: int, stop: int, pairs: int) -> Iterator[np.ndarray]:
+    """Yield the integers ``start .. stop`` in float64 blocks that keep the angles within _BLOCK."""
+    step = max(1, _BLOCK // pairs)
+    for first in range(start, stop + 1, step):
+        yield np.arange(first, min(first + step, stop + 1), dtype=np.float64)
+
+
+def _by_blocks(
+    distance: np.ndarray | float, pairs: int, function: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Apply ``function`` to (rows, 1) blocks of ``distance`` and give back its shape."""
+    distance = np.asarray(distance, dtype=np.float64)
+    flat = distance.reshape(-1, 1)
+    step = max(1, _BLOCK // pairs)
+    out = np.empty(flat.shape[0])
+    for first in range(0, flat.shape[0], step):
+        out[first : first + step] = function(flat[first : first + step])
+    return out.reshape(distance.shape)[()]
+
+
+def _convergents(x: Fraction) -> Iterator[tuple[int, int]]:
+    """Yield numerators and denominators of the continued fraction of ``x``."""
+    p, q, p_old, q_old = 1, 0, 0, 1
+    while True:
+        whole = math.floor(x)
+        p, p_old = whole * p + p_old, p
+        q, q_old = whole * q + q_old, q
+        yield p, q
+        if x == whole:
+            return
+        x = 1 / (x - whole)
+
+
+@cache
+def _pi(bits: int = 1100) -> Fraction:
+    """Return pi to ``bits`` bits by Machin's formula, 16 atan(1/5) - 4 atan(1/239)."""
+    one = 1 << (bits + 16)
+
+    def atan_inverse(n: int) -> int:
+        total, power, k = 0, one // n, 0
+        while power:
+            total += power // (2 * k + 1) * (-1) ** k
+            power //= n * n
+            k += 1
+        return total
+
+    return Fraction(16 * atan_inverse(5) - 4 * atan_inverse(239), one)
+
+
+def _check_frequencies(name: str, value: np.ndarray | float) -> np.ndarray:
+    """Return ``value`` as float64 if it is finite and >= 0 everywhere."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} must be real numbers, got {value!r}") from None
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+    return array
+
+
+def _check_bank(inv_freq: np.ndarray | float) -> np.ndarray:
+    """Return ``inv_freq`` as a non-empty float64 vector."""
+    array = np.atleast_1d(_check_frequencies("inv_freq", inv_freq))
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"inv_freq must have shape (pairs,), pairs >= 1, got {array.shape}")
+    return array
+
+
+def _check_count(name: str, value: int) -> None:
+    """Raise unless ``value`` is an integer >= 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be >= 1, got {value}")

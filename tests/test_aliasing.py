@@ -1,0 +1,266 @@
+"""One hand and sixty-four: wrapping, horizons, near repeats, code distances, contrast and noise."""
+
+import math
+import time
+import tracemalloc
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
+from rope_minimal.aliasing import (
+    angle_horizon,
+    circle_gaps,
+    code_distance,
+    cosine_horizon,
+    mean_cosine,
+    near_repeats,
+    nearest_code,
+    neighbour_contrast,
+    neighbour_snr,
+    rounding_noise,
+    unseen_pairs,
+    wrapped_angle,
+)
+
+FULL_HEAD = inverse_frequencies(128)
+frequencies = st.floats(1e-4, 3.0)
+
+
+# One hand ------------------------------------------------------------------------------------
+
+
+@settings(deadline=None)
+@given(st.floats(-1e6, 1e6))
+def test_wrapped_angle_is_in_the_circle_and_points_the_same_way(angle):
+    wrapped = wrapped_angle(angle)
+    assert 0.0 <= wrapped < 2 * math.pi
+    assert math.cos(wrapped) == pytest.approx(math.cos(angle), abs=1e-9)
+    assert math.sin(wrapped) == pytest.approx(math.sin(angle), abs=1e-9)
+
+
+def test_wrapped_angle_never_returns_a_full_turn():
+    assert wrapped_angle(-1e-20) == 0.0
+    assert wrapped_angle(np.array([[7.0, -1.0]])).shape == (1, 2)
+
+
+@settings(deadline=None)
+@given(st.floats(0.01, 3.0))
+def test_angle_horizon_is_the_first_drop_of_the_wrapped_angle(theta):
+    horizon = int(angle_horizon(theta))
+    angles = wrapped_angle(np.arange(horizon + 1) * theta)
+    drops = np.flatnonzero(np.diff(angles) < 0) + 1
+    assert drops.tolist() == [horizon]
+
+
+def test_a_hand_that_stands_still_never_wraps():
+    assert angle_horizon(np.array([1.0, 0.4096, 0.0])).tolist() == [7, 16, math.inf]
+
+
+def brute_records(theta, limit):
+    """Distances whose angle comes closer to a full turn than all before (float oracle)."""
+    angles = np.arange(1, limit + 1) * theta
+    errors = np.abs(angles - 2 * np.pi * np.round(angles / (2 * np.pi)))
+    best = np.minimum.accumulate(errors)
+    return [1, *(np.flatnonzero(np.diff(best) < 0) + 2).tolist()]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(1, 30_000).map(lambda n: n / 10_007))
+def test_near_repeats_are_the_records_of_a_brute_force_search(theta):
+    limit = 3000
+    assert [r.distance for r in near_repeats(theta, limit)] == brute_records(theta, limit)
+
+
+@pytest.mark.parametrize("theta", [1.0, 0.4096, *inverse_frequencies(8)[1:], 5.9, 40.0])
+def test_near_repeat_errors_agree_with_80_digit_arithmetic(theta):
+    records = near_repeats(theta, 10**15)
+    assert len(records) > 10
+    with mpmath.workdps(80):
+        for distance, turns, error in records:
+            exact = distance * mpmath.mpf(theta) - 2 * mpmath.pi * turns
+            assert error == pytest.approx(float(exact), rel=1e-15, abs=0)
+
+
+def test_near_repeats_at_one_radian_are_the_convergents_of_two_pi():
+    records = [(r.distance, r.turns) for r in near_repeats(1.0, 103_993)]
+    assert records == [
+        (1, 0), (6, 1), (19, 3), (25, 4), (44, 7), (333, 53), (710, 113), (103_993, 16_551),
+    ]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=60)
+@given(frequencies, st.integers(1, 3000))
+def test_circle_gaps_fill_the_circle_with_at_most_three_lengths(theta, positions):
+    gaps = circle_gaps(theta, positions)
+    assert gaps.shape == (positions,)
+    assert gaps.sum() == pytest.approx(2 * math.pi)
+    assert 1 + (np.diff(gaps) > 1e-9).sum() <= 3
+
+
+# The bank ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dim", [2, 4, 8, 128])
+def test_code_distance_is_the_distance_of_unit_complex_codes(dim):
+    inv_freq = inverse_frequencies(dim)
+    distance = np.random.default_rng(dim).integers(-9000, 9000, (3, 50))
+    codes = np.exp(1j * distance[..., None] * inv_freq)
+    expected = np.sqrt((np.abs(1 - codes) ** 2).mean(-1))
+    assert np.allclose(code_distance(distance, inv_freq), expected, atol=1e-12)
+    assert np.allclose(mean_cosine(distance, inv_freq), codes.real.mean(-1), atol=1e-12)
+    assert np.allclose(expected**2, 2 - 2 * mean_cosine(distance, inv_freq), atol=1e-12)
+
+
+def test_code_distance_of_a_hand_that_hardly_moves_keeps_its_digits():
+    assert code_distance(1, 1e-12) == pytest.approx(1e-12, rel=1e-14)
+    assert code_distance(0, FULL_HEAD) == 0.0
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(frequencies, min_size=1, max_size=5), st.integers(1, 4000), st.integers(0, 2000))
+def test_nearest_code_is_the_minimum_of_a_plain_search(bank, low, span):
+    bank = np.array(bank)
+    distances = np.arange(low, low + span + 1)
+    codes = np.exp(1j * distances[:, None] * bank)
+    plain = np.sqrt((np.abs(1 - codes) ** 2).mean(-1))
+    found = nearest_code(bank, low + span, low)
+    assert found.code_distance == pytest.approx(plain.min(), rel=1e-6, abs=1e-9)
+    assert low <= found.distance <= low + span
+    assert code_distance(found.distance, bank) == pytest.approx(found.code_distance, abs=1e-12)
+
+
+def test_searches_do_not_depend_on_the_block_size(monkeypatch):
+    whole = nearest_code(inverse_frequencies(4), 90_000, 2)
+    assert whole.distance == 84_823
+    monkeypatch.setattr(aliasing, "_BLOCK", 1000)
+    assert nearest_code(inverse_frequencies(4), 90_000, 2) == whole
+    assert cosine_horizon(FULL_HEAD) == 12
+
+
+def test_nearest_code_takes_the_shortest_distance_on_a_tie():
+    assert nearest_code(np.zeros(2), 50, 7) == (7, 0.0)
+
+
+def test_nearest_code_is_quick_and_small_over_131072_positions_of_64_pairs():
+    tracemalloc.start()
+    nearest_code(FULL_HEAD, 131_072)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 64 * 2**20
+    start = time.perf_counter()
+    nearest_code(FULL_HEAD, 131_072)
+    assert (
+        time.perf_counter() - start < 4.0
+    )  # about 0.4 s on an idle core; the rest is for busy ones
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.integers(5, 3000).map(lambda n: n / 1000), min_size=1, max_size=6))
+def test_cosine_horizon_is_the_first_rise_of_the_mean_cosine(bank):
+    horizon = int(cosine_horizon(np.array(bank)))
+    with mpmath.workdps(40):
+        angles = [[mpmath.mpf(m) * t for t in bank] for m in range(horizon + 1)]
+        mean = [mpmath.fsum(mpmath.cos(a) for a in row) for row in angles]
+    rises = [m for m in range(1, len(mean)) if mean[m] > mean[m - 1]]
+    assert rises == [horizon]
+
+
+def test_cosine_horizon_of_known_banks():
+    assert cosine_horizon(1.0) == 4
+    assert cosine_horizon(0.4096) == 9
+    assert cosine_horizon(FULL_HEAD) == 12
+    assert cosine_horizon(np.zeros(3)) == math.inf
+    assert cosine_horizon(FULL_HEAD, max_distance=11) == math.inf
+    for turns, horizon in ((0.5, 2049), (1.0, 1025)):
+        bank, _ = rescaled_frequencies("monotone", 128, max_positions=2048, turns=turns)
+        assert cosine_horizon(bank[0]) == horizon
+
+
+# Contrast and noise ----------------------------------------------------------------------------
+
+TORCH = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+@pytest.mark.parametrize("dtype", TORCH)
+def test_rounding_noise_is_what_rounding_does(dtype):
+    generator = torch.Generator().manual_seed(0)
+    octaves = 4 * torch.rand(400_000, generator=generator, dtype=torch.float64)
+    x = torch.exp2(octaves)
+    relative = (x.to(TORCH[dtype]).double() - x) / x
+    assert relative.square().mean().sqrt().item() == pytest.approx(rounding_noise(dtype), rel=0.02)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_neighbour_snr_is_what_random_queries_and_keys_show(dtype):
+    generator = torch.Generator().manual_seed(1)
+    q, k = torch.randn(2, 20_000, 64, generator=generator, dtype=torch.complex128)
+
+    def store(z):
+        return torch.view_as_complex(torch.view_as_real(z).to(TORCH[dtype]).double())
+
+    def rms(x):
+        return x.square().mean().sqrt().item()
+
+    def score(a, b):
+        return (a * b.conj()).real.sum(-1)
+
+    step = score(q * torch.exp(1j * torch.from_numpy(FULL_HEAD)), k) - score(q, k)
+    noise = score(store(q), store(k)) - score(q, k)
+    assert rms(step) / rms(noise) == pytest.approx(neighbour_snr(FULL_HEAD, dtype), rel=0.1)
+
+
+def test_neighbour_contrast_is_the_code_distance_of_one():
+    assert neighbour_contrast(FULL_HEAD) == code_distance(1, FULL_HEAD)
+
+
+# Unseen angles ---------------------------------------------------------------------------------
+
+
+def test_unseen_pairs_are_those_that_have_not_made_a_turn_and_go_further_now():
+    trained, asked = 64, 256
+    inv_freq = inverse_frequencies(16, 500.0)
+    flags = unseen_pairs(inv_freq, asked, inv_freq, trained)
+    assert flags.tolist() == [trained * theta < 2 * math.pi for theta in inv_freq]
+    assert 0 < flags.sum() < 8
+    assert not unseen_pairs(inv_freq, trained, inv_freq, trained).any()
+    assert not unseen_pairs(inv_freq / 4, asked, inv_freq, trained).any()
+
+
+def test_23_slow_pairs_of_a_full_head_meet_new_angles_from_2048_to_8192():
+    assert unseen_pairs(FULL_HEAD, 8192, FULL_HEAD, 2048).sum() == 23
+
+
+# Bad input -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: near_repeats(0, 10), ValueError, "theta must be finite and > 0, got 0"),
+        (lambda: near_repeats("1", 10), TypeError, "theta must be a real number"),
+        (lambda: near_repeats(1.0, 0), ValueError, "max_distance must be >= 1, got 0"),
+        (lambda: near_repeats(1.0, 1e3), TypeError, "max_distance must be an integer"),
+        (lambda: angle_horizon(-1.0), ValueError, "theta must be finite and >= 0"),
+        (lambda: angle_horizon("x"), TypeError, "theta must be real numbers"),
+        (lambda: circle_gaps(1.0, 0), ValueError, "positions must be >= 1, got 0"),
+        (lambda: code_distance(1, []), ValueError, r"inv_freq must have shape \(pairs,\)"),
+        (lambda: code_distance(1, np.ones((2, 2))), ValueError, r"got \(2, 2\)"),
+        (lambda: mean_cosine(1, [math.nan]), ValueError, "inv_freq must be finite"),
+        (lambda: cosine_horizon(1.0, 0), ValueError, "max_distance must be >= 1"),
+        (lambda: nearest_code(1.0, 0), ValueError, "max_distance must be >= 1"),
+        (lambda: nearest_code(1.0, 5, 6), ValueError, "min_distance must be <= max_distance"),
+        (lambda: nearest_code(1.0, True), TypeError, "max_distance must be an integer"),
+        (lambda: rounding_noise("int8"), ValueError, "dtype must be one of float64, float32"),
+        (lambda: unseen_pairs([1.0], 2, [1.0, 2.0], 2), ValueError, "must have one shape"),
+        (lambda: unseen_pairs([1.0], 0, [1.0], 2), ValueError, "asked must be >= 1"),
+        (lambda: unseen_pairs([1.0], 2, [1.0], 2.0), TypeError, "trained must be an integer"),
+    ],
+)
+def test_bad_values_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,439 @@
+"""rope_minimal.derivation: what is true is accepted, what is false is refused with numbers."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+from rope_minimal.derivation import (
+    Derivation,
+    DerivationError,
+    MatrixFunction,
+    Step,
+    both_sides,
+    check_relative,
+    equation,
+    substitute,
+)
+
+q, k = sp.symbols("q k", complex=True)
+m, n = sp.symbols("m n", integer=True)
+theta = sp.Symbol("theta", real=True)
+zeta = sp.Symbol("zeta", positive=True)
+R_q, R_k, R_g = (sp.Function(name, positive=True) for name in ("R_q", "R_k", "R_g"))
+x, y, t = sp.symbols("x y t")
+
+LENGTHS = {
+    R_q: sp.Lambda((x, t), sp.Abs(x)),
+    R_k: sp.Lambda((x, t), sp.Abs(x)),
+    R_g: sp.Lambda((x, y, t), sp.Abs(x * y)),
+}
+XPOS = {
+    R_q: sp.Lambda((x, t), sp.Abs(x) * zeta**t),
+    R_k: sp.Lambda((x, t), sp.Abs(x) * zeta**-t),
+    R_g: sp.Lambda((x, y, t), sp.Abs(x * y) * zeta**t),
+}
+
+
+def turn(angle):
+    return sp.ImmutableMatrix([[sp.cos(angle), -sp.sin(angle)], [sp.sin(angle), sp.cos(angle)]])
+
+
+def radial():
+    """Lengths: the smallest derivation that has a given, a choice and two derived steps."""
+    d = Derivation("radial", "Lengths", LENGTHS)
+    d.given("product", (R_q(q, m) * R_k(k, n), R_g(q, k, m - n)), "take moduli, $R > 0$")
+    d.given("start-q", (R_q(q, 0), sp.Abs(q)), "position 0 changes nothing")
+    d.given("start-k", (R_k(k, 0), sp.Abs(k)), "position 0 changes nothing")
+    d.derived(
+        "same-place",
+        (R_q(q, m) * R_k(k, m), R_g(q, k, 0)),
+        "two tokens at one place",
+        follows=["product"],
+        by=lambda product: substitute(product, {n: m}),
+        words="put n = m",
+    )
+    d.chosen(
+        "same-f",
+        (R_q(q, m), R_k(q, m)),
+        "one function for both",
+        otherwise="xPos",
+        rival=("xPos", XPOS),
+    )
+    return d
+
+
+# --- derived steps ------------------------------------------------------------------------------
+
+
+def test_produced_step_records_how_and_on_what_it_rests():
+    step = radial()["same-place"]
+    assert (step.method, step.follows, step.choices) == ("produced", ("product",), ())
+
+
+def test_step_true_in_the_model_but_not_given_by_the_premises_is_refused():
+    d = radial()
+    # R does not depend on m in the solution, so no number of the solution betrays this slip;
+    # xPos, which satisfies the premises, does
+    with pytest.raises(DerivationError) as caught:
+        d.derived(
+            "slip",
+            (R_q(q, m) * R_k(k, -m), R_g(q, k, 0)),
+            "wrong",
+            follows=["product"],
+            by=lambda product: substitute(product, {n: m}),
+        )
+    assert caught.value.step == "slip"
+    assert caught.value.counterexample["zeta"] != 1
+    assert caught.value.values[0] != pytest.approx(caught.value.values[1])
+    assert "slip" in str(caught.value)
+    assert "R_k(k, -m)" in str(caught.value)
+
+
+def test_false_step_is_refused_with_both_sides_and_numbers_that_differ():
+    d = Derivation("dot", "Dot")
+    d.given("start", (sp.Abs(q) ** 2, q * sp.conjugate(q)), "length squared")
+    with pytest.raises(DerivationError) as caught:
+        d.derived(
+            "no-conjugate", (sp.re(q * k), sp.re(q * sp.conjugate(k))), "wrong", follows=["start"]
+        )
+    error = caught.value
+    assert error.sides == (sp.re(q * k), sp.re(q * sp.conjugate(k)))
+    at = error.counterexample
+    assert (at["q"] * at["k"]).real == pytest.approx(error.values[0])
+    assert (at["q"] * at["k"].conjugate()).real == pytest.approx(error.values[1])
+    assert error.values[0] != pytest.approx(error.values[1])
+    assert [s.name for s in d] == ["start"]
+
+
+def test_symbolic_step_uses_the_definitions_among_its_premises():
+    f, s = sp.Function("f"), sp.Function("s", real=True)
+    model = {
+        f: sp.Lambda((x, t), x * sp.exp(sp.I * t * theta)),
+        s: sp.Lambda((x, y, t), sp.re(x * sp.conjugate(y) * sp.exp(sp.I * t * theta))),
+    }
+    d = Derivation("back", "Back", model)
+    d.given("f", (f(x, m), x * sp.exp(sp.I * m * theta)), "definition")
+    score = sp.re(f(q, m) * sp.conjugate(f(k, n)))
+    relative = sp.re(q * sp.conjugate(k) * sp.exp(sp.I * (m - n) * theta))
+    assert d.derived("score", (score, relative), "put f in", follows=["f"]).method == "symbolic"
+
+
+def test_step_that_sympy_cannot_prove_is_checked_at_many_points():
+    d = Derivation("abel", "An identity that sympy has no rule for")
+    d.given("start", (sp.cos(theta) ** 2 + sp.sin(theta) ** 2, 1), "circle")
+    golden = sp.log(zeta) * sp.log(1 - zeta / 3)
+    five = sp.polylog(2, zeta / 3) + sp.polylog(2, 1 - zeta / 3)
+    reflected = sp.pi**2 / 6 - sp.log(zeta / 3) * sp.log(1 - zeta / 3)
+    step = d.derived("dilogarithm", (five, reflected), "Euler's reflection", follows=["start"])
+    assert (step.method, step.points) == ("numeric", 60)
+    assert "60 random settings" in d.verdict("dilogarithm")
+    with pytest.raises(DerivationError):
+        d.derived("wrong", (five, sp.pi**2 / 6 - golden), "slip", follows=["start"])
+
+
+def test_matrix_statement_with_a_position_matrix():
+    R = MatrixFunction("R", 2)
+    d = Derivation("group", "Group", {R: lambda p: turn(p * theta)})
+    d.given("relative", (R(m).T * R(n), R(n - m)), "requirement")
+    d.derived(
+        "orthogonal",
+        (R(m).T * R(m), R(0)),
+        "put n = m",
+        follows=["relative"],
+        by=lambda e: substitute(e, {n: m}),
+    )
+    with pytest.raises(DerivationError):
+        d.derived(
+            "no-transpose",
+            (R(m) * R(m), R(0)),
+            "wrong",
+            follows=["relative"],
+            by=lambda e: substitute(e, {n: m}),
+        )
+
+
+def test_alternatives_are_compared_as_a_set():
+    c, s = sp.cos(theta), sp.sin(theta)
+    A = sp.MatrixSymbol("A", 2, 2)
+    flip = sp.ImmutableMatrix([[c, s], [s, -c]])
+    either = sp.Or(equation(A, turn(theta)), equation(A, flip), evaluate=False)
+    d = Derivation("o2", "O(2)", {A: turn(theta)})
+    d.given("orthogonal", (A * A.T, sp.eye(2)), "c1")
+    make = lambda _: sp.Or(equation(A, flip), equation(A, turn(theta)), evaluate=False)  # noqa: E731
+    assert d.derived("two", either, "solve", follows=["orthogonal"], by=make).method == "produced"
+    wrong = sp.Or(equation(A, turn(theta)), equation(A, -flip), evaluate=False)
+    with pytest.raises(DerivationError):
+        d.derived("wrong", wrong, "solve", follows=["orthogonal"], by=make)
+
+
+def test_unlike_shapes_are_refused():
+    d = Derivation("shapes", "Shapes")
+    d.given("start", (q, q), "q")
+    with pytest.raises(DerivationError, match="shape"):
+        d.derived("row", (turn(theta)[0, :], turn(theta)[:, 0]), "wrong", follows=["start"])
+
+
+# --- given and chosen ---------------------------------------------------------------------------
+
+
+def test_contradictory_assumptions_are_refused():
+    d = radial()
+    with pytest.raises(DerivationError, match="breaks it"):
+        d.given("too-much", (R_q(q, m), sp.Abs(q) + m), "grows")
+
+
+def test_choice_whose_rival_is_no_rival_is_refused():
+    d = Derivation("radial", "Lengths", LENGTHS)
+    d.given("start-q", (R_q(q, 0), sp.Abs(q)), "position 0 changes nothing")
+    with pytest.raises(DerivationError, match="no choice"):
+        d.chosen("empty", (R_q(q, m), R_q(q, m)), "?", otherwise="nothing", rival=("xPos", XPOS))
+
+
+def test_rival_that_breaks_an_earlier_step_is_refused():
+    d = Derivation("radial", "Lengths", LENGTHS)
+    d.given("product", (R_q(q, m) * R_k(k, n), R_g(q, k, m - n)), "take moduli")
+    lonely = {R_q: sp.Lambda((x, t), sp.Abs(x) * zeta**t)}
+    with pytest.raises(DerivationError, match="'half xPos'"):
+        d.chosen(
+            "half",
+            (R_q(q, m), sp.Abs(q)),
+            "norm kept",
+            otherwise="?",
+            rival=("half xPos", lonely),
+        )
+
+
+def test_choice_without_an_alternative_is_refused():
+    with pytest.raises(ValueError, match="must say what the other choice gives"):
+        radial().add(Step("free", "chosen", (R_q(q, m), sp.Abs(q)), "norm kept"))
+
+
+def test_step_lists_the_choices_it_depends_on():
+    d = radial()
+    step = d.derived(
+        "square",
+        (R_q(q, m) * R_q(k, m), R_g(q, k, 0)),
+        "one function",
+        follows=["same-place", "same-f"],
+        by=lambda e, same: substitute(e, {R_k(k, m): R_q(k, m)}),
+    )
+    assert step.choices == ("same-f",)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda d: d.given("product", (q, q), "again"), ValueError, "already has a step"),
+        (lambda d: d.given("a b", (q, q), "space"), ValueError, "letters, digits and dashes"),
+        (lambda d: d.given("new", (q, q), ""), ValueError, "needs a reason"),
+        (lambda d: d.given("new", sp.Eq(q, q), "true"), ValueError, "evaluated to True"),
+        (lambda d: d.given("new", sp.Eq(1, 2), "false"), DerivationError, "false as written"),
+        (lambda d: d.given("new", 3, "?"), TypeError, "got 3"),
+        (lambda d: d.derived("new", (q, q), "?", follows=[]), ValueError, "must name the steps"),
+        (lambda d: d.derived("new", (q, q), "?", follows=["none"]), KeyError, "none"),
+        (lambda d: d.given("new", (sp.Function("h")(q), q), "?"), ValueError, "no formula for h"),
+        (lambda d: d.add(Step("new", "guess", (q, q), "?")), ValueError, "got 'guess'"),
+        (lambda d: Derivation("bad name", "?"), ValueError, "'bad name'"),
+        (lambda d: MatrixFunction("R", 0), ValueError, "got 0"),
+    ],
+)
+def test_bad_input_is_named(call, error, words):
+    with pytest.raises(error, match=re.escape(words)):
+        call(radial())
+
+
+# --- rendering ----------------------------------------------------------------------------------
+
+
+class Cards(HTMLParser):
+    """Collects ids, links and whether every element is closed."""
+
+    def __init__(self):
+        super().__init__()
+        self.ids, self.links, self.open, self.kinds = [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.open.append(tag)
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if "href" in attrs:
+            self.links.append(attrs["href"])
+        if "data-kind" in attrs:
+            self.kinds.append(attrs["data-kind"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_html_is_well_formed_with_stable_anchors_and_no_dead_link():
+    cards = Cards()
+    cards.feed(radial()._repr_html_())
+    assert cards.open == []
+    assert len(set(cards.ids)) == len(cards.ids)
+    assert {"radial", "radial-product", "radial-same-place"} <= set(cards.ids)
+    assert {link[1:] for link in cards.links} <= set(cards.ids)
+    assert cards.kinds == ["given", "given", "given", "derived", "chosen"]
+
+
+def test_html_tells_the_whole_story_without_a_script():
+    text = radial()._repr_html_()
+    assert "<script" not in text
+    for words in ("two tokens at one place", "put n = m", "xPos", "Forced", r"\(R &gt; 0\)"):
+        assert words in text
+
+
+def test_html_marks_what_the_step_changed():
+    card = radial()._card(4, radial()["same-place"])
+    assert r"\class{derivation-new}" in card
+
+
+def test_latex_and_plain_text():
+    d = radial()
+    assert r"\class" not in d._repr_latex_()
+    assert d.latex("start-q") == r"R_{q}{\left(q,0 \right)} = \left|{q}\right|"
+    assert "[derived] same-place" in str(d)
+
+
+# --- numbers for the page -----------------------------------------------------------------------
+
+
+def test_to_dict_is_json_and_complete():
+    data = json.loads(json.dumps(radial().to_dict()))
+    assert [s["name"] for s in data["steps"]] == [s.name for s in radial()]
+    assert all(s["numeric"] and s["verdict"] for s in data["steps"])
+
+
+def test_javascript_of_both_sides_agrees_with_python():
+    node = Path(sys.executable).with_name("node")
+    node = str(node) if node.exists() else shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    f = sp.Function("f")
+    d = Derivation("js", "JavaScript", {f: sp.Lambda((x, t), x * sp.exp(sp.I * t * theta))})
+    d.given("turn", (f(q, m), sp.Abs(q) * sp.exp(sp.I * (sp.arg(q) + m * theta))), "polar form")
+    d.given("root", (sp.sqrt(q**2) ** 2 / q, q**3 / q**2), "powers")
+    for name in ("turn", "root"):
+        spec = d.numeric(name)
+        values = {v["name"]: v["start"] for v in spec["variables"]}
+        assert values["q_x"] == 1.2
+        code = "".join(f"const {a} = {b};" for a, b in values.items())
+        code += f"console.log(JSON.stringify([{spec['left'][0]['re']}, {spec['left'][0]['im']},"
+        code += f"{spec['right'][0]['re']}, {spec['right'][0]['im']}]))"
+        out = json.loads(subprocess.run([node, "-e", code], capture_output=True, check=True).stdout)
+        left, right = d.evaluate(name, {"q": 1.2 + 0.5j, "m": 5, "theta": 0.3})
+        assert complex(*out[:2]) == pytest.approx(left[0], abs=1e-12)
+        assert complex(*out[2:]) == pytest.approx(right[0], abs=1e-12)
+        assert left[0] == pytest.approx(right[0], abs=1e-12)
+
+
+def test_matrix_sides_are_given_entry_by_entry():
+    R = MatrixFunction("R", 2)
+    d = Derivation("rows", "Rows", {R: lambda p: turn(p * theta)})
+    d.given("relative", (R(m).T * R(n), R(n - m)), "requirement")
+    spec = d.numeric("relative")
+    assert spec["shape"] == [2, 2]
+    assert len(spec["left"]) == len(spec["right"]) == 4
+
+
+def test_evaluate_names_what_is_missing():
+    with pytest.raises(ValueError, match="values must give q"):
+        radial().evaluate("start-q", {"m": 1})
+
+
+# --- propose your own ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        (lambda v, p: v * sp.exp(sp.I * p * theta),) * 2,
+        (
+            lambda v, p: v * zeta**p * sp.exp(sp.I * p * theta),
+            lambda v, p: v * zeta**-p * sp.exp(sp.I * p * theta),
+        ),
+        (lambda v, p: sp.re(v) + sp.I * (-1) ** p * sp.im(v),) * 2,
+        (lambda v, p: v * sp.exp(sp.I * p * sp.Symbol("w")),) * 2,
+    ],
+    ids=["RoPE", "xPos", "parity", "undeclared symbol"],
+)
+def test_relative_encodings_are_recognised(f):
+    answer = check_relative(*f)
+    assert answer
+    assert answer.method == "symbolic"
+    assert not answer.trivial
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda v, p: v * sp.exp(sp.I * p**2 * theta),
+        lambda v, p: v * zeta**p,
+        lambda v, p: v + p,
+        lambda v, p: v * sp.exp(sp.I * p * theta) + p,
+        lambda v, p: v * sp.exp(sp.I * sp.sin(p)),
+    ],
+)
+def test_counterexample_really_is_one(f):
+    answer = check_relative(f)
+    assert not answer
+    at = answer.counterexample
+    values = {symbol: at[symbol.name] for symbol in (theta, zeta) if symbol.name in at}
+
+    def score(a, b):
+        left = f(sp.sympify(at["q"]), sp.Integer(a))
+        right = f(sp.sympify(at["k"]), sp.Integer(b))
+        return float(sp.N(sp.re(sp.N((left * sp.conjugate(right)).subs(values)))))
+
+    assert at["shift"] != 0
+    assert score(at["m"], at["n"]) == pytest.approx(at["before"])
+    after = score(at["m"] + at["shift"], at["n"] + at["shift"])
+    assert after == pytest.approx(at["after"])
+    assert at["before"] != pytest.approx(at["after"])
+    assert "Not relative" in str(answer)
+
+
+def test_no_encoding_is_relative_but_called_trivial():
+    assert check_relative(lambda v, p: v).trivial
+    assert "ignores position" in str(check_relative(lambda v, p: v))
+
+
+def test_matrices_turning_one_side_the_other_way_fails():
+    assert check_relative(lambda v, p: turn(p * theta) * v, dim=2)
+    assert check_relative(lambda v, p: turn(-p * theta) * v, dim=2)
+    one_sided = check_relative(
+        lambda v, p: turn(p * theta) * v, lambda v, p: turn(-p * theta) * v, dim=2
+    )
+    assert not one_sided
+
+
+def test_bad_proposals_are_named():
+    with pytest.raises(TypeError, match="f_q must return a sympy expression"):
+        check_relative(lambda v, p: None)
+    with pytest.raises(TypeError, match="column of length 2"):
+        check_relative(lambda v, p: v.T, dim=2)
+    with pytest.raises(ValueError, match="dim must be a positive integer or None, got 0"):
+        check_relative(lambda v, p: v, dim=0)
+
+
+def test_only_sympy_and_the_standard_library_are_imported():
+    root = Path(__file__).resolve().parents[1]
+    code = (
+        "import sys, runpy; runpy.run_path('rope_minimal/derivation.py', run_name='d');"
+        "print([m for m in ('numpy', 'torch', 'matplotlib', 'anywidget') if m in sys.modules])"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=root
+    )
+    assert out.stdout.strip() == "[]"
+
+
+def test_both_sides_keeps_the_equation_unevaluated():
+    assert both_sides(equation(q, q), sp.conjugate) == equation(sp.conjugate(q), sp.conjugate(q))

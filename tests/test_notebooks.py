@@ -1,0 +1,72 @@
+"""What every chapter keeps: no stored outputs, short cells, described pictures, the frame."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+CHAPTERS = [path for path in NOTEBOOKS if re.match(r"(0\d|10|12)-", path.name)]
+LONGEST_CELL = 16
+
+
+def cells(path, kind=None):
+    notebook = json.loads(path.read_text("utf8"))
+    return [c for c in notebook["cells"] if kind in (None, c["cell_type"])]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+def test_there_are_chapters():
+    assert CHAPTERS
+
+
+@each_notebook
+def test_outputs_are_stripped_and_cells_have_ids(path):
+    notebook = json.loads(path.read_text("utf8"))
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert "widgets" not in notebook["metadata"]
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(ids) == len(set(ids))
+    for cell in cells(path, "code"):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+
+
+@each_notebook
+def test_no_code_cell_is_too_long_to_read(path):
+    long = [source(c) for c in cells(path, "code") if len(source(c).splitlines()) > LONGEST_CELL]
+    assert long == []
+
+
+@each_notebook
+def test_every_picture_is_described_in_words(path):
+    for cell in cells(path, "code"):
+        if re.search(r"plt\.(subplots|figure|plot|imshow)\(", source(cell)):
+            image = cell["metadata"].get("mystnb", {}).get("image", {})
+            assert len(image.get("alt", "")) > 40, source(cell)
+
+
+@each_chapter
+def test_chapter_has_the_frame(path):
+    text = "\n".join(source(cell) for cell in cells(path, "markdown"))
+    headings = re.findall(r"^(#+) (.+)$", text, re.MULTILINE)
+    assert [level for level, _ in headings].count("#") == 1
+    for wanted in ("After this chapter you can", "What you need first", "Summary", "Where next"):
+        assert wanted in text
+    assert text.count(":class: exercise") >= 4
+    folded = [c for c in cells(path, "code") if "hide-cell" in c["metadata"].get("tags", [])]
+    assert sum("assert" in source(cell) for cell in folded) >= 4
+
+
+@each_notebook
+def test_words_that_talk_down_are_absent(path):
+    text = "\n".join(source(cell) for cell in cells(path, "markdown"))
+    assert not re.search(r"\b(clearly|obviously|trivially)\b", text, re.IGNORECASE)
