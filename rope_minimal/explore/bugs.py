@@ -321,7 +321,7 @@ EXAMINATIONS = {
     "interleaved": "one pass, pairs of neighbours",
     "converted": "converted from neighbours to halves",
     "decoding": f"prompt of {PROMPT}, then token by token",
-    "padded": f"the same, {PADDING} places of left padding",
+    "padded": f"the same, {PADDING} places padded left",
     "cast": "cast to bfloat16 and back",
     "far": f"one pass, from position {FAR:,}",
 }
