@@ -167,7 +167,7 @@ export default figure((fig) => {
     }
   });
   fig.notice(
-    "The stripes are a way of showing: a wrapped angle falls back to 0 after every full turn. Show the true angle, and each pair is one smooth ramp. The dashed line is each pair's first full turn; below it, no pair has finished one.",
+    "The stripes are a way of showing: a wrapped angle falls back to 0 after every full turn. Show the true angle, and each pair is one smooth ramp; what does swing is the cosine. The dashed line is each pair's first full turn: below it, no pair has finished one.",
   );
 });
 

@@ -568,10 +568,11 @@ function nameControls(root) {
     const set = (node, attribute, wanted) => {
       if (node && node.getAttribute(attribute) !== wanted) node.setAttribute(attribute, wanted);
     };
-    for (const control of box.querySelectorAll(".rope-controls .widget-inline-hbox, .rope-controls .widget-toggle-buttons")) {
+    for (const control of box.querySelectorAll(".rope-controls > .jupyter-widgets")) {
       const label = control.querySelector(".widget-label")?.textContent.trim();
       if (!label) continue;
       const readout = control.querySelector(".widget-readout");
+      for (const node of control.querySelectorAll('[title="null"]')) node.removeAttribute("title");
       for (const handle of control.querySelectorAll(".noUi-handle")) {
         set(handle, "aria-label", label);
         if (readout) set(handle, "aria-valuetext", readout.textContent);
