@@ -129,7 +129,8 @@ class Figure(anywidget.AnyWidget):
     def figure_traits(cls) -> list[str]:
         """Return the names of the traits that this figure adds, which a control can drive."""
         inherited = set(Figure.class_trait_names())
-        return [name for name in cls.class_trait_names(sync=True) if name not in inherited]
+        names = cls.class_trait_names(sync=True)  # anywidget adds _esm and its like to an instance
+        return [name for name in names if name not in inherited and not name.startswith("_")]
 
 
 class _Number(traitlets.TraitType):
