@@ -44,10 +44,20 @@ def plain_citations(
         )
 
 
+def stepper_where_needed(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Load the stepper on pages that hold a derivation."""
+    if 'class="derivation ' in context.get("body", ""):
+        app.add_js_file("stepper.js", loading_method="defer")
+        app.add_css_file("stepper.css")
+
+
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.add_js_file("book.js", loading_method="defer")
     app.connect("html-page-context", own_scripts_only, priority=950)
     app.connect("html-page-context", download_as_file, priority=950)
     app.connect("html-page-context", plain_citations, priority=950)
+    app.connect("html-page-context", stepper_where_needed, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

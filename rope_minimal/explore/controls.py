@@ -64,7 +64,7 @@ def slider(
         If the figure has no such number trait, or a limit is missing.
     """
     kind = _trait(figure, trait, Whole, Real)
-    low, high = _limits(kind, low, high)
+    low, high = _limits(figure, kind, low, high)
     whole = isinstance(kind, Whole)
     make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     control = make(
@@ -94,7 +94,7 @@ def log_slider(
     The other parameters are those of `slider`; ``digits`` are significant ones.
     """
     kind = _trait(figure, trait, Real)
-    low, high = _limits(kind, low, high)
+    low, high = _limits(figure, kind, low, high)
     if low <= 0:
         raise ValueError(f"low must be > 0 on a logarithmic slider, got {low}")
     control = ipywidgets.FloatLogSlider(
@@ -145,11 +145,16 @@ def _trait(figure: Figure, name: str, *kinds: type) -> Whole | Real | Choice | F
     return trait
 
 
-def _limits(kind: Whole | Real, low: float | None, high: float | None) -> tuple[float, float]:
+def _limits(
+    figure: Figure, kind: Whole | Real, low: float | None, high: float | None
+) -> tuple[float, float]:
     low = kind.low if low is None else low
     high = kind.high if high is None else high
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"low and high must be finite with low < high, got {low} and {high}")
+    value = getattr(figure, kind.name)
+    if not low <= value <= high:
+        raise ValueError(f"{kind.name} must be in {low} .. {high} for its slider, got {value}")
     return low, high
 
 

@@ -129,7 +129,7 @@ class Figure(anywidget.AnyWidget):
     def figure_traits(cls) -> list[str]:
         """Return the names of the traits that this figure adds, which a control can drive."""
         inherited = set(Figure.class_trait_names())
-        names = cls.class_trait_names(sync=True)  # anywidget adds _esm and its like to an instance
+        names = cls.class_trait_names(sync=True)
         return [name for name in names if name not in inherited and not name.startswith("_")]
 
 

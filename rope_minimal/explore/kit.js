@@ -30,12 +30,14 @@
 // fig.say(text)       the caption under the picture, read out politely; **bold** for numbers
 // fig.notice(text)    one quiet sentence at the end
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
-// fig.glide({ name: target }, ms) · fig.pause(ms)    stopped by any button; instant with motion reduced
+// fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
+//     (with motion reduced, glide goes there at once)
 // fig.element(tag, properties) -> a DOM node added to the figure's body
 //
 // Drawing: axes, curve, arrow, disc, text, paintCells, colorBar.  Colours: pairColor(i, pairs),
 // phaseColor(angle), angleColor(t), cosineColor(c).  Numbers: num(x, digits).
-// The figure's root element carries data-draws (count) and data-draw-ms (duration of the last one).
+// The figure's root element carries data-figure ("angle-heatmap"), data-drawn once it is drawn,
+// data-draws (how often) and data-draw-ms (the last duration in milliseconds).
 
 import { PALETTE } from "./palette.js";
 
@@ -115,13 +117,11 @@ export function ticks(low, high, count = 5) {
 
 // ---- drawing ------------------------------------------------------------------------------------
 
-const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
-
 /** Write on the plot. options: color, size, align, baseline, bold, angle, halo. */
 export function text(plot, content, x, y, options = {}) {
   const { ctx, colors } = plot;
   ctx.save();
-  ctx.font = `${options.bold ? "600 " : ""}${options.size ?? 12}px ${FONT}`;
+  ctx.font = `${options.bold ? "600 " : ""}${options.size ?? 12}px ${colors.font}`;
   ctx.textAlign = options.align ?? "left";
   ctx.textBaseline = options.baseline ?? "middle";
   ctx.translate(x, y);
@@ -299,6 +299,7 @@ export function figure(setUp) {
 function mount(setUp, model, el) {
   const root = document.createElement("div");
   root.className = "rope-figure";
+  root.dataset.figure = figureName(model);
   const body = add(root, "div", { className: "rope-body" });
   const caption = add(root, "p", { className: "rope-caption" });
   caption.setAttribute("aria-live", "polite");
@@ -333,7 +334,14 @@ function mount(setUp, model, el) {
       redraw();
       root.dataset.drawMs = (performance.now() - begun).toFixed(2);
       root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
+      root.dataset.drawn = "true";
     });
+  };
+  const finish = (which) => {
+    if (which !== run || !root.dataset.playing) return;
+    delete root.dataset.playing;
+    caption.setAttribute("aria-live", "polite");
+    schedule();
   };
   const play = async (action) => {
     const mine = ++run;
@@ -344,11 +352,7 @@ function mount(setUp, model, el) {
     } catch (problem) {
       if (problem !== STOPPED) throw problem;
     } finally {
-      if (mine === run) {
-        delete root.dataset.playing;
-        caption.setAttribute("aria-live", "polite");
-        schedule();
-      }
+      finish(mine);
     }
   };
   const frame = (mine) =>
@@ -434,6 +438,13 @@ function mount(setUp, model, el) {
   sizes.observe(body);
   const leaveTheme = followTheme(root, retheme);
   const unname = nameControls(root);
+  const interrupt = ({ target, key }) => {
+    const box = root.closest(".rope-box") ?? root;
+    if (run < 0 || key === "Tab" || !box.contains(target) || buttons.contains(target)) return;
+    finish(++run); // a reader who takes a control has it
+  };
+  document.addEventListener("pointerdown", interrupt, true);
+  document.addEventListener("keydown", interrupt, true);
 
   setUp(fig);
   return () => {
@@ -442,8 +453,16 @@ function mount(setUp, model, el) {
     for (const name of names) model.off(`change:${name}`, schedule);
     sizes.disconnect();
     leaveTheme();
+    document.removeEventListener("pointerdown", interrupt, true);
+    document.removeEventListener("keydown", interrupt, true);
     unname();
   };
+}
+
+/** The figure's class as words-with-hyphens, for styles and tests: "angle-heatmap". */
+export function figureName(model) {
+  const name = String(model.get("_anywidget_id") ?? "").split(".").pop();
+  return name.replace(/(?!^)([A-Z])/g, "-$1").toLowerCase();
 }
 
 function add(parent, tag, properties = {}) {
@@ -501,6 +520,7 @@ function themeColors(root) {
     accent: read("accent", dark ? "#6cc3ea" : "#0b6a92"),
     warm: read("warm", dark ? "#f3a866" : "#a84e00"),
     q: read("q", dark ? "#f3a866" : "#c2590a"),
+    font: style.fontFamily || "sans-serif",
     k: read("k", dark ? "#6cb6f0" : "#1467a3"),
   };
 }
@@ -540,6 +560,7 @@ function makePlot(fig, canvas, settings) {
     canvas.classList.add("rope-touch");
     for (const type of ["pointerdown", "pointermove"]) {
       canvas.addEventListener(type, (event) => {
+        if (fig.root.dataset.playing) return;
         const frame = canvas.getBoundingClientRect();
         settings.point({ x: event.clientX - frame.left, y: event.clientY - frame.top, type });
       });

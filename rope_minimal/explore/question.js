@@ -1,5 +1,5 @@
 // Predict, then look: what the two kinds of question share.
-import { followTheme, setRich } from "./kit.js";
+import { figureName, followTheme, setRich } from "./kit.js";
 
 /**
  * Render a question. inputs(ask, model) puts native inputs into the fieldset and returns
@@ -9,6 +9,7 @@ export function question(inputs) {
   return {
     render({ model, el }) {
       const root = node("div", "rope-figure");
+      root.dataset.figure = figureName(model);
       const ask = node("fieldset", "rope-ask");
       const legend = node("legend", "rope-prompt");
       setRich(legend, model.get("prompt"));

@@ -40,8 +40,8 @@ def rotor(m: int = 7, n: int = 3, theta: float = 0.3) -> ipywidgets.VBox:
     return controls.box(
         figure,
         [
-            controls.slider(figure, "m", "Position m of the query"),
-            controls.slider(figure, "n", "Position n of the key"),
+            controls.slider(figure, "m", "Query position m"),
+            controls.slider(figure, "n", "Key position n"),
             controls.slider(figure, "theta", "Turn per position θ", unit="rad", step=0.01),
         ],
         question="What does the angle between query and key depend on?",
