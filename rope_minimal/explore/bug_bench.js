@@ -106,7 +106,7 @@ export default figure((fig) => {
       return p;
     };
     const link = Object.assign(document.createElement("a"), {
-      href: thread, textContent: thread.replace("https://github.com/", ""), rel: "noopener",
+      href: thread, textContent: thread.split("/").slice(3).join("/"), rel: "noopener",
     });
     const source = paragraph(`${story} The thread: `);
     source.append(link);
