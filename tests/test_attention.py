@@ -42,10 +42,11 @@ def layer(**options: Any) -> RotarySelfAttention:
     return attention.requires_grad_(False)
 
 
-def by_definition(attention: RotarySelfAttention, x: Tensor) -> Tensor:
+def by_definition(attention: RotarySelfAttention, x: Tensor, options: dict[str, Any]) -> Tensor:
     """Attention token by token in NumPy float64: project, rotate, weigh, sum, project."""
     weight = {name: w.double().numpy() for name, w in attention.named_parameters()}
-    rope, head_dim = attention.rope, attention.head_dim
+    head_dim = options.get("head_dim", 8)
+    width, kv_heads = options.get("rotary_dim", head_dim), options.get("num_kv_heads", 4)
     out = []
     for tokens in x.double().numpy():
         q, k, v = (
@@ -55,15 +56,15 @@ def by_definition(attention: RotarySelfAttention, x: Tensor) -> Tensor:
             for n in "qkv"
         )
         for rows in (q, k):
-            rows[..., : rope.dim] = rotate_complex(
-                rows[..., : rope.dim],
+            rows[..., :width] = rotate_complex(
+                rows[..., :width],
                 np.arange(len(tokens)),
-                rope.base,
-                interleaved=rope.interleaved,
+                options.get("base", 10000.0),
+                interleaved=options.get("interleaved", False),
             )
         heads = []
-        for h in range(attention.num_heads):
-            g = h * attention.num_kv_heads // attention.num_heads
+        for h in range(4):
+            g = h * kv_heads // 4
             rows = []
             for t in range(len(tokens)):
                 score = k[g, : t + 1] @ q[h, t] / math.sqrt(head_dim)
@@ -81,7 +82,7 @@ def by_definition(attention: RotarySelfAttention, x: Tensor) -> Tensor:
 @ALL
 def test_the_layer_computes_its_definition(options: dict[str, Any]) -> None:
     attention, x = layer(**options), random(2, 9, 32)
-    torch.testing.assert_close(attention(x), by_definition(attention, x), **CLOSE)
+    torch.testing.assert_close(attention(x), by_definition(attention, x, options), **CLOSE)
 
 
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
@@ -136,9 +137,9 @@ def test_permuted_weights_give_the_same_numbers_in_the_other_layout() -> None:
 
 @ALL
 def test_decoding_token_by_token_is_the_full_pass(options: dict[str, Any]) -> None:
-    attention, x = layer(**options), random(2, 12, 32)
-    full, cache = attention(x), attention.new_cache(2, 12)
-    for t in range(12):
+    attention, x = layer(**options), random(2, 30, 32)
+    full, cache = attention(x), attention.new_cache(2, 30)
+    for t in range(30):
         step = attention(x[:, t : t + 1], cache=cache)
         torch.testing.assert_close(step, full[:, t : t + 1], **SAME)
         assert cache.length == t + 1

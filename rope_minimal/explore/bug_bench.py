@@ -1,0 +1,106 @@
+"""Twelve packages with one wrong line each: name the bug from its symptoms."""
+
+import random
+from functools import cache
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from . import controls
+from .bugs import BUGS, EXAMINATIONS, examine, mutant
+from .figure import Figure, Whole
+
+__all__ = ["BugBench", "bug_bench", "cases"]
+
+TOKENS = 48
+
+
+class BugBench(Figure):
+    """The chart of one patient, four answers, the truth after the first one (``bug_bench.js``)."""
+
+    patient = Whole(1, low=1, high=len(BUGS), help="the package on the bench, counted from 1")
+    token = Whole(20, low=0, high=TOKENS - 1, help="the token, and the distance, that is read out")
+    answers = traitlets.List(traitlets.Int(), help="per patient: -1, or the answer given").tag(
+        sync=True
+    )
+    data = traitlets.Dict(help="the charts, the answers and the truth, from `cases`").tag(sync=True)
+
+    @classmethod
+    def figure_traits(cls) -> list[str]:
+        """Return the traits that "Reset" sets back: all but the charts, which never change."""
+        return [name for name in super().figure_traits() if name != "data"]
+
+
+@cache
+def cases() -> dict[str, Any]:
+    """Examine all twelve packages and return what the figure shows of them.
+
+    Returns
+    -------
+    dict
+        ``rows``: the names of the examinations; ``healthy``: score against distance of the real
+        package; ``patients``: for each bug its chart, four options, which of them is right, and
+        what is told afterwards. Takes about two seconds; the result is kept.
+    """
+    names = {bug.key: bug.name for bug in BUGS}
+    patients = []
+    for number, bug in enumerate(BUGS):
+        chart = examine(mutant(bug))
+        options = [bug.key, *bug.unlike]
+        random.Random(number).shuffle(options)
+        patients.append(
+            {
+                "near": _short(chart["near"]),
+                "far": _short(chart["far"]),
+                "length": _short(chart["length"]),
+                "errors": [
+                    [float(f"{error:.1e}") for error in chart["errors"][name]]
+                    for name in EXAMINATIONS
+                ],
+                "options": [names[key] for key in options],
+                "right": options.index(bug.key),
+                "look": bug.look,
+                "story": bug.story,
+                "why": bug.why,
+                "diff": bug.diff,
+                "thread": bug.thread,
+                "test": bug.caught_by,
+            }
+        )
+    healthy = _short(examine(mutant())["near"])
+    return {"rows": list(EXAMINATIONS.values()), "healthy": healthy, "patients": patients}
+
+
+def bug_bench(patient: int = 1) -> ipywidgets.VBox:
+    """Return the bench: symptoms first, then a name, then the line, the thread and the test.
+
+    Parameters
+    ----------
+    patient
+        The package on the bench at first, 1 to 12.
+
+    Returns
+    -------
+    VBox
+        Question, controls and figure. The first answer to each patient counts.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``patient`` is not an integer in range; the message names it.
+    """
+    figure = BugBench(patient=patient, answers=[-1] * len(BUGS))
+    figure.data = cases()
+    return controls.box(
+        figure,
+        [
+            controls.slider(figure, "patient", "Patient"),
+            controls.slider(figure, "token", "Read out at token and distance"),
+        ],
+        question="One line of this package is wrong. Which bug is it?",
+    )
+
+
+def _short(values: list[float]) -> list[float]:
+    return [round(value, 4) for value in values]
