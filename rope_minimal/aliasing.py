@@ -145,7 +145,7 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
     -------
     ndarray of shape (positions,), float64
         Radians, smallest first; they add up to 2*pi. At most three different lengths occur (the
-        three-gap theorem, Sos 1957).
+        three-gap theorem, Sós 1958).
     """
     check_positive("theta", theta)
     _check_count("positions", positions)

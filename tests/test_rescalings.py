@@ -125,8 +125,7 @@ def test_ntk_keeps_the_first_pair_and_slows_the_last_by_exactly_the_factor():
 
 
 @pytest.mark.parametrize(("seq_len", "base"), [(4096, 10000.0), (8192, 20221.3), (16384, 40889.9)])
-def test_dynamic_ntk_grows_the_base_with_the_sequence_at_alpha_one(seq_len, base):
-    # alpha = 1 is factor 1 here: base * (L'/L)**(d/(d-2)); the golden bases have factor 1.
+def test_dynamic_ntk_grows_the_base_with_the_sequence(seq_len, base):
     got, _ = rescaled_frequencies(
         "dynamic", 128, factor=1, max_position_embeddings=4096, seq_len=seq_len
     )
