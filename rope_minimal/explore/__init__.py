@@ -5,25 +5,33 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 ==================  ============================================================================
 `angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
 `rotor`             What does the angle between query and key depend on? (m, n, theta)
+`wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
 `choice`            Predict, then look: one of some answers, graded in the page
 `number`            Predict, then look: a number, graded in the page
 ==================  ============================================================================
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .clock import Clock, clock
 from .figure import Figure
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
+from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
     "ChoiceQuestion",
+    "Clock",
     "Figure",
     "NumberQuestion",
     "Rotor",
+    "WrapExplorer",
     "angle_heatmap",
     "choice",
+    "clock",
     "number",
     "rotor",
+    "wrap_explorer",
 ]
