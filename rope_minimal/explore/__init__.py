@@ -5,7 +5,9 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 ==================  ============================================================================
 `angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
 `clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
+`equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
 `rotor`             What does the angle between query and key depend on? (m, n, theta)
 `wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
 `choice`            Predict, then look: one of some answers, graded in the page
@@ -14,7 +16,9 @@ move on the published page without a kernel, and in JupyterLab just the same.
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
+from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
@@ -22,15 +26,19 @@ from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
+    "C3Dial",
     "ChoiceQuestion",
     "Clock",
+    "Equaliser",
     "Figure",
     "NumberQuestion",
     "Rotor",
     "WrapExplorer",
     "angle_heatmap",
+    "c3_dial",
     "choice",
     "clock",
+    "equaliser",
     "number",
     "rotor",
     "wrap_explorer",

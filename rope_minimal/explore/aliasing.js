@@ -116,11 +116,15 @@ export function nearestCode(invFreq, maxDistance, minDistance = 1) {
     sums.fill(0);
     for (let i = 0; i < pairs; i++) {
       const theta = invFreq[i];
-      const [stepC, stepS] = [Math.cos(theta), Math.sin(theta)];
-      let [c, s] = [Math.cos(first * theta), Math.sin(first * theta)];
+      const stepC = Math.cos(theta);
+      const stepS = Math.sin(theta);
+      let c = Math.cos(first * theta);
+      let s = Math.sin(first * theta);
       for (let k = 0; k < count; k++) {
         sums[k] += c;
-        [c, s] = [c * stepC - s * stepS, s * stepC + c * stepS];
+        const turned = c * stepC - s * stepS;
+        s = s * stepC + c * stepS;
+        c = turned;
       }
     }
     let at = 0;
