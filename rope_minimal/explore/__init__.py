@@ -5,6 +5,11 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 ==================  ============================================================================
 `angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
+`clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
+`equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
+`rotor`             What does the angle between query and key depend on? (m, n, theta)
+`wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
 `layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
 `rotor`             What does the angle between query and key depend on? (m, n, theta)
 `bug_bench`         One line of this package is wrong: which bug is it? (patient)
@@ -15,23 +20,35 @@ move on the published page without a kernel, and in JupyterLab just the same.
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .bug_bench import BugBench, bug_bench
+from .c3_dial import C3Dial, c3_dial
+from .clock import Clock, clock
+from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
+from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
     "BugBench",
+    "C3Dial",
     "ChoiceQuestion",
+    "Clock",
+    "Equaliser",
     "Figure",
     "LayoutLoom",
     "NumberQuestion",
     "Rotor",
+    "WrapExplorer",
     "angle_heatmap",
     "bug_bench",
+    "c3_dial",
     "choice",
+    "clock",
+    "equaliser",
     "layout_loom",
     "number",
     "rotor",
+    "wrap_explorer",
 ]

@@ -1,0 +1,273 @@
+// aliasing.js: the mathematics of near repeats, position codes, rescalings and rounding.
+// Pure functions. The Python twins are rope_minimal.aliasing and rope_minimal.frequencies;
+// tests/test_explore_aliasing.py compares the two.
+import { codeDistance, inverseFrequencies, wavelengths } from "./rope.js";
+
+const TURN = 2 * Math.PI;
+
+// ---- one hand -----------------------------------------------------------------------------------
+
+/** The first distance at which the wrapped angle falls back; infinite for a hand that stands. */
+export function angleHorizon(theta) {
+  return Math.ceil(TURN / theta);
+}
+
+/** |1 - exp(i angle)|: how far one hand is from its start, 0 to 2. */
+export function handError(angle) {
+  return 2 * Math.abs(Math.sin(angle / 2));
+}
+
+/**
+ * The record distances at which one hand comes nearest to its start, up to maxDistance:
+ * [{ distance, turns, error }], error in radians, negative short of the start. Exact: integers
+ * for theta, 1100 bits for pi.
+ */
+export function nearRepeats(theta, maxDistance) {
+  const [top, bottom] = exactFraction(theta);
+  const [piTop, piBottom] = pi();
+  let [p, q, pOld, qOld] = [1n, 0n, 0n, 1n];
+  let [a, b] = [top * piBottom, bottom * 2n * piTop]; // theta / 2 pi
+  const records = [];
+  for (;;) {
+    const whole = a / b;
+    [p, pOld, q, qOld] = [whole * p + pOld, p, whole * q + qOld, q];
+    if (q > BigInt(maxDistance)) return records;
+    // distance * theta - turns * 2 pi
+    const error = ratio(q * top * piBottom - p * 2n * piTop * bottom, bottom * piBottom);
+    const record = { distance: Number(q), turns: Number(p), error };
+    if (records.length && records.at(-1).distance === record.distance) records.pop();
+    records.push(record);
+    [a, b] = [b, a - whole * b];
+    if (b === 0n) return records;
+  }
+}
+
+function exactFraction(x) {
+  let shift = 0n;
+  while (!Number.isInteger(x)) {
+    x *= 2;
+    shift += 1n;
+  }
+  return [BigInt(x), 1n << shift];
+}
+
+/** The quotient of two large integers as a float, with 64 bits before its one rounding. */
+function ratio(a, b) {
+  const negative = a < 0n;
+  if (negative) a = -a;
+  if (a === 0n) return 0;
+  const bits = (n) => n.toString(2).length;
+  const shift = 64 - (bits(a) - bits(b));
+  const scaled = shift > 0 ? (a << BigInt(shift)) / b : a / (b << BigInt(-shift));
+  return ((negative ? -1 : 1) * Number(scaled)) / 2 ** shift;
+}
+
+let piParts = null;
+/** Pi to 1100 bits by Machin's formula. */
+function pi() {
+  if (piParts) return piParts;
+  const one = 1n << 1116n;
+  const atanInverse = (n) => {
+    let [total, power, k] = [0n, one / n, 0n];
+    while (power) {
+      total += (k % 2n ? -1n : 1n) * (power / (2n * k + 1n));
+      power /= n * n;
+      k += 1n;
+    }
+    return total;
+  };
+  piParts = [16n * atanInverse(5n) - 4n * atanInverse(239n), one];
+  return piParts;
+}
+
+// ---- the bank -----------------------------------------------------------------------------------
+
+/**
+ * The first distance at which the mean cosine is larger than one position before, or Infinity.
+ * cos(m t) - cos((m - 1) t) = -2 sin((m - 1/2) t) sin(t / 2): no nearly equal cosines are subtracted.
+ */
+export function cosineHorizon(invFreq, maxDistance = null) {
+  const fastest = Math.max(...invFreq);
+  if (fastest === 0) return Infinity;
+  const start = Math.max(1, Math.floor(Math.PI / fastest));
+  const stop = maxDistance ?? 64 * start;
+  const weight = Array.from(invFreq, (theta) => Math.sin(theta / 2));
+  for (let m = start; m <= stop; m++) {
+    let step = 0;
+    for (let i = 0; i < weight.length; i++) step += Math.sin((m - 0.5) * invFreq[i]) * weight[i];
+    if (step < 0) return m;
+  }
+  return Infinity;
+}
+
+const BLOCK = 256;
+
+/**
+ * The distance in minDistance .. maxDistance with the smallest D(m): { distance, codeDistance }.
+ * Within a block of distances each hand is turned on by one complex product; the best distance of
+ * every block is then computed afresh.
+ */
+export function nearestCode(invFreq, maxDistance, minDistance = 1) {
+  const pairs = invFreq.length;
+  const sums = new Float64Array(BLOCK);
+  let best = { distance: 0, codeDistance: Infinity };
+  for (let first = minDistance; first <= maxDistance; first += BLOCK) {
+    const count = Math.min(BLOCK, maxDistance - first + 1);
+    sums.fill(0);
+    for (let i = 0; i < pairs; i++) {
+      const theta = invFreq[i];
+      const stepC = Math.cos(theta);
+      const stepS = Math.sin(theta);
+      let c = Math.cos(first * theta);
+      let s = Math.sin(first * theta);
+      for (let k = 0; k < count; k++) {
+        sums[k] += c;
+        const turned = c * stepC - s * stepS;
+        s = s * stepC + c * stepS;
+        c = turned;
+      }
+    }
+    let at = 0;
+    for (let k = 1; k < count; k++) if (sums[k] > sums[at]) at = k;
+    const found = codeDistance(first + at, invFreq);
+    if (found < best.codeDistance) best = { distance: first + at, codeDistance: found };
+  }
+  return best;
+}
+
+const SIGNIFICAND_BITS = { float64: 53, float32: 24, float16: 11, bfloat16: 8 };
+
+/** Half a unit in the last place of 1: the largest relative error of one rounding. */
+export function unitRoundoff(dtype) {
+  return 2 ** -SIGNIFICAND_BITS[dtype];
+}
+
+/** Root mean square relative error of rounding to a number type. */
+export function roundingNoise(dtype) {
+  return unitRoundoff(dtype) * Math.sqrt(1 / (8 * Math.LN2));
+}
+
+/** By how much the score of a one-position step exceeds the noise of storing q and k. */
+export function neighbourSnr(invFreq, dtype) {
+  return codeDistance(1, invFreq) / (Math.SQRT2 * roundingNoise(dtype));
+}
+
+/** Which pairs meet angles at `asked` positions that `trained` positions never showed. */
+export function unseenPairs(invFreq, asked, trainedInvFreq, trained) {
+  return Array.from(invFreq, (theta, i) => {
+    const seen = trained * trainedInvFreq[i];
+    return seen < TURN && asked * theta > seen * (1 + 1e-9);
+  });
+}
+
+// ---- rescalings ---------------------------------------------------------------------------------
+
+const clip = (x) => Math.min(Math.max(x, 0), 1);
+const temperature = (factor) => (factor <= 1 ? 1 : 0.1 * Math.log(factor) + 1);
+const plain = (invFreq, attention = 1) => ({ invFreq, attention });
+
+function blend(invFreq, factor, keep) {
+  return invFreq.map((theta, i) => ((1 - keep(i)) * theta) / factor + keep(i) * theta);
+}
+
+const RULES = {
+  default: (dim, base) => plain(inverseFrequencies(dim, base)),
+  linear: (dim, base, { factor }) => plain(inverseFrequencies(dim, base).map((theta) => theta / factor)),
+  ntk: (dim, base, { factor }) => plain(inverseFrequencies(dim, base * factor ** (dim / (dim - 2)))),
+  dynamic(dim, base, { factor, max_position_embeddings: trained, seq_len: length = trained }) {
+    const stretch = Math.max(length, trained) / trained;
+    return RULES.ntk(dim, base, { factor: factor * stretch - (factor - 1) });
+  },
+  by_parts(dim, base, { factor, original_max_position_embeddings: trained, beta_fast = 32, beta_slow = 1 }) {
+    const invFreq = inverseFrequencies(dim, base);
+    const turns = wavelengths(invFreq).map((wavelength) => trained / wavelength);
+    return plain(blend(invFreq, factor, (i) => clip((turns[i] - beta_slow) / (beta_fast - beta_slow))));
+  },
+  yarn_paper: (dim, base, parameters) =>
+    plain(RULES.by_parts(dim, base, parameters).invFreq, temperature(parameters.factor)),
+  yarn(dim, base, { factor, original_max_position_embeddings: trained, beta_fast = 32, beta_slow = 1 }) {
+    const pairWith = (turns) => (dim * Math.log(trained / (turns * TURN))) / (2 * Math.log(base));
+    const low = Math.max(Math.floor(pairWith(beta_fast)), 0);
+    const high = Math.min(Math.ceil(pairWith(beta_slow)), dim - 1);
+    const width = high - low || 0.001; // the released code's guard against 0/0
+    const keep = (i) => 1 - clip((i - low) / width);
+    return plain(blend(inverseFrequencies(dim, base), factor, keep), temperature(factor));
+  },
+  llama3: (dim, base, { low_freq_factor, high_freq_factor, ...rest }) =>
+    RULES.by_parts(dim, base, { ...rest, beta_fast: high_freq_factor, beta_slow: low_freq_factor }),
+  longrope(dim, base, { short_factor, long_factor, original_max_position_embeddings: trained, factor, seq_len }) {
+    const divisors = seq_len > trained ? long_factor : short_factor;
+    const attention = factor > 1 ? Math.sqrt(1 + Math.log(factor) / Math.log(trained)) : 1;
+    return plain(inverseFrequencies(dim, base).map((theta, i) => theta / divisors[i]), attention);
+  },
+  proportional(dim, base, { partial_rotary_factor = 1, factor = 1 }) {
+    const turning = Math.floor(Math.floor(partial_rotary_factor * dim) / 2);
+    return plain(inverseFrequencies(dim, base).map((theta, i) => (i < turning ? theta / factor : 0)));
+  },
+  monotone: (dim, base, { max_positions, turns = 0.5 }) =>
+    plain(inverseFrequencies(dim, base).map((theta) => theta * ((TURN * turns) / max_positions))),
+};
+
+/** A published rescaling by its kind: { invFreq, attention }, as rescaled_frequencies gives it. */
+export function rescaledFrequencies(kind, dim, base, parameters = {}) {
+  if (!Object.hasOwn(RULES, kind)) throw new Error(`kind must be one of ${Object.keys(RULES).join(", ")}; got ${kind}`);
+  return RULES[kind](dim, base, parameters);
+}
+
+// ---- rounding -----------------------------------------------------------------------------------
+
+// significand bits, exponent of the smallest normal number, largest finite number
+const FORMATS = {
+  float16: [11, -14, 65504],
+  bfloat16: [8, -126, (2 - 2 ** -7) * 2 ** 127],
+};
+
+/** x rounded once, to nearest, ties to even, to a number type; too large numbers become infinite. */
+export function roundTo(x, dtype) {
+  if (dtype === "float32") return Math.fround(x);
+  if (dtype === "float64" || x === 0 || !Number.isFinite(x)) return x;
+  const [bits, lowest, largest] = FORMATS[dtype];
+  const unit = 2 ** (Math.max(exponent(x), lowest) - bits + 1);
+  const parts = Math.abs(x) / unit; // exact: a power of two
+  let whole = Math.floor(parts);
+  const rest = parts - whole;
+  if (rest > 0.5 || (rest === 0.5 && whole % 2)) whole += 1;
+  const rounded = whole * unit;
+  return Math.sign(x) * (rounded > largest ? Infinity : rounded);
+}
+
+const cell = new DataView(new ArrayBuffer(8));
+/** floor(log2 |x|) of a normal float64. */
+function exponent(x) {
+  cell.setFloat64(0, x);
+  return ((cell.getUint16(0) >> 4) & 0x7ff) - 1023;
+}
+
+/**
+ * What is computed when one stage of the table, or all of them, is in a number type:
+ * { angle, cosine }. stage: "positions", "inverse frequencies", "product", "table", "everything".
+ */
+export function roundedEntry(position, theta, dtype, stage) {
+  const at = (name, x) => (stage === name || stage === "everything" ? roundTo(x, dtype) : x);
+  const angle = at("product", at("positions", position) * at("inverse frequencies", theta));
+  return { angle, cosine: at("table", Math.cos(angle)) };
+}
+
+/** Computed minus true, of the angle (rad) or of the cosine; Infinity where nothing is left. */
+export function roundingError(position, theta, dtype, stage, show) {
+  const { angle, cosine } = roundedEntry(position, theta, dtype, stage);
+  const error = show === "angle" ? angle - position * theta : cosine - Math.cos(position * theta);
+  return Number.isNaN(error) ? Infinity : error;
+}
+
+/** How many different values the positions 0 .. count - 1 have in a number type. */
+export function distinctPositions(count, dtype) {
+  let different = 0;
+  let last = NaN;
+  for (let position = 0; position < count; position++) {
+    const rounded = roundTo(position, dtype);
+    if (rounded !== last) different += 1;
+    last = rounded;
+  }
+  return different;
+}

@@ -1,0 +1,47 @@
+"""One knob, two meters: how far the code stays monotone, and what that costs the neighbours."""
+
+import ipywidgets
+
+from . import controls
+from .figure import Choice, Figure, Real
+
+__all__ = ["C3Dial", "c3_dial"]
+
+
+class C3Dial(Figure):
+    """Speed of the fastest hand against horizon and neighbour signal (``c3_dial.js``)."""
+
+    theta = Real(1.0, low=0.00004, high=1.0, help="radians per token of the fastest hand")
+    window = Choice(["512", "2048", "8192", "32768"], default="2048", help="window n in tokens")
+
+
+def c3_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
+    """Return the dial between a long horizon and distinct neighbours, with its controls.
+
+    Parameters
+    ----------
+    theta
+        Radians per token of the fastest hand, 0.00004 to 1; the 64 hands turn by
+        ``theta * 10000**(-2i/128)``.
+    window
+        The window ``n`` that the code should stay monotone in: 512, 2048, 8192 or 32768 tokens.
+
+    Returns
+    -------
+    VBox
+        Question, controls and figure. The knob follows the pointer and the arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or out of range; the message names it.
+    """
+    figure = C3Dial(theta=theta, window=str(window))
+    return controls.box(
+        figure,
+        [
+            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=100),
+            controls.choice(figure, "window", "Window n (tokens)"),
+        ],
+        question="What does it cost to slow all hands until none turns back in the window?",
+    )
