@@ -33,7 +33,7 @@ def peer(kind, head_dim, base, seq_len=None, max_position_embeddings=2048, **par
 def random_case(kind, rng):
     """A head width, a base and random parameters that ``kind`` understands."""
     dim = int(rng.choice([32, 64, 80, 96, 128, 192, 256]))
-    base = float(rng.choice([1e4, 5e5, 1e6, 1e7, rng.uniform(500.0, 1e5)]))
+    base = float(rng.choice([600.0, 1e4, 5e5, 1e6, 1e7, rng.uniform(500.0, 1e5)]))
     length = int(rng.choice([1024, 2048, 4096, 8192, 32768]))
     factor = float(rng.uniform(1.0, 40.0))
     partial = float(rng.choice([1.0, 1.0, 0.5, 0.25]))
@@ -52,8 +52,9 @@ def random_case(kind, rng):
                 {},
                 {"truncate": False},
                 {"attention_factor": rng.uniform(0.5, 2.0)},
+                {"mscale": 0.707},
                 {"mscale": 0.707, "mscale_all_dim": rng.uniform(0.5, 1.5)},
-            ][rng.integers(4)]
+            ][rng.integers(5)]
         case "llama3":
             low = rng.uniform(0.5, 2.0)
             own = {"low_freq_factor": low, "high_freq_factor": low + rng.uniform(0.5, 8.0)}
