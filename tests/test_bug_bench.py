@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rope_minimal
+from rope_minimal import rotation
 from rope_minimal.explore import bugs
 from rope_minimal.explore.bugs import BUGS, EXAMINATIONS, Bug, examine, mutant
 
@@ -124,7 +125,6 @@ def test_a_line_that_is_not_there_is_refused() -> None:
 
 
 def test_making_a_mutant_leaves_the_package_as_it_is() -> None:
-    rotation = rope_minimal.rotation
     package = mutant(BY_KEY["positions"])
     assert rope_minimal.rotation is rotation is sys.modules["rope_minimal.rotation"]
     assert package.rotation is not rotation

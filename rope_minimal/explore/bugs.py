@@ -223,8 +223,8 @@ BUGS: tuple[Bug, ...] = (
         "same a month before (issue 1003).",
         look="Everything is right but one row. What was done there?",
         why="Rounded cosines and sines stay rounded when the model returns to float32. The error "
-        "is small, about 0.002 of a value, the same at every position, and no test in float32 sees "
-        "it.",
+        "is small, about 0.002 of a value, the same at every position, and a test that stays in "
+        "float32 does not see it.",
         caught_by="tests/test_rotation.py::test_no_cast_degrades_the_table",
         unlike=("inv_freq", "positions", "permute"),
     ),

@@ -1,0 +1,59 @@
+"""The bug bench on the published page: symptoms, one answer, the truth, the score."""
+
+import re
+
+PAGE = "notebooks/08-attention.html"
+
+
+def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
+    seen = visit()
+    page = seen.open(PAGE)
+    bench = page.locator(".rope-box:has(.rope-score)")
+    score, verdict = bench.locator(".rope-score"), bench.locator(".rope-verdict")
+    options = bench.locator("input[type=radio]")
+    assert score.inner_text() == "Patient 1 of 12. Named so far: 0, of them right: 0."
+    assert options.count() == 4
+    assert verdict.inner_text() == ""
+
+    seen_rightly = 0
+    for patient in range(1, 13):
+        assert bench.locator("legend").inner_text() == f"What is wrong with patient {patient}?"
+        option = options.nth(patient % 4)
+        option.focus()
+        option.press("Space")
+        page.wait_for_timeout(80)
+        told = verdict.inner_text()
+        seen_rightly += told.startswith("Yes")
+        assert re.match("(Yes|No): ", told)
+        assert re.search(r"Caught by tests/test_\w+\.py::test_\w+\.", told)
+        assert "\n+ " in told
+        assert verdict.locator("a").get_attribute("href").startswith("https://github.com/")
+        assert options.evaluate_all("inputs => inputs.every(input => input.disabled)")
+        wanted = f"Patient {patient} of 12. Named so far: {patient}, of them right: {seen_rightly}."
+        assert score.inner_text() == wanted
+        bench.get_by_role("button", name="Next patient").click()
+        page.wait_for_timeout(80)
+
+    assert 0 < seen_rightly < 12
+    assert verdict.inner_text() != ""  # patient 1 again, answered
+    bench.get_by_role("button", name="Reset").click()
+    page.wait_for_timeout(80)
+    assert score.inner_text() == "Patient 1 of 12. Named so far: 0, of them right: 0."
+    assert verdict.inner_text() == ""
+    assert not options.evaluate_all("inputs => inputs.some(i => i.disabled || i.checked)")
+    assert seen.problems == []
+    assert seen.foreign == []
+
+
+def test_the_chart_is_read_by_keyboard(visit):
+    page = visit(width=390, height=800, theme="dark").open(PAGE)
+    bench = page.locator(".rope-box:has(.rope-score)")
+    caption, chart = bench.locator(".rope-caption"), bench.locator("canvas[tabindex]")
+    before = caption.inner_text()
+    chart.focus()
+    chart.press("Home")
+    page.wait_for_timeout(80)
+    assert "distance 0: 1.000 from position 0" in caption.inner_text()
+    chart.press("End")
+    page.wait_for_timeout(80)
+    assert "Score at distance 47" in caption.inner_text() != before
