@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -278,3 +279,14 @@ def test_the_answers_of_the_exercises_run():
     run_cells("imports", "imports-package", "answer-3", "answer-3-check")
     run_cells("imports", "imports-package", "answer-4")
     run_cells("imports", "imports-package", "answer-5")
+
+
+def test_the_chapter_runs_without_the_peers(monkeypatch, capsys):
+    """The book's build has neither transformers nor rotary-embedding-torch."""
+    for peer in ("transformers", "rotary_embedding_torch"):
+        monkeypatch.setitem(sys.modules, peer, None)
+    cells = "imports", "imports-package", "peers-onnx", "peers-functions", "peers-run"
+    assert run_cells(*cells, "llama-make", "llama-three", "llama-run")["installed"] == {}
+    said = capsys.readouterr().out
+    assert "tests/test_layouts_peers.py runs them" in said
+    assert "test_tiny_llama_in_the_other_layout runs this" in said

@@ -55,9 +55,9 @@ def layout_loom(
     return controls.box(
         figure,
         [
-            controls.choice(figure, "family", "Weights of"),
             controls.checkbox(figure, "permute_q", "Permute the rows of W_q"),
             controls.checkbox(figure, "permute_k", "Permute the rows of W_k"),
+            controls.choice(figure, "family", "Weights of"),
         ],
         question="Weights made for one layout, code written for the other: which rows must move?",
     )
