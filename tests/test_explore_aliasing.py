@@ -321,7 +321,7 @@ def test_the_short_way_ends_at_the_same_hand(node, angle):
 
 
 @many
-@given(distance=st.integers(0, 2048), theta=st.floats(0.0005, 3.1416), dim=dims)
+@given(distance=st.integers(0, 2048), theta=st.floats(0.001, 3.16), dim=dims)
 def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
     bank = _bank(dim, 10000.0, theta)
     ours = node.call("wrap_explorer.js", "reading", distance, theta, dim)
