@@ -3,19 +3,19 @@
 Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
 move on the published page without a kernel, and in JupyterLab just the same.
 
-==================  ============================================================================
-`angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
-`c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
-`clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
-`equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
-`rotor`             What does the angle between query and key depend on? (m, n, theta)
-`wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
-`layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
-`rotor`             What does the angle between query and key depend on? (m, n, theta)
-`bug_bench`         One line of this package is wrong: which bug is it? (patient)
-`choice`            Predict, then look: one of some answers, graded in the page
-`number`            Predict, then look: a number, graded in the page
-==================  ============================================================================
+======================  ============================================================================
+`angle_heatmap`         Do the rotations go up and down along the positions? (dim, base, show, ...)
+`bug_bench`             One line of this package is wrong: which bug is it? (patient)
+`c3_dial`               What does it cost to slow every hand? (theta, window)
+`clock`                 One hand comes back to its start. Do all of them, ever? (m, dim)
+`equaliser`             Which hands must be slowed for a longer context? (preset, compare)
+`layout_loom`           Which rows must move between the two layouts? (family, permute_q, permute_k)
+`precision_microscope`  Where does rounding hurt the angles? (dtype, stage, show, last)
+`rotor`                 What does the angle between query and key depend on? (m, n, theta)
+`wrap_explorer`         The angle falls back at 7: is far taken for near? (theta, window, dim)
+`choice`                Predict, then look: one of some answers, graded in the page
+`number`                Predict, then look: a number, graded in the page
+======================  ============================================================================
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
@@ -25,6 +25,7 @@ from .clock import Clock, clock
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
+from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
 from .wrap_explorer import WrapExplorer, wrap_explorer
@@ -39,6 +40,7 @@ __all__ = [
     "Figure",
     "LayoutLoom",
     "NumberQuestion",
+    "PrecisionMicroscope",
     "Rotor",
     "WrapExplorer",
     "angle_heatmap",
@@ -49,6 +51,7 @@ __all__ = [
     "equaliser",
     "layout_loom",
     "number",
+    "precision_microscope",
     "rotor",
     "wrap_explorer",
 ]

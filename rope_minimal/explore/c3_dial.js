@@ -6,7 +6,7 @@ import { angleHorizon, cosineHorizon, neighbourSnr } from "./aliasing.js";
 const DIM = 128;
 const BASE = 10000;
 const STRETCH = 16; // of the pin for position interpolation
-const LOWEST = 0.00004; // as in c3_dial.py
+const LOWEST = 10 ** -4.5; // as in c3_dial.py
 const TYPES = [["float32", "fp32"], ["float16", "fp16"], ["bfloat16", "bf16"]];
 const SWEEP = 0.75 * Math.PI; // the knob turns by this much to each side of upright
 

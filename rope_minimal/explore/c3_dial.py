@@ -11,7 +11,7 @@ __all__ = ["C3Dial", "c3_dial"]
 class C3Dial(Figure):
     """Speed of the fastest hand against horizon and neighbour signal (``c3_dial.js``)."""
 
-    theta = Real(1.0, low=0.00004, high=1.0, help="radians per token of the fastest hand")
+    theta = Real(1.0, low=10**-4.5, high=1.0, help="radians per token of the fastest hand")
     window = Choice(["512", "2048", "8192", "32768"], default="2048", help="window n in tokens")
 
 
@@ -21,7 +21,7 @@ def c3_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
     Parameters
     ----------
     theta
-        Radians per token of the fastest hand, 0.00004 to 1; the 64 hands turn by
+        Radians per token of the fastest hand, 0.00003 to 1; the 64 hands turn by
         ``theta * 10000**(-2i/128)``.
     window
         The window ``n`` that the code should stay monotone in: 512, 2048, 8192 or 32768 tokens.

@@ -1,7 +1,7 @@
 // The hands of a head at distance m, each on a ring of its own, and D(m) around that distance.
 import { figure, axes, curve, disc, num, pairColor, text } from "./kit.js";
 import { codeDistance, inverseFrequencies } from "./rope.js";
-import { handError, nearestCode } from "./aliasing.js";
+import { handError, nearRepeats, nearestCode } from "./aliasing.js";
 
 const FARTHEST = 131072;
 const BASE = 10000;
@@ -25,6 +25,7 @@ export function winner(dim) {
 }
 
 export default figure((fig) => {
+  const records = nearRepeats(1, FARTHEST); // of the fastest hand, which turns by 1 rad a token
   let found = null; // { dim, distance, codeDistance } of the last search
   const keep = (m) => Math.min(Math.max(m, 0), FARTHEST);
   const wide = (width) => width >= 560;
@@ -60,8 +61,10 @@ export default figure((fig) => {
       found && found.dim === dim
         ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, with D = **${num(found.codeDistance, found.codeDistance < 0.01 ? 7 : 4)}**.`
         : "";
+    const record = records.find(({ distance }) => distance === m && distance > 1);
+    const near = record ? ` (${num(record.turns, 0)} turns but for ${num(Math.abs(record.error), 6)} rad, nearer than ever before)` : "";
     fig.say(
-      `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, 5)}** from its start, ${hands}${pairs > 1 ? " together" : ""} D = **${num(now.bank, 5)}**. ${verdict}${search}`,
+      `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, 5)}** from its start${near}, ${hands}${pairs > 1 ? " together" : ""} D = **${num(now.bank, 5)}**. ${verdict}${search}`,
     );
     fig.root.dataset.values = JSON.stringify({ m, dim, ...now, found });
   });

@@ -589,7 +589,7 @@ function nameControls(root) {
     const set = (node, attribute, wanted) => {
       if (node && node.getAttribute(attribute) !== wanted) node.setAttribute(attribute, wanted);
     };
-    for (const control of box.querySelectorAll(".rope-controls > .jupyter-widgets")) {
+    for (const control of box.querySelectorAll(".rope-controls > *")) {
       const label = control.querySelector(".widget-label")?.textContent.trim();
       if (!label) continue;
       const readout = control.querySelector(".widget-readout");

@@ -11,7 +11,7 @@ __all__ = ["WrapExplorer", "wrap_explorer"]
 class WrapExplorer(Figure):
     """One hand over the distances, and the bank it belongs to (``wrap_explorer.js``)."""
 
-    theta = Real(1.0, low=0.0005, high=3.1416, help="radians per token of the fastest hand")
+    theta = Real(1.0, low=0.001, high=10**0.5, help="radians per token of the fastest hand")
     window = Whole(20, low=8, high=2048, help="largest distance shown, in tokens")
     dim = Even(128, low=2, high=256, help="rotated width of one head")
     distance = Whole(7, low=0, high=2048, help="the cursor's distance in tokens")
@@ -25,7 +25,7 @@ def wrap_explorer(
     Parameters
     ----------
     theta
-        Radians per token of the fastest hand, 0.0005 to 3.1416; hand ``i`` turns by
+        Radians per token of the fastest hand, 0.001 to 3.16; hand ``i`` turns by
         ``theta * 10000**(-2i/dim)``.
     window
         Largest distance shown, 8 to 2048 tokens.
