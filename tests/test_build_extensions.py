@@ -21,7 +21,8 @@ def project(tmp_path):
 
 
 def environment():
-    return SimpleNamespace(found_docs={"book/intro", "notebooks/05-layouts"})
+    paths = {"book/notation": "book/notation.md", "notebooks/05-layouts": "05-layouts.ipynb"}
+    return SimpleNamespace(found_docs=set(paths), doc2path=paths.get)
 
 
 def test_notebooks_are_outdated_once_after_the_package_changed(project):

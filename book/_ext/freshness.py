@@ -43,7 +43,7 @@ def outdated(
     env.rope_fingerprint = now
     if before in (None, now):
         return []
-    return [name for name in env.found_docs if name.startswith("notebooks/")]
+    return [name for name in env.found_docs if str(env.doc2path(name)).endswith(".ipynb")]
 
 
 def setup(app: Sphinx) -> dict:

@@ -34,13 +34,15 @@ def download_as_file(
             ]
 
 
-def plain_citations(
+def honest_roles(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Let the entries of the bibliography speak for themselves: their box is no ARIA list."""
+    """Let a fold be named by the words on it, and let a bibliography's box be no ARIA list."""
     if "body" in context:
-        context["body"] = context["body"].replace(
-            '<div role="list" class="citation', '<div class="citation'
+        context["body"] = (
+            context["body"]
+            .replace(' aria-label="Toggle hidden content"', "")
+            .replace('<div role="list" class="citation', '<div class="citation')
         )
 
 
@@ -58,6 +60,6 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("book.js", loading_method="defer")
     app.connect("html-page-context", own_scripts_only, priority=950)
     app.connect("html-page-context", download_as_file, priority=950)
-    app.connect("html-page-context", plain_citations, priority=950)
+    app.connect("html-page-context", honest_roles, priority=950)
     app.connect("html-page-context", stepper_where_needed, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
