@@ -944,6 +944,7 @@ class Derivation:
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def _repr_html_(self) -> str:
+        self._shown = len(self)
         cards = "\n".join(self._card(i, s) for i, s in enumerate(self, start=1))
         return (
             f'{_STYLE}<section class="derivation tex2jax_process" id="{self.name}" '
@@ -1020,6 +1021,8 @@ _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=":
 
 _STYLE = """<style>
 .derivation { margin: 1rem 0; container-type: inline-size; }
+html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.derivation-steps) {
+  background: none; color: inherit; padding: 0; }
 .derivation-title { font-weight: 600; margin: 0 0 .5rem; }
 .derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-step { border: 1px solid color-mix(in srgb, currentColor 25%, transparent);
