@@ -533,7 +533,11 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _matrix_form(expression: Any) -> Any:
-    """One normal form for products, transposes and inverses of symbolic matrices."""
+    """Bring products, transposes and inverses of symbolic matrices into one form."""
+    expression = expression.replace(
+        lambda e: isinstance(e, MatrixAt),
+        lambda e: MatrixAt(e.args[0], sp.expand(e.args[1]), e.args[2]),
+    )
     return sp.expand(expression.doit()).doit()
 
 
@@ -582,7 +586,7 @@ def _definitions(premises: Iterable[Statement]) -> dict:
 # Steps and derivations
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Step:
     """One step of a derivation.
 
@@ -611,6 +615,9 @@ class Step:
         Filled in by the check: how it was checked and at how many settings.
     choices
         Filled in: names of the chosen steps among everything it rests on.
+    home
+        Filled in: the derivation that holds the step. As the last value of a notebook cell, a step
+        shows every card of its derivation that no cell has shown yet.
     """
 
     name: str
@@ -624,13 +631,24 @@ class Step:
     rival: tuple[str, Model] | None = None
     method: str = ""
     points: int = 0
-    choices: tuple[str, ...] = field(default=())
+    choices: tuple[str, ...] = ()
+    home: "Derivation | None" = field(default=None, compare=False, repr=False)
 
     @property
     def sides(self) -> tuple[Any, Any]:
         """Both sides; for an ``Or`` those of the first alternative."""
         relation = _relations(self.statement)[0]
         return relation.lhs, relation.rhs
+
+    def __str__(self) -> str:
+        rests = f" (from {', '.join(self.follows)})" if self.follows else ""
+        return f"[{self.kind}] {self.name}: {_plain_text(self.statement)}{rests}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.home is None else self.home._new_cards(self)
 
 
 class Derivation:
@@ -662,6 +680,7 @@ class Derivation:
         self.model: dict = dict(model or {})
         self._steps: dict[str, Step] = {}
         self._fits: dict[tuple, bool] = {}
+        self._shown = 0
 
     def __iter__(self) -> Iterator[Step]:
         return iter(self._steps.values())
@@ -719,7 +738,7 @@ class Derivation:
             raise ValueError(f"derivation {self.name!r} already has a step {step.name!r}")
         if not regex.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", step.name):
             raise ValueError(f"step name must be letters, digits and dashes, got {step.name!r}")
-        checked = self.check(step)
+        checked = replace(self.check(step), home=self)
         self._steps[step.name] = checked
         return checked
 
@@ -860,13 +879,13 @@ class Derivation:
         """Return one sentence: how the step was checked."""
         s = self[step]
         if s.kind == "given":
-            return "Given: nothing to prove. It holds in the solution, tried with random numbers."
+            return "Nothing to prove; it agrees with the solution at random numbers."
         if s.kind == "chosen":
             if s.rival is None:
-                return "Chosen: nothing to prove."
+                return "Nothing to prove."
             return (
-                f"Chosen, and really a choice: {s.rival[0]} satisfies every step above, "
-                "but not this one (checked with random numbers)."
+                f"Really a choice: {s.rival[0]} satisfies every step above, but not this one "
+                "(checked at random numbers)."
             )
         if s.method == "produced":
             return f"Produced: {s.words or 'sympy works it out'}; the result is what is printed."
@@ -917,9 +936,7 @@ class Derivation:
 
     def __str__(self) -> str:
         lines = [self.title]
-        for number, s in enumerate(self, start=1):
-            rests = f" (from {', '.join(s.follows)})" if s.follows else ""
-            lines.append(f"{number:>2}. [{s.kind}] {s.name}: {_plain_text(s.statement)}{rests}")
+        lines += [f"{number:>2}. {s}" for number, s in enumerate(self, start=1)]
         return "\n".join(lines)
 
     def _repr_latex_(self) -> str:
@@ -927,6 +944,7 @@ class Derivation:
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def _repr_html_(self) -> str:
+        self._shown = len(self)
         cards = "\n".join(self._card(i, s) for i, s in enumerate(self, start=1))
         return (
             f'{_STYLE}<section class="derivation tex2jax_process" id="{self.name}" '
@@ -935,7 +953,21 @@ class Derivation:
             f'<ol class="derivation-steps">\n{cards}\n</ol>\n</section>'
         )
 
-    def _card(self, number: int, s: Step) -> str:
+    def _new_cards(self, last: Step) -> str:
+        """Cards up to a step that no cell has shown yet; without ids, the full list has those."""
+        names = list(self._steps)
+        stop = names.index(last.name) + 1
+        first = self._shown if self._shown < stop else stop - 1
+        self._shown = max(self._shown, stop)
+        cards = "\n".join(
+            self._card(i + 1, self[names[i]], anchored=False) for i in range(first, stop)
+        )
+        return (
+            f'{_STYLE}<ol class="derivation-steps derivation-new-steps tex2jax_process" '
+            f'start="{first + 1}">\n{cards}\n</ol>'
+        )
+
+    def _card(self, number: int, s: Step, anchored: bool = True) -> str:
         anchor = self.anchor(s.name)
         parts = "".join(
             f'<span class="derivation-{part}">\\(\\displaystyle {html.escape(tex)}\\)</span> '
@@ -966,8 +998,9 @@ class Derivation:
             )
             rows.append(f'<p class="derivation-choices">{forced}.</p>')
         body = "\n".join(rows)
+        identity = f' id="{anchor}"' if anchored else ""
         return (
-            f'<li class="derivation-step" id="{anchor}" data-step="{s.name}" '
+            f'<li class="derivation-step"{identity} data-step="{s.name}" '
             f'data-kind="{s.kind}" data-method="{s.method}" '
             f'data-follows="{" ".join(s.follows)}">\n{body}\n</li>'
         )
@@ -988,6 +1021,8 @@ _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=":
 
 _STYLE = """<style>
 .derivation { margin: 1rem 0; container-type: inline-size; }
+html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.derivation-steps) {
+  background: none; color: inherit; padding: 0; }
 .derivation-title { font-weight: 600; margin: 0 0 .5rem; }
 .derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-step { border: 1px solid color-mix(in srgb, currentColor 25%, transparent);
@@ -1029,6 +1064,19 @@ class _Printer(LatexPrinter):
 
     def _print_im(self, expr: Any, exp: Any = None) -> str:
         return rf"\operatorname{{Im}}\left({self._print(expr.args[0])}\right)"
+
+    def _as_ordered_terms(self, expr: Any, order: Any = None) -> list:
+        terms = super()._as_ordered_terms(expr, order)  # n - m, not -m + n
+        return sorted(terms, key=lambda term: term.could_extract_minus_sign())
+
+    def _print_Function(self, expr: Any, exp: Any = None) -> str:  # noqa: N802
+        self._settings["fold_func_brackets"] = isinstance(expr, sp.sin | sp.cos)
+        tex = super()._print_Function(expr, exp)
+        self._settings["fold_func_brackets"] = False
+        return tex
+
+    def _print_Identity(self, expr: Any) -> str:  # noqa: N802
+        return "I"
 
     def _print_Transpose(self, expr: Any) -> str:  # noqa: N802
         inner = self.parenthesize(expr.arg, 100, strict=True) if expr.arg.args else ""

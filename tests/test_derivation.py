@@ -290,6 +290,19 @@ def test_html_tells_the_whole_story_without_a_script():
         assert words in text
 
 
+def test_step_as_last_value_of_a_cell_shows_the_cards_that_no_cell_has_shown():
+    d = radial()
+    cards = Cards()
+    cards.feed(d["start-q"]._repr_html_())
+    assert cards.open == []
+    assert cards.kinds == ["given", "given"]
+    assert cards.ids == []  # the anchors belong to the full list
+    rest = d["same-f"]._repr_html_()
+    assert rest.count('<li class="derivation-step"') == 3
+    assert d["same-f"]._repr_html_().count('<li class="derivation-step"') == 1  # shown again alone
+    assert "R_q(q, m) = R_k(q, m)" in repr(d["same-f"])
+
+
 def test_html_marks_what_the_step_changed():
     card = radial()._card(4, radial()["same-place"])
     assert r"\class{derivation-new}" in card
