@@ -136,7 +136,7 @@ export default figure((fig) => {
 
   const gauges = fig.canvas({
     label: "Meters: pairs that meet unseen angles, the smallest distance between position codes, the factor on the scores",
-    height: (width) => (width < 480 ? 128 : 62),
+    height: (width) => (width < 480 ? 134 : 66),
   });
 
   fig.draw(() => {
@@ -292,7 +292,7 @@ function drawGauges(plot, { count, contrast, nearest, attention, length }) {
   const gauge = (column, row, title, value, part, color, note) => {
     const wide = narrow && row === 1 ? width : (width - 16 * (narrow ? 1 : 2)) / (narrow ? 2 : 3);
     const left = narrow ? column * (wide + 16) : column * (wide + 16);
-    const top = row * 68 + 8;
+    const top = row * 68 + 13;
     text(plot, title, left, top + 2, { size: 12, color: colors.ink, halo: false });
     text(plot, value, left, top + 24, { size: 20, bold: true, color, halo: false });
     text(plot, note, left + wide, top + 27, { size: 11, align: "right", halo: false });

@@ -51,7 +51,7 @@ export function errorScale(error) {
 
 const power = (n) => [...String(n)].map((d) => (d === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])).join("");
 const said = (error) => {
-  if (!Number.isFinite(error)) return "infinite";
+  if (!Number.isFinite(error)) return "∞ (the type overflows)";
   if (error === 0) return "0";
   return num(error, error >= 100 ? 0 : error >= 0.001 ? 4 : 9);
 };
