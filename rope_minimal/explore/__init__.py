@@ -8,10 +8,11 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
 `clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
 `equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
+`mirror`            Do both sides of a derivation's step agree? (follows the step's card)
+`axioms`            Which relative encodings have exactly the properties you tick?
 `rotor`             What does the angle between query and key depend on? (m, n, theta)
 `wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
 `layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
-`rotor`             What does the angle between query and key depend on? (m, n, theta)
 `bug_bench`         One line of this package is wrong: which bug is it? (patient)
 `choice`            Predict, then look: one of some answers, graded in the page
 `number`            Predict, then look: a number, graded in the page
@@ -19,18 +20,21 @@ move on the published page without a kernel, and in JupyterLab just the same.
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
+from .mirror import Mirror, mirror
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
+    "Axioms",
     "BugBench",
     "C3Dial",
     "ChoiceQuestion",
@@ -38,16 +42,19 @@ __all__ = [
     "Equaliser",
     "Figure",
     "LayoutLoom",
+    "Mirror",
     "NumberQuestion",
     "Rotor",
     "WrapExplorer",
     "angle_heatmap",
+    "axioms",
     "bug_bench",
     "c3_dial",
     "choice",
     "clock",
     "equaliser",
     "layout_loom",
+    "mirror",
     "number",
     "rotor",
     "wrap_explorer",
