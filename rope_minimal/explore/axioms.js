@@ -97,8 +97,8 @@ export function power(kind, theta, zeta, s) {
 }
 
 // One query and one key for every width. In a Jordan block the first half of q meets the corner.
-const QUERY = { 2: [0.95, 0.3], 3: [-0.06, 0.8, 0.35], 4: [-0.06, 0, 0.8, 0] };
-const KEY = { 2: [0.9, -0.1], 3: [0, 0.9, 0.7], 4: [0, 0, 1, 0.15] };
+export const QUERY = { 2: [0.95, 0.3], 3: [-0.06, 0.8, 0.35], 4: [-0.06, 0, 0.8, 0] };
+export const KEY = { 2: [0.9, -0.1], 3: [0, 0.9, 0.7], 4: [0, 0, 1, 0.15] };
 
 /** The score q^T M^s k at a distance s. */
 export function score(kind, theta, zeta, s) {

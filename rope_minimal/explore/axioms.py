@@ -79,7 +79,7 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
     return controls.box(
         figure,
         [
-            controls.checkbox(figure, "same", "Same f for query and key"),
+            controls.checkbox(figure, "same", "Same f for q and k"),
             controls.checkbox(figure, "norm", "Norm kept"),
             controls.checkbox(figure, "orientation", "Orientation kept"),
             controls.checkbox(figure, "diagonalisable", "Diagonalisable"),
