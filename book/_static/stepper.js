@@ -2,9 +2,9 @@
 // this script shows one at a time, above it the statements that it rests on.
 //
 // On every move it dispatches "rope:step" on the document, with { derivation, step } as detail, so
-// that a figure can follow.
+// that a figure can follow; and it follows a figure that dispatches "rope:show" with the same.
 
-const MOVES = { ArrowLeft: -1, ArrowRight: 1 };
+const MOVES = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
 
 function element(tag, className, text = "") {
   const node = document.createElement(tag);
@@ -86,8 +86,12 @@ function makeStepper(derivation) {
     }
   }
 
-  previous.addEventListener("click", () => show(at - 1));
-  next.addEventListener("click", () => show(at + 1));
+  for (const [button, by] of [[previous, -1], [next, 1]]) {
+    button.addEventListener("click", () => {
+      show(at + by);
+      if (button.disabled) keepFocus(button);
+    });
+  }
   all.addEventListener("click", () => {
     open = !open;
     show(at);
@@ -96,20 +100,51 @@ function makeStepper(derivation) {
     if (open || !(event.key in MOVES)) return;
     event.preventDefault();
     show(at + MOVES[event.key]);
-    // a disabled button would lose the focus
-    const wanted = event.key === "ArrowLeft" ? previous : next;
+    keepFocus(MOVES[event.key] < 0 ? previous : next);
+  });
+
+  // a button that has just been disabled would lose the focus
+  function keepFocus(wanted) {
     (wanted.disabled ? (wanted === next ? previous : next) : wanted).focus();
+  }
+
+  // A link to a card of this derivation, also to the one that the address already names.
+  derivation.addEventListener("click", (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const href = event.target.closest?.("a[href^='#']")?.getAttribute("href");
+    const index = cards.findIndex((card) => `#${card.id}` === href);
+    if (index < 0) return;
+    event.preventDefault();
+    if (location.hash !== href) history.pushState(null, "", href);
+    openAt(index);
+  });
+  function openAt(index) {
+    show(index);
+    const card = cards[index];
+    card.tabIndex = -1; // the link that was followed may be gone: the card takes the focus
+    card.focus({ preventScroll: true });
+    const { top, bottom } = card.getBoundingClientRect();
+    if (top < 80 || bottom > innerHeight) card.scrollIntoView({ block: "center" });
+  }
+  document.addEventListener("rope:show", ({ detail }) => {
+    if (detail?.derivation !== derivation.id) return;
+    const index = cards.findIndex((card) => card.dataset.step === detail.step);
+    if (index >= 0 && index !== at) show(index);
   });
 
   function follow() {
     const index = cards.findIndex((card) => `#${card.id}` === decodeURIComponent(location.hash));
-    if (index < 0) return;
-    show(index);
-    cards[index].scrollIntoView({ block: "center" });
+    if (index >= 0) openAt(index);
   }
   window.addEventListener("hashchange", follow);
+  let wasOpen = false;
   window.addEventListener("beforeprint", () => {
+    wasOpen = open;
     open = true;
+    show(at, { quiet: true });
+  });
+  window.addEventListener("afterprint", () => {
+    open = wasOpen;
     show(at, { quiet: true });
   });
   derivation.classList.add("stepper");

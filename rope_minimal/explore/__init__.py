@@ -3,7 +3,6 @@
 Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
 move on the published page without a kernel, and in JupyterLab just the same.
 
-======================  ============================================================================
 `angle_heatmap`         Do the rotations go up and down along the positions? (dim, base, show, ...)
 `bug_bench`             One line of this package is wrong: which bug is it? (patient)
 `c3_dial`               What does it cost to slow every hand? (theta, window)
@@ -16,15 +15,33 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `choice`                Predict, then look: one of some answers, graded in the page
 `number`                Predict, then look: a number, graded in the page
 ======================  ============================================================================
+=======
+==================  ============================================================================
+`angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
+`c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
+`clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
+`equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
+`mirror`            Do both sides of a derivation's step agree? (follows the step's card)
+`axioms`            Which relative encodings have exactly the properties you tick?
+`rotor`             What does the angle between query and key depend on? (m, n, theta)
+`wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
+`layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
+`bug_bench`         One line of this package is wrong: which bug is it? (patient)
+`choice`            Predict, then look: one of some answers, graded in the page
+`number`            Predict, then look: a number, graded in the page
+==================  ============================================================================
+======================  =====================================================================
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
+from .mirror import Mirror, mirror
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, number
 from .rotor import Rotor, rotor
@@ -32,6 +49,7 @@ from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
+    "Axioms",
     "BugBench",
     "C3Dial",
     "ChoiceQuestion",
@@ -39,17 +57,20 @@ __all__ = [
     "Equaliser",
     "Figure",
     "LayoutLoom",
+    "Mirror",
     "NumberQuestion",
     "PrecisionMicroscope",
     "Rotor",
     "WrapExplorer",
     "angle_heatmap",
+    "axioms",
     "bug_bench",
     "c3_dial",
     "choice",
     "clock",
     "equaliser",
     "layout_loom",
+    "mirror",
     "number",
     "precision_microscope",
     "rotor",

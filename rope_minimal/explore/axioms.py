@@ -1,0 +1,89 @@
+"""Choose your axioms: four switches, and the family of encodings that has exactly these."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from . import controls
+from .figure import Figure, Flag, Real
+
+__all__ = ["AXIOMS", "KINDS", "Axioms", "axioms"]
+
+AXIOMS = ("same", "norm", "orientation", "diagonalisable")
+KINDS = ("rope", "parity", "xpos", "mirrored-xpos", "jordan", "mirrored-jordan", "none")
+
+
+class Axioms(Figure):
+    """Four switches and the family of encodings that fits them (``axioms.js``)."""
+
+    same = Flag(True, help="query and key are encoded by the same rule")
+    norm = Flag(True, help="no position changes a length")
+    orientation = Flag(True, help="no position mirrors: the determinant is positive")
+    diagonalisable = Flag(True, help="over the complex numbers")
+    theta = Real(0.3, low=0.0, high=3.14, help="turn per position, radians")
+    zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")
+    _families = traitlets.List().tag(sync=True)
+
+
+def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
+    """Return the switches with the family of encodings that they leave.
+
+    Parameters
+    ----------
+    families
+        One entry for each of the 16 states: ``axioms``, the four truth values in the order same f
+        for query and key, norm kept, orientation kept, diagonalisable; ``kind``, one of ``rope``,
+        ``parity``, ``xpos``, ``mirrored-xpos``, ``jordan``, ``mirrored-jordan`` and ``none``;
+        ``certificate``, the words of the machine; and, where a step of a derivation on the page
+        proves it, ``anchor``, the id of its card, and ``latex``, its statement.
+
+    Returns
+    -------
+    VBox
+        Switches, sliders for the turn and the factor per position, the family's name, formula and
+        certificate, the orbit of an arrow, and the score against distance.
+
+    Raises
+    ------
+    ValueError
+        If a state is missing or given twice, a kind is not known, or a certificate is missing.
+    """
+    found: dict[tuple[bool, ...], dict] = {}
+    for family in families:
+        state = tuple(bool(value) for value in family["axioms"])
+        if len(state) != len(AXIOMS) or state in found:
+            raise ValueError(f"families must give each of 16 states once, got {family['axioms']}")
+        if family["kind"] not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {family['kind']!r}")
+        if not family.get("certificate"):
+            raise ValueError(f"certificate of {family['axioms']} must not be empty")
+        found[state] = {
+            "axioms": list(state),
+            "kind": family["kind"],
+            "certificate": family["certificate"],
+            "anchor": family.get("anchor", ""),
+            "latex": family.get("latex", ""),
+        }
+    if len(found) != 2 ** len(AXIOMS):
+        raise ValueError(f"families must give each of 16 states once, got {len(found)}")
+    figure = Axioms()
+    figure._families = list(found.values())
+    sliders = [
+        controls.slider(figure, "theta", "Turn per position θ", unit="rad", step=0.01),
+        controls.slider(figure, "zeta", "Factor per position ζ", step=0.005, digits=3),
+    ]
+    for slider, name in zip(sliders, ("theta", "zeta"), strict=True):
+        slider.add_class(f"rope-var-{name}")
+    return controls.box(
+        figure,
+        [
+            controls.checkbox(figure, "same", "Same f for q and k"),
+            controls.checkbox(figure, "norm", "Norm kept"),
+            controls.checkbox(figure, "orientation", "Orientation kept"),
+            controls.checkbox(figure, "diagonalisable", "Diagonalisable"),
+            *sliders,
+        ],
+        question="Which relative encodings have exactly the properties you tick?",
+    ).add_class("rope-switches")
