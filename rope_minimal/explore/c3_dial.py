@@ -40,7 +40,7 @@ def c3_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
     return controls.box(
         figure,
         [
-            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=1000),
+            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=500),
             controls.choice(figure, "window", "Window n (tokens)"),
         ],
         question="What does it cost to slow all hands until none turns back in the window?",

@@ -50,7 +50,7 @@ def wrap_explorer(
     return controls.box(
         figure,
         [
-            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=1000),
+            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=500),
             controls.slider(figure, "window", "Largest distance", unit="tokens", step=1),
             controls.slider(figure, "dim", "Head width d", unit="channels", step=2),
         ],
