@@ -28,11 +28,11 @@ def test_there_are_pages_with_moving_figures():
 def move(handle):
     """Move a slider by keyboard, away from the end it may stand at."""
     handle.focus()
-    before = handle.get_attribute("aria-valuenow")
+    before = handle.get_attribute("aria-valuetext")
     for key in ("ArrowRight", "ArrowLeft"):
         for _ in range(3):
             handle.press(key)
-        if handle.get_attribute("aria-valuenow") != before:
+        if handle.get_attribute("aria-valuetext") != before:
             return
     raise AssertionError("the slider does not move by keyboard")
 
