@@ -78,6 +78,7 @@ def test_every_card_is_reached_by_keyboard_and_by_button_and_the_mirror_follows(
     seen = visit()
     page = seen.open(name)
     for title, steps in derivations(page):
+        assert page.locator(f"[id='{title}']").count() == 1, f"a heading too is called {title}"
         bar = page.locator(f"#{title} .stepper-bar")
         assert bar.locator(".stepper-where").get_attribute("aria-live") == "polite"
         start, options = mirrored(page).get(title, (None, []))
@@ -178,14 +179,13 @@ def test_the_two_sides_agree_on_every_step_at_random_settings(visit, name):
         title = figure.get_attribute("data-derivation")
         options = mirrored(page)[title][1]
         handles = boxes.nth(b).locator(".noUi-handle:visible")
-        for _ in range(2):
-            for i in range(handles.count()):
-                handles.nth(i).press(rng.choice(["Home", "End", "PageUp", "PageDown"]))
-            for index, label in enumerate(options):
-                step, holds, difference, sign = figure.evaluate(HOLDS, index)
-                assert step == plain(label)
-                assert holds == "true", (title, step)
-                assert sign == "≤" or difference <= 1e-9, (title, step)
+        for i in range(handles.count()):
+            handles.nth(i).press(rng.choice(["Home", "End", "PageUp", "PageDown"]))
+        for index, label in enumerate(options):
+            step, holds, difference, sign = figure.evaluate(HOLDS, index)
+            assert step == plain(label)
+            assert holds == "true", (title, step)
+            assert sign == "≤" or difference <= 1e-9, (title, step)
     assert seen.problems == []
     assert seen.foreign == []
 
