@@ -28,8 +28,8 @@ COMMUTE = "planes without a common channel commute, so do turns in one plane: th
 EQUIVALENT = {
     "dot-product/real-part/left: swap q and k": "the dot product is symmetric",
     "requirement-c2/difference/left: reverse product in I[x]*I[y].T": COMMUTE,
-    "row-or-column/both-reversed/right: drop transpose in F.T": "the flip is a diagonal matrix",
-    "row-or-column/one-reversed/left: swap m and n": "the score depends on m + n: its very point",
+    "rows-and-columns/both-reversed/right: drop transpose in F.T": "the flip is a diagonal matrix",
+    "rows-and-columns/one-reversed/left: swap m and n": "the score depends on m + n: its point",
     "planes/block-diagonal/left: reverse product in P[x]*S[y]": COMMUTE,
     "planes/commute/left: reverse product in P[x]*S[y]": COMMUTE,
     "planes/commute/right: reverse product in S[y]*P[x]": COMMUTE,

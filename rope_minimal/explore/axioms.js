@@ -56,7 +56,7 @@ export const FAMILIES = {
 /** The family's name where the sliders stand: at some settings it is a simpler one. */
 export function title(kind, theta, zeta) {
   if (kind === "none") return "None";
-  const still = zeta === 1;
+  const still = Math.abs(zeta - 1) < 1e-9; // a slider's steps add up to almost 1
   if (kind === "rope" && theta === 0) return "No encoding at all: RoPE with θ = 0";
   if (kind === "xpos" && still) return "RoPE again: with ζ = 1 the norm is kept";
   if (kind === "mirrored-xpos" && still) return "The parity reflection again: with ζ = 1 the norm is kept";
