@@ -42,7 +42,7 @@ test: .venv/.dev book
 	$(BIN)/python tests/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 clean:
 	rm -rf _build
