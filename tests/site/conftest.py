@@ -4,7 +4,7 @@ import contextlib
 import functools
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -38,7 +38,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "page_name" in metafunc.fixturenames:
         if not PAGES:
             pytest.exit("the book is not built: run `make book` first", returncode=1)
-        metafunc.parametrize("page_name", PAGES)
+        metafunc.parametrize("page_name", PAGES, scope="module")
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
@@ -103,36 +103,33 @@ class Visit:
         """Go to a page of the book and wait until its figures stand."""
         self.page.goto(self.site + name)
         self.page.wait_for_load_state("networkidle")
-        views = self.page.locator('script[type="application/vnd.jupyter.widget-view+json"]').count()
-        if views:
-            self.page.wait_for_function(
-                "n => document.querySelectorAll('.widget-subarea').length >= n", arg=views
-            )
-            # a figure with a picture says that it has drawn itself; a question has none
-            self.page.wait_for_function(
-                "() => [...document.querySelectorAll('.rope-figure:has(canvas)')]"
-                ".every(f => f.dataset.drawn)"
-            )
         if self.page.locator(VIEW).count():
             self.page.wait_for_function(FIGURES_STAND, timeout=10_000)
         return self.page
 
 
-@pytest.fixture
-def visit(browser: Browser, site: str) -> Iterator[object]:
-    """Return a function that opens a new visit: ``visit(width=360, theme="dark")``."""
-    contexts = []
+@pytest.fixture(scope="session")
+def new_visit(browser: Browser, site: str) -> Callable:
+    """Return a context manager that yields a new visit, with options of the browser's context."""
 
-    def new(width: int = 1280, height: int = 900, theme: str = "light", **options: object) -> Visit:
+    @contextlib.contextmanager
+    def new(
+        width: int = 1280, height: int = 900, theme: str = "light", **options: object
+    ) -> Iterator[Visit]:
         context = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, **options
         )
-        context.add_init_script(
-            f"localStorage.setItem('mode', '{theme}'); localStorage.setItem('theme', '{theme}')"
-        )
-        contexts.append(context)
-        return Visit(context.new_page(), site)
-
-    yield new
-    for context in contexts:
+        # the theme remembers a reader's choice; a first-time reader has made none
+        script = "for (const key of ['mode', 'theme']) localStorage[key] ??= "
+        context.add_init_script(f"{script}'{theme}'")
+        yield Visit(context.new_page(), site)
         context.close()
+
+    return new
+
+
+@pytest.fixture
+def visit(new_visit: Callable) -> Iterator[Callable]:
+    """Return a function that opens a visit for one test: ``visit(width=360, theme="dark")``."""
+    with contextlib.ExitStack() as stack:
+        yield lambda **options: stack.enter_context(new_visit(**options))

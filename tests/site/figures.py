@@ -1,0 +1,30 @@
+"""Reading a figure's state and moving its controls, as a reader with a keyboard does."""
+
+# pixels of every canvas and the words of a figure, once it has drawn: what a control drives
+STATE = """async figure => {
+    await new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
+    const pixels = [...figure.querySelectorAll('canvas')].map(canvas => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        let hash = 0;
+        for (const word of new Uint32Array(data.buffer)) hash = (Math.imul(hash, 31) + word) | 0;
+        return hash;
+    });
+    const drawings = [...figure.querySelectorAll('svg')].map(svg => svg.outerHTML);
+    return JSON.stringify([figure.innerText, drawings, pixels]);
+}"""
+
+
+def state(figure):
+    return figure.evaluate(STATE)
+
+
+def move(handle):
+    """Move a slider by keyboard, away from the end it may stand at."""
+    handle.focus()
+    before = handle.get_attribute("aria-valuetext")
+    for key in ("ArrowRight", "ArrowLeft"):
+        for _ in range(3):
+            handle.press(key)
+        if handle.get_attribute("aria-valuetext") != before:
+            return
+    raise AssertionError("the slider does not move by keyboard")
