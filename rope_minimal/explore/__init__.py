@@ -3,34 +3,21 @@
 Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
 move on the published page without a kernel, and in JupyterLab just the same.
 
-`angle_heatmap`         Do the rotations go up and down along the positions? (dim, base, show, ...)
-`bug_bench`             One line of this package is wrong: which bug is it? (patient)
-`c3_dial`               What does it cost to slow every hand? (theta, window)
-`clock`                 One hand comes back to its start. Do all of them, ever? (m, dim)
-`equaliser`             Which hands must be slowed for a longer context? (preset, compare)
-`layout_loom`           Which rows must move between the two layouts? (family, permute_q, permute_k)
-`precision_microscope`  Where does rounding hurt the angles? (dtype, stage, show, last)
-`rotor`                 What does the angle between query and key depend on? (m, n, theta)
-`wrap_explorer`         The angle falls back at 7: is far taken for near? (theta, window, dim)
+======================  ==================================================================
+`angle_heatmap`         Do the rotations go up and down along the positions?
+`axioms`                Which relative encodings have exactly the properties you tick?
+`bug_bench`             One line of this package is wrong: which bug is it?
+`c3_dial`               What does a horizon without wrapping cost the neighbours?
 `choice`                Predict, then look: one of some answers, graded in the page
+`clock`                 One hand comes back to its start. Do all of them, ever?
+`equaliser`             Which hands must be slowed for a longer context?
+`layout_loom`           Which rows must move between the two layouts?
+`mirror`                Do both sides of a derivation's step agree?
 `number`                Predict, then look: a number, graded in the page
-======================  ============================================================================
-=======
-==================  ============================================================================
-`angle_heatmap`     Do the rotations go up and down along the positions? (dim, base, show, ...)
-`c3_dial`           What does a horizon without wrapping cost the neighbours? (theta, window)
-`clock`             One hand comes back to its start. Do all of them, ever? (m, dim)
-`equaliser`         Which hands must be slowed for a longer context? (preset, compare, stretch)
-`mirror`            Do both sides of a derivation's step agree? (follows the step's card)
-`axioms`            Which relative encodings have exactly the properties you tick?
-`rotor`             What does the angle between query and key depend on? (m, n, theta)
-`wrap_explorer`     The angle falls back at 7: is far taken for near? (theta, window, dim)
-`layout_loom`       Which rows must move between the two layouts? (family, permute_q, permute_k)
-`bug_bench`         One line of this package is wrong: which bug is it? (patient)
-`choice`            Predict, then look: one of some answers, graded in the page
-`number`            Predict, then look: a number, graded in the page
-==================  ============================================================================
-======================  =====================================================================
+`precision_microscope`  Where does rounding hurt the angles?
+`rotor`                 What does the angle between query and key depend on?
+`wrap_explorer`         The angle falls back at distance 7: is far taken for near?
+======================  ==================================================================
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
