@@ -43,7 +43,7 @@ def compiled(source_path, target_path):
 const compiled = python.globals.get("compiled");
 while (archives.length) {
   const [source, target] = archives.splice(0, 2);
-  python.FS.writeFile("/tmp/source.zip", fs.readFileSync(source));
-  compiled("/tmp/source.zip", "/tmp/target.zip");
-  fs.writeFileSync(target, python.FS.readFile("/tmp/target.zip"));
+  python.FS.writeFile("/source.zip", fs.readFileSync(source));
+  compiled("/source.zip", "/target.zip");
+  fs.writeFileSync(target, python.FS.readFile("/target.zip"));
 }
