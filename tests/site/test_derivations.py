@@ -5,6 +5,7 @@ import random
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from .conftest import PAGES, SITE
 
@@ -203,7 +204,7 @@ def test_a_slip_and_a_rival_come_apart_and_the_cards_follow_the_mirror(visit):
         button.press("Enter")
         figure.locator(".rope-relation.rope-off").wait_for()
         assert button.get_attribute("aria-pressed") == "true"
-        assert "They differ" in figure.locator(".rope-caption").inner_text()
+        expect(figure.locator(".rope-caption")).to_contain_text("They differ")
         assert float(figure.get_attribute("data-difference")) > 0.01
     box.locator(".rope-reset").click()
     figure.locator(".rope-relation.rope-fits").wait_for()
@@ -258,5 +259,5 @@ def test_the_linear_bias_is_where_nothing_turns_or_decays(visit):
     turn.press("Home")
     for _ in range(10):
         factor.press("ArrowRight")
-    assert box.locator(".rope-family").inner_text() == "Linear bias"
+    expect(box.locator(".rope-family")).to_have_text("Linear bias")
     assert seen.problems == []
