@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from playwright.sync_api import expect
 
 from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
 
@@ -95,7 +96,8 @@ def test_the_hunt_ends_at_the_neighbour(on_page):
     exact = aliasing.nearest_code(inverse_frequencies(128), 131072)
     assert says["found"]["distance"] == exact.distance == 1
     assert says["found"]["codeDistance"] == pytest.approx(exact.code_distance, **NEAR)
-    assert "Searched all 131,072 distances" in clock.figure.locator(".rope-caption").inner_text()
+    caption = clock.figure.locator(".rope-caption")
+    expect(caption).to_contain_text("Searched all 131,072 distances")
     clock.figure.locator(".rope-canvas").press("ArrowRight")
     clock.values(m=2)
     clock.button("Reset")

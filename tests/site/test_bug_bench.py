@@ -2,6 +2,8 @@
 
 import re
 
+from playwright.sync_api import expect
+
 PAGE = "notebooks/08-attention.html"
 
 
@@ -30,7 +32,7 @@ def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
         assert verdict.locator("a").get_attribute("href").startswith("https://github.com/")
         assert options.evaluate_all("inputs => inputs.every(input => input.disabled)")
         wanted = f"Patient {patient} of 12. Named so far: {patient}, of them right: {seen_rightly}."
-        assert score.inner_text() == wanted
+        expect(score).to_have_text(wanted)
         bench.get_by_role("button", name="Next patient").click()
         page.wait_for_timeout(80)
 
@@ -53,7 +55,8 @@ def test_the_chart_is_read_by_keyboard(visit):
     chart.focus()
     chart.press("Home")
     page.wait_for_timeout(80)
-    assert "distance 0: 1.000 from position 0" in caption.inner_text()
+    expect(caption).to_contain_text("distance 0: 1.000 from position 0")
     chart.press("End")
     page.wait_for_timeout(80)
-    assert "Score at distance 47" in caption.inner_text() != before
+    expect(caption).to_contain_text("Score at distance 47")
+    assert caption.inner_text() != before

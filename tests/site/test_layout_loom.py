@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 PAGE = "notebooks/05-layouts.html"
 LOOM = ".rope-figure[data-figure='layout-loom']"
@@ -41,7 +42,7 @@ def test_the_scores_break_and_agree_again(loom):
     assert error(figure) > 0.5
     box.get_by_label("Permute the rows of W_k").check()
     wait_for(figure, "error", "0")
-    assert "equal to the last bit" in figure.locator(".rope-caption").inner_text()
+    expect(figure.locator(".rope-caption")).to_contain_text("equal to the last bit")
     assert seen.problems == []
     assert seen.foreign == []
 
