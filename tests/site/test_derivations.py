@@ -117,7 +117,12 @@ def test_a_link_to_a_card_opens_it_and_so_do_the_links_between_cards(visit):
         "() => document.querySelector('#all-solutions')?.dataset.at === 'length'"
     )
     assert shown(page, "all-solutions") == ["length"]
-    assert page.locator("#all-solutions-length").bounding_box()["y"] < 900
+    page.wait_for_function(
+        """() => {
+          const { top } = document.querySelector("#all-solutions-length").getBoundingClientRect();
+          return 0 < top && top < 900;
+        }"""
+    )
     # back to the same card by the same link, after moving on
     premise = page.locator("#all-solutions .stepper-premise").first
     target = premise.get_attribute("href")
