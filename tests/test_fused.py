@@ -117,9 +117,11 @@ def test_an_expanded_or_overlapping_input_is_rotated(interleaved: bool) -> None:
 
 
 @LAYOUTS
-@pytest.mark.parametrize("shape", [(11, 16), (3, 11, 16), (2, 2, 2, 11, 16), (2, 40, 1, 16)])
-def test_any_number_of_axes(shape, interleaved: bool) -> None:
-    x, (cos, sin) = random(*shape), table(range(shape[-2]), 16)
+@pytest.mark.parametrize(
+    "shape", [(11, 16), (3, 11, 16), (2, 2, 2, 11, 16), (2, 40, 1, 16), (2, 3, 11, 12)], ids=str
+)
+def test_any_number_and_size_of_axes(shape, interleaved: bool) -> None:
+    x, (cos, sin) = random(*shape), table(range(shape[-2]), shape[-1])
     y = apply_rope_fused(x, cos, sin, interleaved=interleaved)
     assert_rounded_once(y, x, cos, sin, interleaved)
 
@@ -132,8 +134,9 @@ def test_a_table_may_differ_between_rows_and_heads(leading, dtype, interleaved: 
     x, (cos, sin) = random(*SHAPE), table(positions, 12, dtype)
     y = apply_rope_fused(x, cos, sin, interleaved=interleaved)
     assert_rounded_once(y, x, cos, sin, interleaved)
-    sin = sin.mT.contiguous().mT  # the same numbers, and not the strides of cos
-    assert torch.equal(apply_rope_fused(x, cos, sin, interleaved=interleaved), y)
+    strided = [t.mT.contiguous().mT for t in (cos, sin)]  # the same numbers in another order
+    for tables in (strided, (cos, strided[1])):
+        assert torch.equal(apply_rope_fused(x, *tables, interleaved=interleaved), y)
 
 
 @LAYOUTS
