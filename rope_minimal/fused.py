@@ -208,13 +208,14 @@ def _kernel(
     EXACT: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_T: tl.constexpr, BLOCK_W: tl.constexpr,
     BLOCK_REST: tl.constexpr,
 ):  # fmt: skip
-    # Which rows: a block of positions of a block of heads. 64 bits, for tensors of 2^31 elements.
-    program = tl.program_id(0).to(tl.int64)
+    # Which rows: a block of positions of a block of heads. Divisions are cheap in 32 bits; what is
+    # multiplied by a stride has 64, for tensors of 2^31 elements.
+    program = tl.program_id(0)
     blocks_t, blocks_h = tl.cdiv(T, BLOCK_T), tl.cdiv(H, BLOCK_H)
-    t = program % blocks_t * BLOCK_T + tl.arange(0, BLOCK_T)
-    first_h = program // blocks_t % blocks_h * BLOCK_H
+    t = (program % blocks_t).to(tl.int64) * BLOCK_T + tl.arange(0, BLOCK_T)
+    first_h = (program // blocks_t % blocks_h).to(tl.int64) * BLOCK_H
     h = (first_h + tl.arange(0, BLOCK_H))[:, None, None]
-    b = program // (blocks_t * blocks_h)
+    b = (program // (blocks_t * blocks_h)).to(tl.int64)
     i = tl.arange(0, BLOCK_W)
     inside = (h < H) & (t < T)[None, :, None]
 
