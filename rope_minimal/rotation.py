@@ -5,7 +5,7 @@ turns each pair ``(a, b)`` of channels into ``(a cos - b sin, b cos + a sin)``.
 """
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from .frequencies import check_dim, check_positive, inverse_frequencies
 
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
+
+_TILE = 2**19  # numbers that are rotated at once: 2 MiB of float32, for the caches of two cores
 
 
 def rope_table(
@@ -93,35 +95,98 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     Su et al. 2021 (RoFormer), equation 34.
     """
     _check_rotation(x, cos, sin)
-    width = 2 * cos.shape[-1]
-    exact = torch.float64 if x.dtype == torch.float64 else torch.float32
-    y = _rotate(x[..., :width].to(exact), cos.to(exact), sin.to(exact), interleaved).to(x.dtype)
-    return y if width == x.shape[-1] else torch.cat((y, x[..., width:]), dim=-1)
-
-
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Rotate all of ``x`` (..., T, D) by ``cos``, ``sin`` (..., T, D/2), all of one type."""
-    if torch.compiler.is_compiling():
-        return _formula(x, cos, sin, interleaved)
-    return _rotate_interleaved(x, cos, sin) if interleaved else _rotate_half(x, cos, sin)
+    if torch.is_grad_enabled():
+        if cos.requires_grad or sin.requires_grad:  # a table that learns
+            return _with_tail(_formula, x, cos, sin, interleaved)
+        if x.requires_grad:
+            rotation = _Rotation if torch.compiler.is_compiling() else _EagerRotation
+            return rotation.apply(x, cos, sin, interleaved)
+    return _rotate(x, cos, sin, interleaved)
 
 
 def _formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
-    """Rotate as it is written on paper; a compiler fuses this into one pass over ``x``."""
-    if interleaved:
-        a, b = x[..., 0::2], x[..., 1::2]
-        return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+    """Rotate as it is written on paper; every other form below equals this one.
+
+    Both results are rounded before they are joined, so a compiler makes one pass over ``x``.
+    """
+    a, b = x.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else x.chunk(2, dim=-1)
+    a, b, cos, sin = (t.to(_exact(x)) for t in (a, b, cos, sin))
+    pair = (a * cos - b * sin).to(x.dtype), (b * cos + a * sin).to(x.dtype)
+    return torch.stack(pair, dim=-1).flatten(-2) if interleaved else torch.cat(pair, dim=-1)
+
+
+class _Rotation(torch.autograd.Function):
+    """The rotation by a table that does not learn: the gradient is turned back by ``-sin``."""
+
+    @staticmethod
+    def forward(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+        return _rotate(x, cos, sin, interleaved)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, cos, sin, ctx.interleaved = inputs
+        ctx.save_for_backward(cos, sin)
+        ctx.save_for_forward(cos, sin)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        cos, sin = ctx.saved_tensors
+        return apply_rope(grad, cos, -sin, interleaved=ctx.interleaved), None, None, None
+
+
+class _EagerRotation(_Rotation):
+    """The same under `torch.func`, of which the compiler traces nothing."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
+        return apply_rope(tangent, *ctx.saved_tensors, interleaved=ctx.interleaved)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Rotate by the form that is fastest where it runs."""
+    width, on_cpu = 2 * cos.shape[-1], x.device.type == "cpu"
+    if torch.compiler.is_compiling():
+        words = interleaved and on_cpu and x.itemsize < 8 and _has_words(x)
+        return _with_tail(_in_words if words else _formula, x, cos, sin, interleaved)
+    one_pass = interleaved and x.dtype == _exact(x) and width == x.shape[-1]
+    if x.numel() <= _TILE or not on_cpu or (one_pass and _has_words(x)):
+        return _with_tail(_in_passes, x, cos, sin, interleaved)
+    # Further passes over x are cheap in the cache: take so many positions at a time as it holds.
+    y = torch.empty_like(x)
+    y[..., width:] = x[..., width:]
+    rows = max(1, _TILE * x.shape[-2] // x.numel())
+    tiles = (t.split(rows, dim=-2) for t in (y[..., :width], x[..., :width], cos, sin))
+    for into, *tile in zip(*tiles, strict=True):
+        into.copy_(_in_passes(*tile, interleaved))
+    return y
+
+
+def _with_tail(
+    form: Callable[..., Tensor], x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool
+) -> Tensor:
+    """Rotate the first R channels by ``form`` and let the others pass."""
+    width = 2 * cos.shape[-1]
+    if width == x.shape[-1]:
+        return form(x, cos, sin, interleaved)
+    return torch.cat((form(x[..., :width], cos, sin, interleaved), x[..., width:]), dim=-1)
+
+
+def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Rotate operator by operator, with as few passes over ``x`` as torch's operators allow."""
+    rotate, exact = _rotate_interleaved if interleaved else _rotate_half, _exact(x)
+    if x.dtype == cos.dtype == sin.dtype == exact:  # most often; a call to do nothing costs, too
+        return rotate(x, cos, sin)
+    return rotate(x.to(exact), cos.to(exact), sin.to(exact)).to(x.dtype)
 
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    strides = x.stride()
-    if strides[-1] != 1 or any(s % 2 for s in (*strides[:-1], x.storage_offset())):
+    if not _has_words(x):
         x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
     z = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+    return torch.view_as_real(z * torch.complex(cos, sin)).view(x.shape)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -131,6 +196,76 @@ def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     y[..., : y.shape[-1] // 2].addcmul_(b, sin, value=-1)
     y[..., y.shape[-1] // 2 :].addcmul_(a, sin)
     return y
+
+
+def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> Tensor:
+    """Rotate interleaved pairs in compiled code, each pair read and written as one integer.
+
+    A compiler reads every second number of a row one by one, and every integer of it in vectors.
+    """
+    words = x.view(torch.int64 if x.dtype == torch.float32 else torch.int32)
+    a, b = _unpack(words, x.dtype)
+    cos, sin = cos.float(), sin.float()
+    return _pack(a * cos - b * sin, b * cos + a * sin, x.dtype).view(x.dtype)
+
+
+def _unpack(words: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return the lower and the upper number of every word, as float32."""
+    if dtype == torch.float32:
+        lower, upper = words.to(torch.int32), (words >> 32).to(torch.int32)
+        return lower.view(torch.float32), upper.view(torch.float32)
+    return _from_upper_bits(words << 16, dtype), _from_upper_bits(words & -(2**16), dtype)
+
+
+def _pack(lower: Tensor, upper: Tensor, dtype: torch.dtype) -> Tensor:
+    """Round two float32 numbers to ``dtype`` and join them in one word."""
+    if dtype == torch.float32:
+        lower, upper = (t.view(torch.int32).to(torch.int64) for t in (lower, upper))
+        return (upper << 32) + (lower & 0xFFFFFFFF)
+    lower, upper = (_upper_bits(t, dtype) for t in (lower, upper))
+    return (lower >> 16) & 0xFFFF | upper & -(2**16)
+
+
+def _from_upper_bits(bits: Tensor, dtype: torch.dtype) -> Tensor:
+    """Read the upper 16 bits of each int32, the lower being zero, as float32."""
+    if dtype == torch.bfloat16:  # which is the upper half of a float32
+        return bits.view(torch.float32)
+    # float16 has 5 bits of exponent for float32's 8: put them in place and mend the bias.
+    bits = (bits >> 3) & ~0x70000000
+    number = bits.view(torch.float32) * 2.0**112
+    infinite = (bits | 0x7F800000).view(torch.float32)  # or not a number
+    return torch.where(number.abs() < 2.0**16, number, infinite)
+
+
+def _upper_bits(number: Tensor, dtype: torch.dtype) -> Tensor:
+    """Round float32 to ``dtype``, to nearest and ties to even, in the upper 16 bits of int32.
+
+    The lower bits are left over. A cast would be shorter, but a compiler drops a cast there and
+    back.
+    """
+    if dtype == torch.bfloat16:
+        bits = number.view(torch.int32)
+        nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+        return torch.where(number == number, nearest, 0x7FC00000)
+    number = number.clamp(-(2.0**16), 2.0**16)  # where float16 is infinite
+    bits = number.view(torch.int32)
+    nearest = (bits + 0xFFF + ((bits >> 13) & 1)).view(torch.float32)
+    subnormal = (number + 0.75) - 0.75  # float32 from 0.5 to 1 has the step of these
+    number = torch.where(number.abs() >= 2.0**-14, nearest, subnormal) * 2.0**-112
+    return (number.view(torch.int32) << 3) & 0x7FFFFFFF | bits & -(2**31)
+
+
+def _has_words(x: Tensor) -> bool:
+    """Whether every pair of neighbours in ``x`` can be read as one number of twice the width."""
+    *strides, last = x.stride()
+    # The compiler cannot read an offset: there, an odd one raises RuntimeError in the view.
+    begin = 0 if torch.compiler.is_compiling() else x.storage_offset()
+    return last == 1 and not any(s % 2 for s in (*strides, begin))
+
+
+def _exact(x: Tensor) -> torch.dtype:
+    """Return the type in which ``x`` is rotated."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 class RotaryEmbedding(nn.Module):
@@ -336,28 +471,29 @@ def _check_rotation(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     _check_x(x)
     _check_float("cos", cos)
     _check_float("sin", sin)
-    if cos.shape != sin.shape:
+    shape, table = x.shape, cos.shape
+    if table != sin.shape:
         raise ValueError(
-            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
+            f"cos and sin must have the same shape, got {tuple(table)} and {tuple(sin.shape)}"
         )
-    if cos.ndim not in (2, x.ndim):
+    if len(table) not in (2, len(shape)):
         raise ValueError(
-            f"cos must have 2 dimensions (T, R/2) or as many as x, got shape {tuple(cos.shape)} "
-            f"for x of shape {tuple(x.shape)}"
+            f"cos must have 2 dimensions (T, R/2) or as many as x, got shape {tuple(table)} "
+            f"for x of shape {tuple(shape)}"
         )
-    length, width = cos.shape[-2], 2 * cos.shape[-1]
-    if width == 0 or width > x.shape[-1]:
+    length, width = table[-2], 2 * table[-1]
+    if width == 0 or width > shape[-1]:
         raise ValueError(
-            f"rotated width 2 * cos.shape[-1] must be in 2..x.shape[-1] = 2..{x.shape[-1]}, "
+            f"rotated width 2 * cos.shape[-1] must be in 2..x.shape[-1] = 2..{shape[-1]}, "
             f"got {width}"
         )
-    if length != x.shape[-2]:
+    if length != shape[-2]:
         raise ValueError(
-            f"cos has {length} positions but x has {x.shape[-2]} (axis -2); is x (..., T, D)?"
+            f"cos has {length} positions but x has {shape[-2]} (axis -2); is x (..., T, D)?"
         )
-    if any(n not in (1, m) for n, m in zip(cos.shape[:-2], x.shape[:-2], strict=False)):
+    if len(table) > 2 and any(n not in (1, m) for n, m in zip(table[:-2], shape[:-2], strict=True)):
         raise ValueError(
-            f"cos must broadcast to x, got shape {tuple(cos.shape)} for x of shape {tuple(x.shape)}"
+            f"cos must broadcast to x, got shape {tuple(table)} for x of shape {tuple(shape)}"
         )
     if not (x.device == cos.device == sin.device):
         raise ValueError(
