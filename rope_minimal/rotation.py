@@ -89,6 +89,9 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
         If ``x``, ``cos`` or ``sin`` is not a floating-point tensor.
     ValueError
         If the shapes do not fit, or the tensors live on different devices.
+    RuntimeError
+        In compiled code on the CPU, if an interleaved bfloat16 ``x`` begins at an odd element of
+        its memory (``x.storage_offset()``): clone it.
 
     Notes
     -----
@@ -146,20 +149,23 @@ class _EagerRotation(_Rotation):
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate by the form that is fastest where it runs."""
-    width, on_cpu = 2 * cos.shape[-1], x.device.type == "cpu"
+    exact, on_cpu = _exact(x), x.device.type == "cpu"
     if torch.compiler.is_compiling():
-        words = interleaved and on_cpu and x.itemsize < 8 and _has_words(x)
-        return _with_tail(_in_words if words else _formula, x, cos, sin, interleaved)
-    one_pass = interleaved and x.dtype == _exact(x) and width == x.shape[-1]
-    if x.numel() <= _TILE or not on_cpu or (one_pass and _has_words(x)):
+        words = x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_pairs(x))
+        form = _in_words if words and interleaved and on_cpu else _formula
+        return _with_tail(form, x, cos.to(exact), sin.to(exact), interleaved)
+    width = 2 * cos.shape[-1]
+    one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
+    if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
         return _with_tail(_in_passes, x, cos, sin, interleaved)
     # Further passes over x are cheap in the cache: take so many positions at a time as it holds.
     y = torch.empty_like(x)
     y[..., width:] = x[..., width:]
     rows = max(1, _TILE * x.shape[-2] // x.numel())
     tiles = (t.split(rows, dim=-2) for t in (y[..., :width], x[..., :width], cos, sin))
+    rotate = _rotate_interleaved if interleaved else _rotate_half
     for into, *tile in zip(*tiles, strict=True):
-        into.copy_(_in_passes(*tile, interleaved))
+        into.copy_(rotate(*(t.to(exact) for t in tile)))
     return y
 
 
@@ -183,7 +189,7 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    if not _has_words(x):
+    if not _has_pairs(x):
         x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
     z = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
     return torch.view_as_real(z * torch.complex(cos, sin)).view(x.shape)
@@ -199,66 +205,36 @@ def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> Tensor:
-    """Rotate interleaved pairs in compiled code, each pair read and written as one integer.
+    """Rotate interleaved pairs in compiled code, each pair written as one integer.
 
-    A compiler reads every second number of a row one by one, and every integer of it in vectors.
+    A compiler moves every second number of a row one by one, and integers in vectors. bfloat16 is
+    the upper half of float32, so its pairs are read as integers, too.
     """
-    words = x.view(torch.int64 if x.dtype == torch.float32 else torch.int32)
-    a, b = _unpack(words, x.dtype)
-    cos, sin = cos.float(), sin.float()
-    return _pack(a * cos - b * sin, b * cos + a * sin, x.dtype).view(x.dtype)
+    if x.dtype == torch.float32:
+        a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+        lower, upper = (t.view(torch.int32).long() for t in (a * cos - b * sin, b * cos + a * sin))
+        return ((upper << 32) + (lower & 0xFFFFFFFF)).view(torch.float32)
+    pairs = x.view(torch.int32)
+    a, b = (pairs << 16).view(torch.float32), (pairs & -(2**16)).view(torch.float32)
+    lower, upper = (_bfloat16_bits(t) for t in (a * cos - b * sin, b * cos + a * sin))
+    return ((lower >> 16) & 0xFFFF | upper & -(2**16)).view(torch.bfloat16)
 
 
-def _unpack(words: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return the lower and the upper number of every word, as float32."""
-    if dtype == torch.float32:
-        lower, upper = words.to(torch.int32), (words >> 32).to(torch.int32)
-        return lower.view(torch.float32), upper.view(torch.float32)
-    return _from_upper_bits(words << 16, dtype), _from_upper_bits(words & -(2**16), dtype)
-
-
-def _pack(lower: Tensor, upper: Tensor, dtype: torch.dtype) -> Tensor:
-    """Round two float32 numbers to ``dtype`` and join them in one word."""
-    if dtype == torch.float32:
-        lower, upper = (t.view(torch.int32).to(torch.int64) for t in (lower, upper))
-        return (upper << 32) + (lower & 0xFFFFFFFF)
-    lower, upper = (_upper_bits(t, dtype) for t in (lower, upper))
-    return (lower >> 16) & 0xFFFF | upper & -(2**16)
-
-
-def _from_upper_bits(bits: Tensor, dtype: torch.dtype) -> Tensor:
-    """Read the upper 16 bits of each int32, the lower being zero, as float32."""
-    if dtype == torch.bfloat16:  # which is the upper half of a float32
-        return bits.view(torch.float32)
-    # float16 has 5 bits of exponent for float32's 8: put them in place and mend the bias.
-    bits = (bits >> 3) & ~0x70000000
-    number = bits.view(torch.float32) * 2.0**112
-    infinite = (bits | 0x7F800000).view(torch.float32)  # or not a number
-    return torch.where(number.abs() < 2.0**16, number, infinite)
-
-
-def _upper_bits(number: Tensor, dtype: torch.dtype) -> Tensor:
-    """Round float32 to ``dtype``, to nearest and ties to even, in the upper 16 bits of int32.
+def _bfloat16_bits(number: Tensor) -> Tensor:
+    """Round float32 to bfloat16, to nearest and ties to even, in the upper 16 bits of int32.
 
     The lower bits are left over. A cast would be shorter, but a compiler drops a cast there and
     back.
     """
-    if dtype == torch.bfloat16:
-        bits = number.view(torch.int32)
-        nearest = bits + 0x7FFF + ((bits >> 16) & 1)
-        return torch.where(number == number, nearest, 0x7FC00000)
-    number = number.clamp(-(2.0**16), 2.0**16)  # where float16 is infinite
     bits = number.view(torch.int32)
-    nearest = (bits + 0xFFF + ((bits >> 13) & 1)).view(torch.float32)
-    subnormal = (number + 0.75) - 0.75  # float32 from 0.5 to 1 has the step of these
-    number = torch.where(number.abs() >= 2.0**-14, nearest, subnormal) * 2.0**-112
-    return (number.view(torch.int32) << 3) & 0x7FFFFFFF | bits & -(2**31)
+    nearest = bits + 0x7FFF + ((bits >> 16) & 1)
+    return torch.where(number == number, nearest, 0x7FC00000)
 
 
-def _has_words(x: Tensor) -> bool:
+def _has_pairs(x: Tensor) -> bool:
     """Whether every pair of neighbours in ``x`` can be read as one number of twice the width."""
     *strides, last = x.stride()
-    # The compiler cannot read an offset: there, an odd one raises RuntimeError in the view.
+    # The compiler cannot read the offset: there, an odd one raises RuntimeError in the view.
     begin = 0 if torch.compiler.is_compiling() else x.storage_offset()
     return last == 1 and not any(s % 2 for s in (*strides, begin))
 

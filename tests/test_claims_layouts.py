@@ -255,11 +255,11 @@ def test_one_token_against_a_fixed_table_becomes_many():
 
 def test_bytes_of_each_formulation():
     chapter = run_cells("imports", "imports-package", "meter", "formulations", "count")
-    x_bytes, table = 64 * 256 * 64 * 4, 2 * 256 * 32 * 4
+    x_bytes, table = 32 * 256 * 64 * 4, 2 * 256 * 32 * 4
     with chapter["ByteMeter"]() as meter:  # a copy reads and writes, a view does nothing
-        y = torch.zeros(64, 256, 64)
+        y = torch.zeros(32, 256, 64)
         before = meter.total
-        y.view(-1).unflatten(0, (64, 256, 64)).transpose(0, 1)
+        y.view(-1).unflatten(0, (32, 256, 64)).transpose(0, 1)
         assert meter.total == before
         y.clone()
         assert meter.total - before == 2 * x_bytes

@@ -157,18 +157,9 @@ def test_subnormal_numbers_are_not_flushed_to_zero(interleaved: bool) -> None:
 # Integers for pairs. Run here without the compiler, bit for bit; compiled further down.
 
 
-@SIXTEEN
-def test_a_number_in_the_upper_bits_is_the_cast_and_back(dtype: torch.dtype) -> None:
-    x = every_number(dtype)
-    bits = x.view(torch.int16).to(torch.int32) << 16
-    assert same_bits(rotation._from_upper_bits(bits, dtype), x.float())
-    back = rotation._upper_bits(x.float(), dtype) >> 16
-    assert same_bits(back.to(torch.int16).view(dtype), x)
-
-
-@SIXTEEN
-def test_rounding_to_upper_bits_is_the_cast(dtype: torch.dtype) -> None:
+def test_rounding_to_upper_bits_is_the_cast() -> None:
     """Nearest, ties to even, subnormal, overflow to infinity, signed zeros, any NaN."""
+    dtype = torch.bfloat16
     x = every_number(dtype).float().flatten()
     x = x[x.isfinite()].sort().values
     ties = x[:-1] + (x[1:] - x[:-1]) / 2  # exact in float32
@@ -181,17 +172,17 @@ def test_rounding_to_upper_bits_is_the_cast(dtype: torch.dtype) -> None:
     near = [ties, ties.nextafter(ties + 1), ties.nextafter(ties - 1)]
     rest = [nan.view(torch.float32), anything.to(torch.int32).view(torch.float32), zeros]
     numbers = torch.cat([*near, *beyond, *(-b for b in beyond), *rest])
-    got = (rotation._upper_bits(numbers, dtype) >> 16).to(torch.int16).view(dtype)
+    got = (rotation._bfloat16_bits(numbers) >> 16).to(torch.int16).view(dtype)
     assert same_bits(got, numbers.to(dtype))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_words_give_the_bits_of_the_formula(dtype: torch.dtype) -> None:
     xs = [random(2, 3, LENGTH, WIDTH, dtype=dtype), random(2, 3, 5, 2, dtype=dtype)]
     if dtype != torch.float32:
         xs.append(every_number(dtype))
     for x in xs:
-        table = rope_table(range(x.shape[-2]), x.shape[-1], dtype=torch.float64)
+        table = rope_table(range(x.shape[-2]), x.shape[-1])
         assert same_bits(rotation._in_words(x, *table), rotation._formula(x, *table, True))
 
 
@@ -283,7 +274,7 @@ def peak_bytes(call) -> int:
 def test_the_meter_of_memory_sees_a_copy_and_a_temporary() -> None:
     x = torch.ones(2**20)
     assert peak_bytes(lambda: x.clone()) == x.nbytes
-    assert peak_bytes(lambda: (x + 1) * 2) == 2 * x.nbytes
+    assert 0 <= peak_bytes(lambda: (x + 1) * 2) - 2 * x.nbytes < 64  # the scalars
 
 
 @LAYOUTS
@@ -312,20 +303,22 @@ def compiled(dynamic: bool | None = None, backend: str = "inductor"):
 def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -> None:
     rotate, counter = compiled(dynamic=True)
     xs = [random(5, 2, t, WIDTH, dtype=dtype, seed=t) for t in (LENGTH, 5, 37)]
-    if dtype != torch.float32:
-        xs.append(every_number(dtype))
-    else:
-        xs.append(xs[0] * torch.finfo(dtype).smallest_normal / 8)
-    for x in xs:
+    subnormal = xs[0] * torch.finfo(dtype).smallest_normal / 8
+    for x in (*xs, subnormal):
         table = rope_table(range(x.shape[-2]), WIDTH)
         want = rotation._formula(x, *table, interleaved)
         assert same_bits(rotate(x, *table, interleaved=interleaved), want)
     assert counter.frame_count == 1  # one compilation for all lengths
+    if dtype != torch.float32:
+        x = every_number(dtype)
+        table = rope_table(range(x.shape[-2]), WIDTH)
+        want = rotation._formula(x, *table, interleaved)
+        assert same_bits(rotate(x, *table, interleaved=interleaved), want)
 
 
 @LAYOUTS
 @pytest.mark.parametrize("tail", [0, 3])
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: bool) -> None:
     rotate, _ = compiled(backend="aot_eager")
     for name in set(VIEWS) - {"odd storage offset"}:
@@ -342,7 +335,7 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: b
 def test_compiled_interleaved_pairs_must_begin_at_an_even_offset() -> None:
     """The one thing that compiled code cannot see: better an error than a wrong number."""
     rotate, _ = compiled(backend="aot_eager")
-    x = random(2, LENGTH, WIDTH)
+    x = random(2, LENGTH, WIDTH, dtype=torch.bfloat16)
     rotate(x, *TABLE, interleaved=True)
     with pytest.raises(RuntimeError, match="storage_offset"):
         rotate(VIEWS["odd storage offset"](x), *TABLE, interleaved=True)
