@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--name", help="name of the results file, without .json")
     parser.add_argument("--cpu", action="store_true", help="measure the CPU even beside a GPU")
-    parser.add_argument("--seconds", type=float, default=9, help="time for the rounds of a case")
+    parser.add_argument("--seconds", type=float, default=6, help="time for the rounds of a case")
     parser.add_argument("--quick", action="store_true", help="one small case; writes no file")
     parser.add_argument("--work", choices=("warm", "cold", "cuda"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -173,9 +173,9 @@ def _roll(x: Tensor, cos: Tensor, signed_sin: Tensor) -> Tensor:
 def _three_kernels(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     a, b = x.chunk(2, dim=-1)
     y = x * cos  # 2
-    first, second = y.chunk(2, dim=-1)
-    first.addcmul_(b, sin, value=-1)  # two halves read, one written: 1.5
-    second.addcmul_(a, sin)  # 1.5
+    half = x.shape[-1] // 2
+    y[..., :half].addcmul_(b, sin, value=-1)  # two halves read, one written: 1.5
+    y[..., half:].addcmul_(a, sin)  # 1.5
     return y
 
 
@@ -310,7 +310,7 @@ def compare(
     Raises
     ------
     TypeError
-        If a call cannot be called, or ``rounds`` is not an integer.
+        If ``calls`` is no mapping to functions, or ``rounds`` is not an integer.
     ValueError
         If ``floor`` names no call, or ``rounds`` or ``sample_us`` is too small.
     """
@@ -363,6 +363,8 @@ def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:
 
 def _check_compare(calls: Any, floor: Any, rounds: Any, sample_us: Any) -> None:
     """Raise unless the arguments of `compare` are as described."""
+    if not isinstance(calls, Mapping):
+        raise TypeError(f"calls must be a mapping, got {type(calls).__name__}")
     for name, call in calls.items():
         if not callable(call):
             raise TypeError(f"calls[{name!r}] must be callable, got {call!r}")
@@ -391,9 +393,12 @@ class _Traffic(TorchDispatchMode):
         if name.startswith(("aten::empty", "aten::new_empty")):
             return out
         in_place = func._schema.is_mutable
+        moved = in_place or not _is_view(results, inputs)
         if in_place and name in ("aten::copy_", "aten::fill_", "aten::zero_"):
-            inputs = inputs[1:]  # overwritten, not read
-        if in_place or not _is_view(results, inputs):
+            inputs = inputs[1:]  # the first is overwritten, not read
+        elif name.startswith("aten::new_") or name.endswith("_like"):
+            inputs = []  # only their shape is read
+        if moved:
             self.bytes += sum(_bytes(t) for t in inputs + results)
         return out
 
