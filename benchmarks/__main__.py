@@ -68,7 +68,8 @@ def table(case: dict[str, Any]) -> str:
     """Return one case as text."""
     names = ("dtype", "allocator", "direction", "memory")
     head = f"{tuple(case['shape'])} {' '.join(case[n] for n in names)}"
-    lines = [f"\n{head}, {case['floor']} {case['floor_us']:.1f} us"]
+    floor = "two copies" if case["direction"] != "forward" else case["floor"]
+    lines = [f"\n{head}, {floor} {case['floor_us']:.1f} us"]
     for row in case["rows"]:
         name = f"  {row['form']:40} {row['mode']:9}"
         if row["status"] != "ok":
@@ -85,7 +86,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--name", help="name of the results file, without .json")
     parser.add_argument("--cpu", action="store_true", help="measure the CPU even beside a GPU")
-    parser.add_argument("--seconds", type=float, default=6, help="time for the rounds of a case")
+    parser.add_argument("--seconds", type=float, default=9, help="time for the rounds of a case")
     parser.add_argument("--quick", action="store_true", help="one small case; writes no file")
     parser.add_argument("--work", choices=("warm", "cold", "cuda"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,35 +150,42 @@ def prepare(
     form: Form, package: str, case: Case, data: tuple, oracle: Oracle, device: str
 ) -> Candidate:
     """Return the form as a call that was compared with the oracle, or the reason why not."""
-    x, gradient, cos, sin = data
     candidate = Candidate(form, package)
     try:
-        if form.interleaved is None:
-            x = x.detach()
-        tables = form.tables(x, cos, sin)
-        outputs = form.rotate(x, *tables)
-        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-        error = max(oracle.error(y, form.interleaved) for y in outputs)
-        call = lambda: form.rotate(x, *tables)  # noqa: E731
-        if case.backward and form.interleaved is None:  # twice the copy: there and back
-            call = lambda: (form.rotate(x, *tables), form.rotate(x, *tables))  # noqa: E731
-        elif case.backward:
-            inputs = [x, *(t for t in tables if t.requires_grad)]
-            given = [gradient.to(y.dtype) for y in outputs]
-            call = lambda: _there_and_back(form.rotate(x, *tables), inputs, given)  # noqa: E731
-            back = call()
-            error = max(error, *(oracle.error(g, form.interleaved, gradient=True) for g in back))
-    except Exception as problem:
+        candidate = _checked(candidate, case, data, oracle)
+        if not candidate.error <= oracle.tolerance:
+            reason = f"off by {candidate.error:.2g}, more than {oracle.tolerance:.2g}: not timed"
+            return replace(candidate, call=None, status="wrong", reason=reason)
+        peak = peak_extra_bytes(candidate.call, device=device)
+        candidate = replace(candidate, peak=peak, passes=_passes(candidate, case, data[0]))
+        if form.mode == "graph":
+            graph, rotations = _captured(candidate.call), GRAPH * candidate.rotations
+            return replace(candidate, call=graph, rotations=rotations)
+        return candidate
+    except Exception as problem:  # whatever another package raises is its result here
         reason = f"{type(problem).__name__}: {problem}".splitlines()[0][:200]
-        return replace(candidate, status="unavailable", reason=reason)
-    candidate = replace(candidate, call=call, error=error, rotations=len(outputs))
-    if not error <= oracle.tolerance:
-        reason = f"off by {error:.2g}, more than {oracle.tolerance:.2g}: not timed"
-        return replace(candidate, call=None, status="wrong", reason=reason)
-    peak, passes = peak_extra_bytes(call, device=device), _passes(candidate, case, x)
-    if form.mode == "graph":
-        candidate = replace(candidate, call=_captured(call), rotations=GRAPH * len(outputs))
-    return replace(candidate, passes=passes, peak=peak)
+        return Candidate(form, package, status="unavailable", reason=reason)
+
+
+def _checked(candidate: Candidate, case: Case, data: tuple, oracle: Oracle) -> Candidate:
+    """Return the candidate with a call and the largest error of what the call returns."""
+    x, gradient, cos, sin = data
+    form, floor = candidate.form, candidate.form.interleaved is None
+    if floor:
+        x = x.detach()
+    tables = form.tables(x, cos, sin)
+    call = there = partial(form.rotate, x, *tables)  # the least that can stand around a call
+    result = call()
+    outputs = result if isinstance(result, tuple) else (result,)
+    error = max(oracle.error(y, form.interleaved) for y in outputs)
+    if case.backward and floor:  # there and back nothing is faster than two copies
+        call = lambda: (there(), there())  # noqa: E731
+    elif case.backward:
+        inputs = [x, *(t for t in tables if t.requires_grad)]
+        given = [gradient.to(y.dtype) for y in outputs]
+        call = lambda: torch.autograd.grad(there(), inputs, given)  # noqa: E731
+        error = max(error, *(oracle.error(g, form.interleaved, gradient=True) for g in call()))
+    return replace(candidate, call=call, error=error, rotations=len(outputs))
 
 
 def _captured(call: Callable[[], Any]) -> Callable[[], None]:
@@ -206,11 +214,6 @@ def _passes(candidate: Candidate, case: Case, x: Tensor) -> float | None:
     except ValueError:  # an operation that hides what it does
         return None
     return round(moved / (x.numel() * x.element_size()), 2)
-
-
-def _there_and_back(outputs: Any, inputs: list[Tensor], gradients: list[Tensor]) -> tuple:
-    outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-    return torch.autograd.grad(outputs, inputs, gradients)
 
 
 def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[str, Any]:

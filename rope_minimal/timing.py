@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,8 +70,7 @@ class Form:
 
     def bind(self, x: Tensor, cos: Tensor, sin: Tensor) -> Callable[[], Tensor]:
         """Return a call that rotates ``x`` with tables made now: what `compare` should time."""
-        tables = self.tables(x, cos, sin)
-        return lambda: self.rotate(x, *tables)
+        return partial(self.rotate, x, *self.tables(x, cos, sin))
 
     def passes_for(self, dtype: torch.dtype) -> float | None:
         """Return the count for ``x`` of this type: `passes`, or `passes_16` where it differs."""

@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ import torch
 
 from benchmarks import __main__ as command
 from benchmarks import machine, peers
+from benchmarks import measure as bench
 from benchmarks.measure import Case, Oracle, candidates, make_input, measure, prepare
 from rope_minimal import apply_rope
-from rope_minimal.timing import FORMS, Form
+from rope_minimal.timing import FORMS, Form, Timing
 
 ROOT = Path(__file__).parent.parent
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))
@@ -148,6 +150,44 @@ def test_a_pair_of_tensors_counts_half():
     found = check(hugging_face, Case((4, 8, 64, 16)))
     assert found.rotations == 2
     assert found.passes == pytest.approx(10, abs=0.5)  # and the tables
+
+
+# what a graphics processor adds, as far as it can be followed without one
+
+
+def test_a_graph_of_many_calls_counts_one(monkeypatch):
+    graphed = replace(FORMS["clone"], mode="graph")
+    assert check(graphed).status == "unavailable"  # there is no graph on a CPU
+    monkeypatch.setattr(bench, "_captured", lambda call: lambda: [call() for _ in range(20)])
+    found = check(graphed)
+    assert (found.rotations, found.peak) == (20, check(FORMS["clone"]).peak)
+    row = bench._row(
+        found, Timing(us=60.0, ratio=30, ratio_low=20, ratio_high=40, rounds=5, repeats=1)
+    )
+    assert (row["us"], row["ratio"], row["ratio_low"], row["ratio_high"]) == (3, 1.5, 1, 2)
+    assert row["reason"] == "one of 20 rotations in a call"
+
+
+def test_one_token_on_cuda_is_measured_with_graphs_too():
+    for case, count in ((TINY, 0), (Case((2, 3, 1, 16)), len(FORMS))):
+        modes = [each.mode for each, _, _ in candidates(case, "cuda")]
+        assert modes.count("graph") == count
+
+
+def test_kernels_that_are_not_here_are_named():
+    missing = {
+        package for _, package, why in candidates(TINY, "cuda") if why.startswith("not here")
+    }
+    assert missing >= {"liger-kernel", "flash-attn"}
+
+
+def test_triton_is_asked_too(monkeypatch):
+    fake = types.ModuleType("triton.testing")
+    fake.do_bench = lambda call, **options: 0.25
+    monkeypatch.setitem(sys.modules, "triton", types.ModuleType("triton"))
+    monkeypatch.setitem(sys.modules, "triton.testing", fake)
+    found = bench._cross_checked(check(FORMS["clone"]))
+    assert found.reason == "triton.testing.do_bench: 250.00 us"
 
 
 # the command
