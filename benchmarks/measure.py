@@ -1,5 +1,7 @@
 """One case: its input, its forms checked against the oracle, their times."""
 
+import re
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -133,7 +135,7 @@ def candidates(case: Case, device: str) -> Iterator[tuple[Form, str, str]]:
         try:
             forms = load(case.first)
         except (ImportError, AttributeError) as error:
-            yield Form(load.__name__, None, None, torch.clone), package, f"not here: {error}"
+            yield Form(load.__name__, None, None, torch.clone), package, f"not here: {error.name}"
             continue
         for form in forms:
             yield form, package, ""
@@ -163,7 +165,8 @@ def prepare(
             return replace(candidate, call=graph, rotations=rotations)
         return candidate
     except Exception as problem:  # whatever another package raises is its result here
-        reason = f"{type(problem).__name__}: {problem}".splitlines()[0][:200]
+        said = re.sub(r"(?<!\w)/\w\S+", "...", str(problem))  # no path of this machine
+        reason = textwrap.shorten(f"{type(problem).__name__}: {said}", 160)
         return Candidate(form, package, status="unavailable", reason=reason)
 
 

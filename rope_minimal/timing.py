@@ -317,9 +317,9 @@ def compare(
     _check_compare(calls, floor, rounds, sample_us)
     if torch.device(device).type == "cuda":
         flush = torch.empty(2**28, dtype=torch.int8, device=device)
-        sample = lambda call, repeats: _cuda_ns(call, repeats, flush)  # noqa: E731
+        sample = partial(_cuda_ns, flush=flush)
     else:
-        sample = lambda call, repeats: _cpu_ns(call, repeats, clock)  # noqa: E731
+        sample = partial(_cpu_ns, clock=clock)
     repeats = {}
     for name, call in calls.items():
         sample(call, 1)  # the first call may compile, allocate or read from disk

@@ -66,6 +66,7 @@ class Forgetful(torch.autograd.Function):
         (lambda x, c, s: x * torch.nan, False, TINY, "wrong", "off by nan"),
         (lambda x, c, s: x[:, :1], False, TINY, "unavailable", r"returns the shape \(2, 1, 24, 16"),
         (lambda x, c, s: 1 / 0, False, TINY, "unavailable", "ZeroDivisionError: division by zero"),
+        (lambda x, c, s: open("/no/such"), False, TINY, "unavailable", "^FileNot[^/]*$"),
         (apply_rope, False, BACKWARD, "ok", "^$"),
         (Forgetful.apply, False, TINY, "ok", "^$"),
         (Forgetful.apply, False, BACKWARD, "wrong", "off by"),
@@ -132,7 +133,7 @@ def test_clays_classes_know_no_offset():
 def test_a_package_that_is_not_installed_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "transformers.models.llama.modeling_llama", None)
     (found,) = [c for c in candidates(TINY, "cpu") if c[1] == "transformers"]
-    assert found[2].startswith("not here: ")
+    assert found[2] == "not here: transformers.models.llama.modeling_llama"
 
 
 def test_a_long_dense_matrix_is_not_made():
@@ -174,7 +175,9 @@ def test_one_token_on_cuda_is_measured_with_graphs_too():
         assert modes.count("graph") == count
 
 
-def test_kernels_that_are_not_here_are_named():
+def test_kernels_that_are_not_here_are_named(monkeypatch):
+    for name in ("liger_kernel.transformers.rope", "flash_attn.layers.rotary"):
+        monkeypatch.setitem(sys.modules, name, None)
     missing = {
         package for _, package, why in candidates(TINY, "cuda") if why.startswith("not here")
     }
@@ -347,6 +350,7 @@ def test_the_results_have_every_case_and_every_form(results):
         )
         rest = [row for row in case["rows"] if row["status"] != "ok"]
         assert all(row["us"] is None and row["reason"] for row in rest)
+        assert not any(re.search(r"(?<!\w)/\w", row["reason"]) for row in rest)
         count = case["bytes_x"] // (4 if case["dtype"] == "float32" else 2)
         assert count == torch.Size(case["shape"]).numel()
     allocators = {case["allocator"] for case in cases}
