@@ -5,11 +5,13 @@ time. So a form is judged by the bytes that it moves, in units of N, the bytes o
 ``x`` once and writing the result once is 2 N, which is what a copy does. No form can be faster.
 """
 
+import json
 import math
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .rotation import apply_rope
 
-__all__ = ["FORMS", "Form", "Timing", "compare", "moved_bytes", "peak_extra_bytes"]
+__all__ = [
+    *("FORMS", "Form", "Operation", "Timing", "compare", "moved_bytes", "operations"),
+    *("peak_extra_bytes", "records"),
+]
 
 Tables = tuple[Tensor, ...]
 
@@ -378,10 +383,29 @@ def _check_compare(calls: Any, floor: Any, rounds: Any, sample_us: Any) -> None:
         raise ValueError(f"sample_us must be > 0, got {sample_us!r}")
 
 
-class _Traffic(TorchDispatchMode):
-    """Add up the bytes of every tensor that an operation reads or writes."""
+@dataclass(frozen=True)
+class Operation:
+    """One operation of an eager call, and its way to memory and back.
 
-    bytes = 0
+    Parameters
+    ----------
+    name
+        What PyTorch calls it, for example "mul".
+    read, written
+        Bytes.
+    """
+
+    name: str
+    read: int
+    written: int
+
+
+class _Traffic(TorchDispatchMode):
+    """List the operations that read or write a tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: list[Operation] = []
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))
@@ -399,16 +423,43 @@ class _Traffic(TorchDispatchMode):
         elif name.startswith("aten::new_") or name.endswith("_like"):
             inputs = []  # only their shape is read
         if moved:
-            self.bytes += sum(_bytes(t) for t in inputs + results)
+            read, written = (sum(map(_bytes, tensors)) for tensors in (inputs, results))
+            self.operations.append(Operation(name.removeprefix("aten::"), read, written))
         return out
 
 
-def moved_bytes(call: Callable[[], Any]) -> int:
-    """Return the bytes that the operations of an eager call read and write.
+def operations(call: Callable[[], Any]) -> list[Operation]:
+    """Return the operations of an eager call in order, with the bytes they read and write.
 
     Every operation of PyTorch counts its tensor arguments and results once: a view moves
     nothing, an operation in place reads what it changes, a tensor that is broadcast is read once.
     What a single operation does inside, and what a compiled function does, is not seen.
+
+    Parameters
+    ----------
+    call
+        A function without arguments, called once.
+
+    Returns
+    -------
+    list of Operation
+
+    Raises
+    ------
+    TypeError
+        If ``call`` cannot be called.
+    ValueError
+        If it uses an operation of another library, whose inside would stay hidden.
+    """
+    if not callable(call):
+        raise TypeError(f"call must be callable, got {call!r}")
+    with _Traffic() as traffic:
+        call()
+    return traffic.operations
+
+
+def moved_bytes(call: Callable[[], Any]) -> int:
+    """Return the bytes that the `operations` of an eager call read and write.
 
     Parameters
     ----------
@@ -426,11 +477,7 @@ def moved_bytes(call: Callable[[], Any]) -> int:
     ValueError
         If it uses an operation of another library, whose inside would stay hidden.
     """
-    if not callable(call):
-        raise TypeError(f"call must be callable, got {call!r}")
-    with _Traffic() as traffic:
-        call()
-    return traffic.bytes
+    return sum(each.read + each.written for each in operations(call))
 
 
 def _is_view(results: list[Tensor], inputs: list[Tensor]) -> bool:
@@ -485,3 +532,25 @@ def peak_extra_bytes(call: Callable[[], Any], *, device: str | torch.device = "c
     events = [e for e in record.profiler.kineto_results.events() if e.name() == "[memory]"]
     held = np.cumsum([e.nbytes() for e in sorted(events, key=lambda e: e.start_ns())])
     return int(max(held, default=0))
+
+
+def records(start: Path | None = None) -> list[dict[str, Any]]:
+    """Return the measurements that ``make bench`` recorded in ``benchmarks/results``.
+
+    Parameters
+    ----------
+    start
+        A folder or file in the repository. By default this module, and then the working folder:
+        the package may be installed somewhere else.
+
+    Returns
+    -------
+    list of dict
+        What each results file holds, by file name; empty if there is none.
+    """
+    for place in (start,) if start else (Path(__file__), Path.cwd()):
+        for folder in (place.resolve(), *place.resolve().parents):
+            files = sorted(folder.glob("benchmarks/results/*.json"))
+            if files:
+                return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return []

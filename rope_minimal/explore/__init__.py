@@ -7,6 +7,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `angle_heatmap`         Do the rotations go up and down along the positions?
 `axioms`                Which relative encodings have exactly the properties you tick?
 `bug_bench`             One line of this package is wrong: which bug is it?
+`byte_budget`           How often does the rotation go to memory and back?
 `c3_dial`               What does a horizon without wrapping cost the neighbours?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
@@ -23,6 +24,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
+from .byte_budget import ByteBudget, byte_budget
 from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
 from .equaliser import Equaliser, equaliser
@@ -38,6 +40,7 @@ __all__ = [
     "AngleHeatmap",
     "Axioms",
     "BugBench",
+    "ByteBudget",
     "C3Dial",
     "ChoiceQuestion",
     "Clock",
@@ -52,6 +55,7 @@ __all__ = [
     "angle_heatmap",
     "axioms",
     "bug_bench",
+    "byte_budget",
     "c3_dial",
     "choice",
     "clock",

@@ -1,0 +1,175 @@
+"""Ways to write the rotation as blocks of memory read and written, and the times that follow."""
+
+from functools import cache
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from . import controls
+from .figure import Choice, Figure
+
+__all__ = ["DTYPES", "FORMS", "SHAPES", "ByteBudget", "budget_data", "byte_budget", "passes"]
+
+SHAPES = {
+    "a long prompt (1, 32, 4096, 128)": (1, 32, 4096, 128),
+    "eight long prompts (8, 32, 4096, 128)": (8, 32, 4096, 128),
+    "a short prompt (1, 8, 1024, 64)": (1, 8, 1024, 64),
+    "one new token, eight texts (8, 32, 1, 128)": (8, 32, 1, 128),
+}
+"""Batch, heads, tokens and channels of ``x``."""
+
+DTYPES = ["float32", "bfloat16"]
+
+FORMS = {
+    "rotate_half (textbook, Hugging Face)": ("rotate_half", "eager"),
+    "rotate_every_two (GPT-J)": ("rotate_every_two", "eager"),
+    "Clay's module, interleaved": ("Clay, interleaved", "eager"),
+    "four products, stack": ("four products, stack", "eager"),
+    "four products, cat": ("four products, cat", "eager"),
+    "roll, signed sine": ("roll, signed sine", "eager"),
+    "a product, two addcmul": ("three kernels", "eager"),
+    "one complex product (Meta)": ("view_as_complex", "eager"),
+    "four products, cat: compiled": ("four products, cat", "compiled"),
+    "one kernel by hand, in Triton": ("apply_rope_fused, half-split", "fused"),
+}
+"""What the reader chooses; its name and mode in ``rope_minimal.timing`` and in the records."""
+
+FUSED = [("one loop", 1.0, 1.0)]
+"""What a compiler or a hand-written kernel can reach: x read once, the result written once."""
+
+RECORDED, PREDICTED = "recorded CPU", "H200, predicted"
+H200_BYTES = 4.8e12  # a second: NVIDIA's data sheet, the peak and not what a copy reaches
+
+
+class ByteBudget(Figure):
+    """The passes over memory of one form, and its times (``byte_budget.js``)."""
+
+    shape = Choice(list(SHAPES), help="batch, heads, tokens and channels of x")
+    dtype = Choice(DTYPES, help="number type of x")
+    form = Choice(list(FORMS), help="the way of writing")
+    machine = Choice([RECORDED, PREDICTED], help="whose copy rate turns bytes into time")
+    data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(sync=True)
+
+    @classmethod
+    def figure_traits(cls) -> list[str]:
+        """Return the traits that "Reset" sets back: all but the data, which never change."""
+        return [name for name in super().figure_traits() if name != "data"]
+
+
+@cache
+def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float, float]]:
+    """Return the operations of a form: name, and passes read and written, as PyTorch runs it.
+
+    Parameters
+    ----------
+    form
+        A name in ``FORMS`` of `rope_minimal.timing`.
+    mode
+        ``"eager"``, or anything else for one loop, which reads once and writes once.
+    dtype
+        ``"float32"`` or ``"bfloat16"``, the type of x.
+
+    Returns
+    -------
+    list of (str, float, float)
+        In units of N, the bytes of x, to a quarter; what only touches the tables is left out.
+    """
+    if mode != "eager":
+        return FUSED
+    import torch
+
+    from rope_minimal import rope_table, timing
+
+    x = torch.zeros(1, 64, 256, 64, dtype=getattr(torch, dtype))
+    call = timing.FORMS[form].bind(x, *rope_table(torch.arange(256), 64))
+    units = [(each, 4 / x.nbytes) for each in timing.operations(call)]
+    steps = [(e.name, round(e.read * q) / 4, round(e.written * q) / 4) for e, q in units]
+    return [step for step in steps if step[1] + step[2]]
+
+
+def budget_data(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what the figure shows: the passes of all forms, and their recorded CPU times.
+
+    Parameters
+    ----------
+    records
+        Results files as `rope_minimal.timing.records` gives them; the first without a graphics
+        processor is used.
+    """
+    forms = {
+        label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
+        for label, (form, mode) in FORMS.items()
+    }
+    record = next((each for each in records if not each["machine"]["gpu"]), None)
+    cases = [_times(case) for case in record["cases"] if _plain(case)] if record else []
+    return {
+        "shapes": {label: list(shape) for label, shape in SHAPES.items()},
+        "forms": forms,
+        "cases": cases,
+        "machine": f"{record['machine']['processor']}, {record['date']}" if record else "",
+        "rate": H200_BYTES,
+    }
+
+
+def byte_budget(
+    shape: str = "a long prompt (1, 32, 4096, 128)",
+    dtype: str = "float32",
+    form: str = "rotate_half (textbook, Hugging Face)",
+    machine: str = RECORDED,
+) -> ipywidgets.VBox:
+    """Return the byte budget with its controls.
+
+    Parameters
+    ----------
+    shape
+        One of ``SHAPES`` of this module.
+    dtype
+        ``"float32"`` or ``"bfloat16"``.
+    form
+        One of ``FORMS`` of this module.
+    machine
+        ``"recorded CPU"``: the copy that was measured there turns bytes into time, and measured
+        times stand beside; ``"H200, predicted"``: the data sheet's rate, nothing measured.
+
+    Returns
+    -------
+    VBox
+        Question, controls and figure.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or unknown; the message names it.
+    """
+    from rope_minimal.timing import records
+
+    figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
+    figure.data = budget_data(records())
+    return controls.box(
+        figure,
+        [
+            controls.choice(figure, "form", "Way of writing"),
+            controls.choice(figure, "shape", "Shape of x"),
+            controls.choice(figure, "dtype", "Number type"),
+            controls.choice(figure, "machine", "Machine"),
+        ],
+        question="How many times does the rotation go to memory and back?",
+    )
+
+
+def _plain(case: dict[str, Any]) -> bool:
+    """Whether a case is the forward pass over x as it comes, with memory that is reused."""
+    usual = {"allocator": "warm", "direction": "forward", "memory": "contiguous"}
+    return all(case[name] == value for name, value in usual.items())
+
+
+def _times(case: dict[str, Any]) -> dict[str, Any]:
+    """Return shape, type and microseconds by label of one recorded case."""
+    found = {(r["form"], r["mode"]): r["us"] for r in case["rows"] if r["status"] == "ok"}
+    return {
+        "shape": case["shape"],
+        "dtype": case["dtype"],
+        "floor_us": case["floor_us"],
+        "us": {label: found[key] for label, key in FORMS.items() if key in found},
+    }
