@@ -80,6 +80,22 @@ def test_chapter_has_the_frame(path):
     assert sum("assert" in source(cell) for cell in folded) >= 4
 
 
+def graded_exercises(path):
+    """Count the exercises that ask for a number or a choice and check it in the page."""
+    graded, asked = 0, False
+    for cell in cells(path):
+        if cell["cell_type"] == "markdown":
+            asked = ":class: exercise" in source(cell)
+        elif asked and source(cell).startswith(("explore.choice(", "explore.number(")):
+            graded, asked = graded + 1, False
+    return graded
+
+
+@each_chapter
+def test_some_exercises_are_graded_in_the_page(path):
+    assert graded_exercises(path) >= 2
+
+
 @each_notebook
 def test_words_that_talk_down_are_absent(path):
     text = "\n".join(source(cell) for cell in cells(path, "markdown"))
