@@ -5,7 +5,6 @@ which order comes from the table of contents, what they are called and ask from 
 """
 
 import textwrap
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -49,8 +48,10 @@ def draw(rows: list[tuple[str, list[Stop]]]) -> str:
         columns, height = (len(stops), HEIGHT) if numbered else (3, SMALL)
         width = min((WIDTH - 2 * EDGE - GAP * (columns - 1)) / columns, 190)
         left = (WIDTH - width * columns - GAP * (columns - 1)) / 2
-        shapes.append(f'<text class="map-caption" x="{left:g}" y="{y + 16:g}">{caption}</text>')
-        y += CAPTION
+        if len(stops) > 1:  # a part of one chapter has nothing to add to its title
+            at = f'x="{left:g}" y="{y + 16:g}"'
+            shapes.append(f'<text class="map-caption" {at}>{escape(caption)}</text>')
+        y += CAPTION if len(stops) > 1 else CAPTION / 2
         for i, stop in enumerate(stops):
             row, column = divmod(i, columns)
             x, top = left + column * (width + GAP), y + row * (height + GAP / 2)
@@ -114,31 +115,29 @@ def fill(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for place in doctree.findall(nodes.raw):
         if "book-map" not in place["classes"]:
             continue
-        rows = [
-            (caption, [describe(app, other, page) for other in pages])
-            for caption, pages in parts(Path(app.srcdir) / "_toc.yml")
-        ]
+        *chapters, (last, appendices) = parts(Path(app.srcdir) / "_toc.yml")
+        rows = [(caption, [chapter(app, c, page) for c in pages]) for caption, pages in chapters]
+        rows.append((last, [appendix(app, other, page) for other in appendices]))
         html = f'<nav class="book-map" aria-label="Map">{draw(rows)}{questions(rows)}</nav>'
         place.children = [nodes.Text(html)]
         app.add_js_file("book-map.js", loading_method="defer")
 
 
-def describe(app: Sphinx, page: str, seen_from: str) -> Stop:
-    """Return the title of a page, its number and the question under its title."""
-    href: Callable[[str, str], str] = app.builder.get_relative_uri
-    numbers = app.env.toc_secnumbers.get(page, {}).get("")
+def appendix(app: Sphinx, page: str, seen_from: str) -> Stop:
+    """Return the title of a page and the way there."""
+    title = app.env.titles[page].astext()
+    return Stop(page, app.builder.get_relative_uri(seen_from, page), title)
+
+
+def chapter(app: Sphinx, page: str, seen_from: str) -> Stop:
+    """Return the same with the chapter's number and the question under its title."""
+    numbers = app.env.toc_secnumbers.get(page, {}).get("") or [int(Path(page).name.split("-")[0])]
     asked = (
         paragraph.astext()
         for paragraph in app.env.get_doctree(page).findall(nodes.paragraph)
         if [type(child) for child in paragraph.children] == [nodes.emphasis]
     )
-    return Stop(
-        page,
-        href(seen_from, page),
-        app.env.titles[page].astext(),
-        ".".join(map(str, numbers)) if numbers else "",
-        next(asked, "") if numbers else "",
-    )
+    return appendix(app, page, seen_from)._replace(number=str(numbers[0]), question=next(asked))
 
 
 def setup(app: Sphinx) -> dict:
