@@ -120,7 +120,6 @@ def fill(app: Sphinx, doctree: nodes.document, page: str) -> None:
         rows.append((last, [appendix(app, other, page) for other in appendices]))
         html = f'<nav class="book-map" aria-label="Map">{draw(rows)}{questions(rows)}</nav>'
         place.children = [nodes.Text(html)]
-        app.add_js_file("book-map.js", loading_method="defer")
 
 
 def appendix(app: Sphinx, page: str, seen_from: str) -> Stop:
@@ -137,11 +136,20 @@ def chapter(app: Sphinx, page: str, seen_from: str) -> Stop:
         for paragraph in app.env.get_doctree(page).findall(nodes.paragraph)
         if [type(child) for child in paragraph.children] == [nodes.emphasis]
     )
-    return appendix(app, page, seen_from)._replace(number=str(numbers[0]), question=next(asked))
+    return appendix(app, page, seen_from)._replace(number=str(numbers[0]), question=next(asked, ""))
+
+
+def load_script(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Load the script of the reading paths on the page with the map."""
+    if '<nav class="book-map"' in context.get("body", ""):
+        app.add_js_file("book-map.js", loading_method="defer")
 
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.add_directive("book-map", BookMap)
     app.connect("doctree-resolved", fill)
+    app.connect("html-page-context", load_script, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
