@@ -20,7 +20,8 @@ import tinycss2
 from sphinx.application import Sphinx
 
 THEBE = re.compile(
-    r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>', re.DOTALL
+    r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>',
+    re.DOTALL,
 )
 ICON_SCRIPT = re.compile(r'<script src="[^"]*/scripts/fontawesome\.js[^"]*"></script>')
 WIDGET_DATA = re.compile(
