@@ -4,7 +4,8 @@ Sizes are bytes as a plain file server sends them, uncompressed; ``gzip`` says w
 compresses (GitHub Pages does) sends instead. Times are this machine's, in headless Chromium. The
 command fails when a byte budget is broken or a page has an accessibility violation.
 
-Options: ``--files`` skips what needs the browser, ``--memory`` measures the notebooks' memory.
+Options: ``--files`` skips what needs the browser, ``--memory`` measures the notebooks' memory,
+``--only 06`` looks at the pages with that in their name.
 """
 
 import argparse
@@ -205,10 +206,11 @@ def table(rows: list[list]) -> str:
     """Align rows of texts and numbers; the first row is the head."""
     texts = [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows]
     widths = [max(len(row[i]) for row in texts) for i in range(len(texts[0]))]
-    return "\n".join(
-        "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths)))
-        for r in texts
-    )
+    lines = []
+    for row in texts:
+        first, *rest = (text.rjust(width) for text, width in zip(row, widths, strict=True))
+        lines.append("  ".join([first.strip().ljust(widths[0]), *rest]))
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -216,10 +218,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--files", action="store_true", help="skip what needs the browser")
     parser.add_argument("--memory", action="store_true", help="measure the notebooks' memory")
+    parser.add_argument("--only", default="", help="report on pages with this in their name")
     options = parser.parse_args()
-    names = page_names()
+    names = [name for name in page_names() if options.only in name]
     if not names:
-        sys.exit("the book is not built: run `make book` first")
+        sys.exit("there is no such page: is the book built? run `make book`")
 
     head = ["page", "before widgets", "gzip", "with widgets"]
     rows = [[name, *weight(name).values()] for name in names]

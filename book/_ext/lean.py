@@ -101,9 +101,7 @@ def wanted_names(selector: list) -> set[str]:
     names = set()
     before = None
     for token in selector:
-        if token.type == "hash":
-            names.add(token.value)
-        elif token.type == "ident" and before == ".":
+        if token.type == "hash" or (token.type == "ident" and before == "."):
             names.add(token.value)
         # of :is(...) and :not(...) any part may match: they decide nothing
         before = token
@@ -165,5 +163,5 @@ def tidy_static(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("builder-inited", lambda app: after_rendering(app, tidy), priority=700)
-    app.connect("build-finished", tidy_static)
+    app.connect("build-finished", tidy_static, priority=900)  # after the theme wrote its own
     return {"parallel_read_safe": True, "parallel_write_safe": True}

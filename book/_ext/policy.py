@@ -1,7 +1,7 @@
 """Write into every page what it may load, as a Content-Security-Policy.
 
 A static host lets nobody set headers, so the policy is a ``meta`` element at the head of the
-page: it holds for readers, not in tests only. Every page gets the strictest policy it can live with.
+page: it holds for readers, not in tests only. Each page gets the strictest one it can live with.
 
 * Nothing comes from another host: pictures, fonts, data and frames are the site's own. Pictures
   may also be ``data:``, which the style sheets use for small signs.

@@ -32,7 +32,7 @@ FILES = {
 }
 
 # MathJax in one file: TeX in, HTML with hidden MathML for screen readers out. Its own combined
-# files bring a menu too, which is half of their bytes and makes every formula a stop of the Tab key.
+# files bring a menu too: a third of their bytes, and every formula a stop of the Tab key.
 MATHJAX = ("core", "input/tex", "output/chtml", "output/chtml/fonts/tex", "a11y/assistive-mml")
 
 # html-manager's style sheet asks for its icon fonts by these names, relative to the script

@@ -22,7 +22,8 @@ TAB_FROM_HERE = """figure => {
     });
     window.reachable = [...figure.querySelectorAll(
         'button, select, input, textarea, summary, a[href], [contenteditable=true], [tabindex]',
-    )].filter(e => e.tabIndex >= 0 && !e.disabled && e.checkVisibility({ visibilityProperty: true }));
+    )].filter(e => e.tabIndex >= 0 && !e.disabled)
+        .filter(e => e.checkVisibility({ visibilityProperty: true }));
     return window.reachable.length;
 }"""
 MISSED = """figure => {
