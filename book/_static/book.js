@@ -20,9 +20,15 @@ document.addEventListener("DOMContentLoaded", () => {
     button.addEventListener("click", actions[button.dataset.onclick]);
   }
   // A formula that is wider than its place can be scrolled with the keyboard too.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
   window.MathJax?.startup?.promise?.then(() => {
     for (const formula of document.querySelectorAll("mjx-container[display]")) {
-      if (formula.scrollWidth > formula.clientWidth) formula.tabIndex = 0;
+      widths.observe(formula);
     }
   });
 });

@@ -122,3 +122,21 @@ def test_the_buttons_that_the_theme_wires_in_the_page_still_work(visit):
     assert page.evaluate("window.printed")
     page.locator("[data-onclick='toggleFullScreen()']").click()
     page.wait_for_function("document.fullscreenElement !== null")
+
+
+@pytest.mark.parametrize("name", [PLAIN, FIGURES])
+def test_a_page_opened_as_a_file_keeps_its_policy_and_its_looks(browser, name):
+    page = browser.new_page()
+    problems = []
+    page.on("console", lambda m: m.type == "error" and problems.append(m.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto((SITE / name).as_uri())
+    page.wait_for_load_state("networkidle")
+    if name == FIGURES:
+        page.locator(".rope-figure[data-drawn]").first.wait_for()
+    else:
+        page.locator("mjx-container").first.wait_for()
+    family = page.evaluate("getComputedStyle(document.querySelector('.bd-article')).fontFamily")
+    assert "Source Serif" in family
+    assert problems == []
+    page.close()
