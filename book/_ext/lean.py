@@ -3,6 +3,7 @@
 The theme is made for every kind of site. Of what it puts on a page, this book drops
 
 * the script of all icons of Font Awesome (the theme's style sheets draw the same icons);
+* MathJax on a page without formulas;
 * the settings of Thebe, which would ask another host for a kernel;
 * style sheets that an output repeats, and marks of the code highlighter that have no colour;
 * rules of style sheets that name a class which no page and no script of the site knows;
@@ -12,12 +13,15 @@ The moving figures, their data and their code come after the text, so that text 
 before they are there.
 """
 
+import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import tinycss2
 from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
 
 THEBE = re.compile(
     r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>',
@@ -31,6 +35,13 @@ WIDGET_CODE = re.compile(
     r'<script src="[^"]*_static/(?:vendor/require|widgets-amd|vendor/html-manager/embed-amd)\.js'
     r'[^"]*"></script>'
 )
+MATHJAX = re.compile(
+    r"<script>window\.MathJax = [^<]*</script>\s*<script[^>]*_static/vendor/mathjax/[^>]*></script>"
+)
+# a formula in the text, or a figure that typesets one
+FORMULA = re.compile(
+    r'class="[^"]*\b(?:math|tex2jax_process|mathjax_process|text_latex)\b|window\.MathJax\b'
+)
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 # plain names and brackets have the colour of the text in both of the book's code styles
 PLAIN_CODE = re.compile(r'<span class="[np]">([^<]*)</span>')
@@ -39,6 +50,20 @@ UNASKED = ("*.map", "*.ttf", "locales", "scripts/fontawesome.js*", "*webpack-mac
 # Bootstrap makes these names at run time
 MADE_BY_SCRIPTS = re.compile(r"(bs-|tooltip|popover|modal|dropdown|collapsing)")
 KEPT_WHOLE = ("book.css", "live-cells.css", "stepper.css")  # the book's own
+
+
+def forget_old_pages(app: Sphinx) -> None:
+    """Write every page again after a change of the code that changes pages: Sphinx cannot know."""
+    if app.builder.format != "html":
+        return
+    code = [*HERE.glob("*.py"), *(HERE.parent / "_templates").glob("*.html")]
+    now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code))).hexdigest()
+    stamp = Path(app.doctreedir) / "pages.stamp"
+    if stamp.exists() and stamp.read_text() == now:
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        page.unlink()
+    stamp.write_text(now)
 
 
 def after_rendering(app: Sphinx, change: Callable[[str], str]) -> None:
@@ -78,11 +103,17 @@ def said_once(page: str) -> str:
     return STYLE.sub(once, page)
 
 
+def formulas_only(page: str) -> str:
+    """Drop MathJax where there is no formula."""
+    without = MATHJAX.sub("", page)
+    return page if FORMULA.search(without) else without
+
+
 def tidy(page: str) -> str:
     """Return a page without what nobody needs."""
     page = THEBE.sub("", ICON_SCRIPT.sub("", page))
     page = PLAIN_CODE.sub(r"\1", page)
-    return text_first(said_once(page))
+    return text_first(said_once(formulas_only(page)))
 
 
 def selectors(prelude: list) -> list[list]:
@@ -162,6 +193,7 @@ def tidy_static(app: Sphinx, error: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
+    app.connect("builder-inited", forget_old_pages)
     app.connect("builder-inited", lambda app: after_rendering(app, tidy), priority=700)
     app.connect("build-finished", tidy_static, priority=900)  # after the theme wrote its own
     return {"parallel_read_safe": True, "parallel_write_safe": True}

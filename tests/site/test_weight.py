@@ -37,8 +37,9 @@ def test_a_page_loads_only_what_it_uses(name):
     assert len(code) == (3 if contents(name)["figures"] else 0)
     scripts = {path.name for path in linked_files(name)}
     page = document(name)
-    formulas = page.select(".math, .mathjax_process, .output.text_latex")
-    assert ("tex-chtml.js" in scripts) == bool(formulas)
+    formulas = page.select(".math, .tex2jax_process, .mathjax_process, .text_latex")
+    typesetting = any("window.MathJax" in t.text for t in page.find_all("script", type=WIDGET_DATA))
+    assert ("tex-chtml.js" in scripts) == bool(formulas or typesetting)
     assert ("live-cells.js" in scripts) == bool(contents(name)["live cells"])
     assert ("stepper.js" in scripts) == bool(page.select(".derivation"))
 
