@@ -48,7 +48,8 @@ def policy(page: str) -> str:
     if WIDGETS in page:
         scripts += ["blob:", "'unsafe-eval'"]
     parts = {
-        "default-src": ["'none'"],
+        "default-src": ["'self'"],  # not 'none': Firefox fetches the next page ahead
+        "object-src": ["'none'"],
         "script-src": scripts,
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:"],
