@@ -10,7 +10,7 @@ from pathlib import Path
 import websocket
 
 NAMES = ("firefox", "firefox-esr")
-KEYS = {"ArrowRight": "\ue014", "ArrowLeft": "\ue012", "Enter": "\ue007"}
+KEYS = {"ArrowRight": "\ue014", "ArrowLeft": "\ue012"}
 
 
 def find() -> str | None:
