@@ -1,7 +1,8 @@
-# Two commands do everything: `make book` and `make test`.
+# Two commands do everything: `make book` and `make test`. `make report` prints the book's numbers.
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
-#   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x", or for make bench
+#   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x", for
+#                make bench, or for make report
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -11,7 +12,7 @@ BIN := .venv/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: book serve lab test bench clean
+.PHONY: book serve lab test bench report clean
 .DEFAULT_GOAL := book
 
 # torch first: a package installed before it could pull another build of it
@@ -46,6 +47,9 @@ test: .venv/.dev book
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
+
+report: .venv/.dev book
+	$(BIN)/python -m tests.report $(ARGS)
 
 clean:
 	rm -rf _build

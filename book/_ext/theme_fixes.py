@@ -1,6 +1,7 @@
 """Small corrections to the theme, so that the published pages keep the book's promises."""
 
 from docutils import nodes
+from lean import after_rendering
 from sphinx.application import Sphinx
 
 
@@ -55,8 +56,15 @@ def stepper_where_needed(
         app.add_css_file("stepper.css")
 
 
+def named_sidebar(page: str) -> str:
+    """Make the sidebar a landmark: the book's sign stands in it, outside the list of chapters."""
+    sidebar = '<div id="pst-primary-sidebar"'
+    return page.replace(sidebar, f'{sidebar} role="region" aria-label="The book"')
+
+
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
+    app.connect("builder-inited", lambda app: after_rendering(app, named_sidebar), priority=700)
     app.add_js_file("book.js", loading_method="defer")
     app.connect("html-page-context", own_scripts_only, priority=950)
     app.connect("html-page-context", download_as_file, priority=950)

@@ -11,4 +11,24 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll(".search-button-field")) {
     button.removeAttribute("aria-label");
   }
+  // The page's policy runs no onclick attributes (book/_ext/policy.py); these are the theme's.
+  const actions = {
+    "window.print()": () => window.print(),
+    "toggleFullScreen()": () => window.toggleFullScreen(),
+  };
+  for (const button of document.querySelectorAll("[data-onclick]")) {
+    button.addEventListener("click", actions[button.dataset.onclick]);
+  }
+  // A formula that is wider than its place can be scrolled with the keyboard too.
+  const widths = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  window.MathJax?.startup?.promise?.then(() => {
+    for (const formula of document.querySelectorAll("mjx-container[display]")) {
+      widths.observe(formula);
+    }
+  });
 });

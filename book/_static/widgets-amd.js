@@ -9,6 +9,8 @@
   window.requirejs.config({
     paths: {
       anywidget: `${vendor}anywidget/index`,
+      // all of them are in embed-amd.js; they ask for their icon fonts beside these addresses
+      "@jupyter-widgets": `${vendor}html-manager`,
       "@jupyter-widgets/html-manager/dist": `${vendor}html-manager`,
     },
   });

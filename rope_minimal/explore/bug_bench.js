@@ -35,12 +35,11 @@ export function withAnswer(answers, index, answer) {
   return answers.map((old, i) => (i === index && old < 0 ? answer : old));
 }
 
-let benches = 0; // to give each bench's radio buttons a group of their own
 
 export default figure((fig) => {
   const { rows, healthy, patients } = fig.model.get("data");
   const places = patients[0].errors[0].length;
-  const group = `rope-bench-${benches++}`;
+  const group = `rope-bench-${Math.random().toString(36).slice(2)}`; // of its own on the page
   const index = () => fig.traits.patient - 1;
   let hint = null; // the patient whose hint is shown
 

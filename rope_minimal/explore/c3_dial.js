@@ -112,7 +112,7 @@ export default figure((fig) => {
     const from = knobAngle(1);
     const to = knobAngle(Math.PI / n);
     // equal steps of the knob, not of theta
-    const steps = window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 1 : 200;
+    const steps = fig.calm ? 1 : 200;
     for (let k = 1; k <= steps; k++) {
       fig.set({ theta: knobTheta(from + ((to - from) * k) / steps) });
       await fig.pause(18);

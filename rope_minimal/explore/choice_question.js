@@ -2,10 +2,9 @@
 import { setRich } from "./kit.js";
 import { question } from "./question.js";
 
-let asked = 0; // to give each question's radio buttons a group of their own
-
 export default question((ask, model) => {
-  const group = `rope-question-${model.model_id ?? ""}-${asked++}`;
+  // a group of its own: every question of a page is a module of its own, so counting would not do
+  const group = `rope-question-${Math.random().toString(36).slice(2)}`;
   const options = model.get("options");
   const inputs = options.map((option) => {
     const label = Object.assign(document.createElement("label"), { className: "rope-option" });

@@ -181,10 +181,12 @@ export default figure((fig) => {
     for (let i = PAIRS - 1; i >= 46; i--) {
       for (const m of [0.5, 0.25, 0.125, 1 / FACTOR]) {
         faders[i] = m;
+        if (fig.calm) continue;
         fig.set({ faders: [...faders], pair: i });
         await fig.pause(i > 58 ? 90 : 35);
       }
     }
+    fig.set({ faders, pair: 46 });
     await fig.pause(1500);
     fig.set({ preset: "PI", faders: [] });
     await fig.pause(2600);

@@ -32,6 +32,7 @@
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
 //     (with motion reduced, glide goes there at once)
+// fig.calm            whether the reader wants motion reduced: then jump instead of stepping
 // fig.element(tag, properties) -> a DOM node added to the figure's body
 //
 // Drawing: axes, curve, arrow, disc, text, paintCells, colorBar.  Colours: pairColor(i, pairs),
@@ -366,6 +367,9 @@ function mount(setUp, model, el) {
     },
     get colors() {
       return colors;
+    },
+    get calm() {
+      return reducedMotion();
     },
     set(values) {
       for (const [name, wanted] of Object.entries(values)) model.set(name, rawValue(name, wanted));

@@ -5,7 +5,9 @@ from urllib.parse import unquote, urlsplit
 
 from bs4 import BeautifulSoup
 
-from .conftest import SITE
+from .conftest import PAGES, SITE
+
+LOST = SITE / "404.html"
 
 
 @cache
@@ -20,9 +22,7 @@ def anchors(path):
 
 
 def test_every_internal_link_and_anchor_exists():
-    pages = [
-        p for p in SITE.rglob("*.html") if "vendor" not in p.parts and "_static" not in p.parts
-    ]
+    pages = [p for p in SITE.rglob("*.html") if "_static" not in p.parts and p != LOST]
     assert len(pages) >= 5
     checked, broken = 0, []
     for page in pages:
@@ -42,3 +42,10 @@ def test_every_internal_link_and_anchor_exists():
                 checked += 1
     print(f"{checked} links on {len(pages)} pages")
     assert broken == []
+
+
+def test_the_page_for_wrong_addresses_leads_to_every_chapter_from_anywhere():
+    links = [tag["href"] for tag in document(LOST).find_all("a")]
+    assert all(link.startswith("/") for link in links)  # a wrong address can be of any depth
+    led_to = {"/".join(link.split("/")[-2:]) for link in links}
+    assert led_to >= set(PAGES)

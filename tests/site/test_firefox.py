@@ -1,0 +1,51 @@
+"""The figures in a second browser, where one is installed: Firefox, driven over WebDriver BiDi."""
+
+import os
+
+import pytest
+
+from . import firefox
+from .conftest import FIGURES_STAND
+from .figures import STATE
+from .test_figures import WITH_WIDGETS
+
+pytestmark = pytest.mark.skipif(
+    firefox.find() is None or "FIREFOX" not in os.environ,
+    reason="a second browser is asked for with FIREFOX=1, where Firefox is installed",
+)
+
+# the first slider of every figure, or else its first choice that is not made
+CONTROLS = """[...document.querySelectorAll('.rope-box')].map(box => {
+    const figure = box.querySelector('.rope-figure');
+    const control = box.querySelector('.noUi-handle')
+        ?? box.querySelector('.widget-toggle-buttons button:not(.mod-active)');
+    if (!figure || !control) return null;
+    window.rope ??= [];
+    window.rope.push([figure, control]);
+    return control.matches('.noUi-handle') ? 'slider' : 'choice';
+}).filter(Boolean)"""
+
+
+@pytest.fixture(scope="module")
+def fox(tmp_path_factory):
+    fox = firefox.Firefox(firefox.find(), tmp_path_factory.mktemp("firefox"))
+    yield fox
+    fox.close()
+
+
+@pytest.mark.parametrize("name", WITH_WIDGETS)
+def test_one_control_of_every_figure_moves_it_in_firefox(fox, site, name):
+    fox.problems.clear()
+    fox.open(site + name)
+    fox.wait(f"({FIGURES_STAND})()")
+    kinds = fox.evaluate(CONTROLS)
+    for i, kind in enumerate(kinds):
+        before = fox.evaluate(f"({STATE})(window.rope[{i}][0])")
+        fox.evaluate(f"window.rope[{i}][1].focus()")
+        for key in ("ArrowRight", "ArrowLeft", "ArrowLeft") if kind == "slider" else (" ",):
+            fox.press(key)
+            if any(fox.evaluate(f"({STATE})(window.rope[{i}][0])") != before for _ in range(20)):
+                break
+        else:
+            raise AssertionError(f"figure {i + 1} of {name} does not move")
+    assert fox.problems == []

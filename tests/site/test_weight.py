@@ -1,0 +1,72 @@
+"""Pages stay light: byte budgets, and nothing loaded where nothing asks for it."""
+
+import pytest
+
+from tests.report import (
+    WIDGET_DATA,
+    broken_budgets,
+    contents,
+    document,
+    is_widget_code,
+    linked_files,
+    site_size,
+    weight,
+)
+
+from .conftest import PAGES, SITE
+
+
+def test_no_byte_budget_is_broken():
+    assert broken_budgets() == []
+    assert site_size()["python"] < 13_000_000
+
+
+def test_a_weight_counts_the_page_and_its_style_and_scripts():
+    name = "book/notation.html"
+    files = linked_files(name)
+    assert SITE / "_static" / "book.css" in files
+    assert SITE / "_static" / "vendor" / "mathjax" / "tex-chtml.js" in files
+    own = (SITE / name).stat().st_size
+    assert weight(name)["before"] == own + sum(path.stat().st_size for path in files)
+    assert weight(name)["gzip"] < 0.4 * weight(name)["before"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_loads_only_what_it_uses(name):
+    code = [path for path in linked_files(name) if is_widget_code(path)]
+    assert len(code) == (3 if contents(name)["figures"] else 0)
+    scripts = {path.name for path in linked_files(name)}
+    page = document(name)
+    formulas = page.select(".math, .tex2jax_process, .mathjax_process, .text_latex")
+    typesetting = any("window.MathJax" in t.text for t in page.find_all("script", type=WIDGET_DATA))
+    assert ("tex-chtml.js" in scripts) == bool(formulas or typesetting)
+    assert ("live-cells.js" in scripts) == bool(contents(name)["live cells"])
+    assert ("stepper.js" in scripts) == bool(page.select(".derivation"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_text_comes_before_the_figures_code_and_data(name):
+    page = document(name)
+    late = page.find_all("script", type=WIDGET_DATA)
+    late += [tag for tag in page.find_all("script", src=True) if is_widget_code_tag(tag)]
+    for tag in late:
+        assert tag.find_parent("head") is None
+        assert tag.find_next(["p", "article"]) is None
+        assert tag.get("type") or tag.has_attr("defer")
+
+
+def is_widget_code_tag(tag):
+    return is_widget_code(SITE / tag["src"].partition("?")[0].replace("../", ""))
+
+
+def test_text_is_painted_before_the_figures_stand(visit):
+    seen = visit()
+    page = seen.open("notebooks/06-aliasing.html")
+    paint, runtime = page.evaluate(
+        """() => [
+            performance.getEntriesByName('first-contentful-paint')[0].startTime,
+            performance.getEntriesByType('resource')
+                .find(entry => entry.name.includes('anywidget/index')).startTime,
+        ]"""
+    )
+    assert paint < runtime
