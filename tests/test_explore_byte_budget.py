@@ -16,8 +16,14 @@ PROMPT, TOKEN = next(iter(SHAPES)), list(SHAPES)[-1]
 def case(shape, dtype, floor_us, **more):
     """One recorded case of two forms."""
     rows = [
-        {"form": "rotate_half", "mode": "eager", "status": "ok", "us": 5.5 * floor_us},
-        {"form": "view_as_complex", "mode": "eager", "status": "wrong", "us": None},
+        {
+            "form": "rotate_half",
+            "mode": "eager",
+            "status": "ok",
+            "us": 5.5 * floor_us,
+            "ratio": 5.4,
+        },
+        {"form": "view_as_complex", "mode": "eager", "status": "wrong", "us": None, "ratio": None},
     ]
     usual = {"allocator": "warm", "direction": "forward", "memory": "contiguous"}
     return {"shape": list(shape), "dtype": dtype, "floor_us": floor_us, "rows": rows} | usual | more
@@ -77,6 +83,7 @@ def test_predictions_are_the_bytes_over_the_rate_of_the_recorded_copy(node):
     assert said["rate"] == pytest.approx(2 * 2**26 / 3e-3)
     assert said["floor"] == pytest.approx(3000)
     assert said["predicted"] == pytest.approx(15_000)
+    assert said["copies"] == 5.4
     assert said["measured"] == 5.5 * 3000  # not the cold one, nor the one with a gradient
     assert budget(node, [RECORD], form=COMPLEX)["measured"] is None  # a wrong result has no time
     token = budget(node, [RECORD], shape=TOKEN)

@@ -39,7 +39,8 @@ export function budget(data, { shape, dtype, form, machine }) {
   const time = (count) => (rate ? (count * bytes * 1e6) / rate : null);
   const own = data.cases.find((each) => each.dtype === dtype && String(each.shape) === String(size));
   const measured = recorded ? (own?.us[form] ?? null) : null;
-  return { bytes, steps, passes, rate, floor: time(2), predicted: time(passes), measured };
+  const copies = measured === null ? null : own.ratio[form]; // taken round by round, not of the medians
+  return { bytes, steps, passes, rate, floor: time(2), predicted: time(passes), measured, copies };
 }
 
 /** The largest count of blocks in a row, over all forms and types: one scale for all pictures. */
@@ -147,7 +148,7 @@ export default figure((fig) => {
     const rate = now.rate === null ? "No copy was measured here." : `A copy runs at **${num(now.rate / 1e9, now.rate < 1e11 ? 1 : 0)} GB/s** ${machine === RECORDED ? `(measured: ${data.machine})` : "(an assumption: the data sheet's peak)"}.`;
     const found = now.measured === null
       ? "**Not measured yet.**"
-      : `Measured: **${duration(now.measured)}**, **${num(now.measured / now.floor, 1)}** copies.`;
+      : `Measured: **${duration(now.measured)}**, **${num(now.copies, 1)}** copies of the same rounds.`;
     fig.say(
       `**${form}**, ${dtype}: **${now.steps.length}** ${now.steps.length === 1 ? "operator" : "operators"}, **${units(now.passes)}** passes of N = ${size(now.bytes)}, together **${size(now.passes * now.bytes)}**. ` +
         `${rate} Predicted: **${now.predicted === null ? "nothing" : duration(now.predicted)}**, **${units(now.passes / 2)}** copies. ${found}`,

@@ -15,6 +15,7 @@ SHAPES = {
     "a long prompt (1, 32, 4096, 128)": (1, 32, 4096, 128),
     "eight long prompts (8, 32, 4096, 128)": (8, 32, 4096, 128),
     "a short prompt (1, 8, 1024, 64)": (1, 8, 1024, 64),
+    "one new token, 256 texts (256, 32, 1, 128)": (256, 32, 1, 128),
     "one new token, eight texts (8, 32, 1, 128)": (8, 32, 1, 128),
 }
 """Batch, heads, tokens and channels of ``x``."""
@@ -165,11 +166,13 @@ def _plain(case: dict[str, Any]) -> bool:
 
 
 def _times(case: dict[str, Any]) -> dict[str, Any]:
-    """Return shape, type and microseconds by label of one recorded case."""
-    found = {(r["form"], r["mode"]): r["us"] for r in case["rows"] if r["status"] == "ok"}
+    """Return shape, type, and by label microseconds and copies, of one recorded case."""
+    found = {(r["form"], r["mode"]): r for r in case["rows"] if r["status"] == "ok"}
+    timed = {label: found[key] for label, key in FORMS.items() if key in found}
     return {
         "shape": case["shape"],
         "dtype": case["dtype"],
         "floor_us": case["floor_us"],
-        "us": {label: found[key] for label, key in FORMS.items() if key in found},
+        "us": {label: row["us"] for label, row in timed.items()},
+        "ratio": {label: row["ratio"] for label, row in timed.items()},
     }
