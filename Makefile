@@ -9,13 +9,13 @@ ARGS ?=
 
 BIN := .venv/bin
 SITE := _build/html
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: book serve lab test clean
+.PHONY: book serve lab test test-package constraints clean
 .DEFAULT_GOAL := book
 
 # torch first: a package installed before it could pull another build of it
-.venv/.book: requirements.txt pyproject.toml
+.venv/.book: requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
@@ -42,7 +42,16 @@ test: .venv/.dev book
 	$(BIN)/python tests/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+# the package and the notebooks' rules, without the book and without a browser
+test-package: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/site $(ARGS)
+
+# freezes what this .venv has: see CONTRIBUTING.md
+constraints: .venv/.dev
+	$(BIN)/python -m tests.constraints
 
 clean:
 	rm -rf _build
