@@ -17,7 +17,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import rope_minimal
-from tests import constraints
+from tests import constraints, oldest
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
@@ -123,8 +123,7 @@ def test_pins_agree_with_each_other_and_with_what_is_installed() -> None:
 
 def test_the_oldest_versions_promised_are_not_newer_than_the_pins() -> None:
     written = constraints.written()
-    groups = PROJECT["project"]["optional-dependencies"].values()
-    for line in (*PROJECT["project"]["dependencies"], *(line for group in groups for line in group)):
+    for line in oldest.promises():
         wanted = Requirement(line)
         assert re.fullmatch(r">=[\d.]+", str(wanted.specifier)), line
         assert wanted.specifier.contains(written[canonicalize_name(wanted.name)]), line
