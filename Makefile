@@ -11,7 +11,7 @@ BIN := .venv/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: book serve lab test test-package constraints clean
+.PHONY: book serve lab test test-package links constraints clean
 .DEFAULT_GOAL := book
 
 # torch first: a package installed before it could pull another build of it
@@ -48,6 +48,10 @@ test: .venv/.dev book
 # the package and the notebooks' rules, without the book and without a browser
 test-package: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/site $(ARGS)
+
+# asks other hosts whether the book's links still lead somewhere
+links: book
+	$(BIN)/jupyter-book build . --builder linkcheck
 
 # freezes what this .venv has: see CONTRIBUTING.md
 constraints: .venv/.dev
