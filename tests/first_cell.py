@@ -72,9 +72,14 @@ def give(path: Path, repository: str) -> None:
     path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf8")
 
 
-if __name__ == "__main__":
-    repository = sys.argv[1] if len(sys.argv) > 1 else address()
+def checked(repository: str) -> str:
+    """Return the address; raise unless it is owner/name, or "" for none."""
     if repository and not re.fullmatch(OWNER_NAME, repository):
-        sys.exit(f"the repository must be owner/name, got {repository!r}")
+        raise ValueError(f"the repository must be owner/name, got {repository!r}")
+    return repository
+
+
+if __name__ == "__main__":
+    repository = checked(sys.argv[1] if len(sys.argv) > 1 else address())
     for notebook in notebooks():
         give(notebook, repository)
