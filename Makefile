@@ -14,11 +14,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: book serve lab test test-package links constraints clean
 .DEFAULT_GOAL := book
 
-# torch first: a package installed before it could pull another build of it
+# torch first: a package installed before it could pull another build of it; alone, because its
+# index need not have the versions of what it needs that constraints.txt names
 .venv/.book: requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
+	$(PIP) --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
 	$(PIP) -r requirements.txt
 	touch $@
 
