@@ -19,7 +19,7 @@ HEAD = """\
 
 
 def requirements(name: str = "requirements-dev.txt") -> list[Requirement]:
-    """Return the lines of a requirements file and of the files that it names, without ``-e .``."""
+    """Return the lines of a requirements file, and of those it names, that this system needs."""
     found = []
     for line in (ROOT / name).read_text("utf8").splitlines():
         line = line.split("#")[0].strip()
@@ -27,7 +27,7 @@ def requirements(name: str = "requirements-dev.txt") -> list[Requirement]:
             found += requirements(line.split()[1])
         elif line and not line.startswith("-"):
             found.append(Requirement(line))
-    return found
+    return [wanted for wanted in found if wanted.marker is None or wanted.marker.evaluate()]
 
 
 def installed() -> dict[str, str]:

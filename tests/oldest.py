@@ -13,7 +13,7 @@ def promises() -> list[str]:
     project = tomllib.loads(text)["project"]
     extras = project["optional-dependencies"]
     lines = (line for name, group in extras.items() if name != "dev" for line in group)
-    return [*project["dependencies"], *lines]
+    return list(dict.fromkeys([*project["dependencies"], *lines]))
 
 
 if __name__ == "__main__":

@@ -72,8 +72,9 @@ def test_binder_installs_what_the_notebooks_import_and_the_pins_satisfy_it() -> 
     for line in environment["dependencies"]:
         name, rest = re.fullmatch(r"([\w-]+)([>=]=?.+)", line).groups()
         wanted[name.removesuffix("-cpu").replace("pytorch", "torch")] = rest
-    assert SpecifierSet(f"={wanted.pop('python')}.*").contains("3.11.0")
-    for name in {Requirement(line).name for line in oldest.promises()}:
+    assert f">{wanted.pop('python')}" == PROJECT["requires-python"]
+    # triton is for machines with a GPU, which Binder has not
+    for name in {Requirement(line).name for line in oldest.promises()} - {"triton"}:
         spec = re.sub(r"^=(?!=)", "==", wanted[name])
         assert SpecifierSet(spec).contains(constraints.written()[name]), name
     assert os.access(ROOT / ".binder" / "postBuild", os.X_OK)
