@@ -10,16 +10,17 @@ ARGS ?=
 
 BIN := .venv/bin
 SITE := _build/html
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: book serve lab test bench report clean
+.PHONY: book serve lab test test-package bench report links constraints clean
 .DEFAULT_GOAL := book
 
-# torch first: a package installed before it could pull another build of it
-.venv/.book: requirements.txt pyproject.toml
+# torch first: a package installed before it could pull another build of it; alone, because its
+# index need not have the versions of what it needs that constraints.txt names
+.venv/.book: requirements.txt constraints.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(PIP) $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
+	$(PIP) --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
 	$(PIP) -r requirements.txt
 	touch $@
 
@@ -43,6 +44,7 @@ test: .venv/.dev book
 	$(BIN)/python tests/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 
 bench: .venv/.dev
@@ -50,6 +52,18 @@ bench: .venv/.dev
 
 report: .venv/.dev book
 	$(BIN)/python -m tests.report $(ARGS)
+
+# the package and the notebooks' rules, without the book and without a browser
+test-package: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/site $(ARGS)
+
+# asks other hosts whether the book's links still lead somewhere
+links: book
+	$(BIN)/jupyter-book build . --builder linkcheck
+
+# freezes what this .venv has: see CONTRIBUTING.md
+constraints: .venv/.dev
+	$(BIN)/python -m tests.constraints
 
 clean:
 	rm -rf _build

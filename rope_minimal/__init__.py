@@ -43,13 +43,40 @@ _HOME = {
     "check_relative": "derivation",
 }
 
+_EXTRA = {
+    "torch": "torch",
+    "mpmath": "proofs",
+    "sympy": "proofs",
+    "anywidget": "explore",
+    "ipywidgets": "explore",
+    "matplotlib": "explore",
+    "traitlets": "explore",
+}
+
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its module the first time it is asked for."""
-    if name in _HOME:
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    """Load a public name from its module the first time it is asked for.
+
+    Raises
+    ------
+    ImportError
+        If the name needs a library that is not installed; it says what to install.
+    """
+    try:
+        if name in _HOME:
+            return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        if name == "explore":
+            return import_module(f"{__name__}.explore")
+    except ModuleNotFoundError as error:
+        if error.name not in _EXTRA:
+            raise
+        raise ImportError(
+            f"rope_minimal.{name} needs {error.name}, which is not installed: install it, or this "
+            f"package with its extra, rope_minimal[{_EXTRA[error.name]}]",
+            name=error.name,
+        ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -214,7 +214,7 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     return math.inf
 
 
-def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarray:
+def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray | float) -> np.ndarray:
     """Return ``D(m)``: the root mean square over the pairs of ``|1 - exp(i m theta)|``.
 
     Parameters

@@ -78,7 +78,9 @@ class KVCache:
             self._keys.shape[0], 1, dtype=torch.long, device=self._keys.device
         )
 
-    def _write(self, k: Tensor, v: Tensor, padding: Tensor | None) -> tuple[Tensor, ...]:
+    def _write(
+        self, k: Tensor, v: Tensor, padding: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         """Write past the end, and return all keys, values and padding up to the new end."""
         new = slice(self.length, self.length + k.shape[-2])
         self._keys[:, :, new], self._values[:, :, new] = k, v

@@ -87,7 +87,7 @@ class DerivationError(ValueError):
         lines += [
             f"  {label:<6}{side}" for label, side in zip(("left", "right"), sides, strict=False)
         ]
-        if counterexample is not None:
+        if counterexample is not None and values is not None:
             at = ", ".join(f"{name} = {_short(v)}" for name, v in counterexample.items())
             lines.append(f"  at    {at or 'every setting'}")
             lines.append(f"  left  = {_short(values[0])}")
@@ -361,9 +361,9 @@ def _find_counterexample(
             except ZeroDivisionError:
                 continue
             done += 1
-            if all(failures):
+            if all(failures) and (first := failures[0]):
                 at = {s.name: _plain(v) for s, v in zip(symbols, setting, strict=True)}
-                return _Witness(at, _plain(failures[0][0]), _plain(failures[0][1])), done
+                return _Witness(at, _plain(first[0]), _plain(first[1])), done
     if not done:
         raise ValueError("no setting could be evaluated")
     return None, done
@@ -789,7 +789,7 @@ class Derivation:
             raise DerivationError(step.name, "the two sides differ in shape", step.sides)
         self._screen(step, self.model, "the two sides differ")
         if step.by is not None:
-            self._check_produced(step, premises)
+            self._check_produced(step, step.by, premises)
             method, points = "produced", SCREEN_POINTS
         elif self._proved(step, premises):
             method, points = "symbolic", SCREEN_POINTS
@@ -799,8 +799,10 @@ class Derivation:
             method = "numeric"
         return replace(step, method=method, points=points, choices=self._choices(step.follows))
 
-    def _check_produced(self, step: Step, premises: list[Statement]) -> None:
-        result = _as_statement(step.by(*premises), step.name)
+    def _check_produced(
+        self, step: Step, by: Callable[..., Any], premises: list[Statement]
+    ) -> None:
+        result = _as_statement(by(*premises), step.name)
         if _same_statement(result, step.statement):
             return
         problem = f"the premises give {_plain_text(result)} instead"
@@ -1233,7 +1235,7 @@ class Relativity:
 
     def __str__(self) -> str:
         if not self.relative:
-            c = self.counterexample
+            c = self.counterexample or {}
             rest = ", ".join(
                 f"{name} = {_short(v)}"
                 for name, v in c.items()

@@ -125,7 +125,7 @@ def _take(
     length, size = x.shape[-2], len(cos)
     if isinstance(positions, Integral):
         rotation._check_count("positions", positions)
-        if positions + length > size:
+        if int(positions) + length > size:
             raise ValueError(
                 f"positions m..m+T = {positions}..{positions + length} exceed the "
                 f"table's {size} rows"
@@ -160,7 +160,15 @@ class _Rotation(torch.autograd.Function):
     """The kernel and its gradient: the rotation by the opposite angles."""
 
     @staticmethod
-    def forward(ctx: Any, x, cos, sin, rows, interleaved: bool, conjugate: bool) -> Tensor:
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        rows: Tensor | None,
+        interleaved: bool,
+        conjugate: bool,
+    ) -> Tensor:
         ctx.save_for_backward(cos, sin, rows)
         ctx.interleaved, ctx.conjugate = interleaved, conjugate
         return _launch(x, cos, sin, rows, interleaved, conjugate)

@@ -6,13 +6,18 @@ The functions take NumPy arrays and torch tensors alike and return the kind they
 """
 
 import numbers
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
 
 from .frequencies import check_dim
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
-Array = TypeVar("Array")  # numpy.ndarray or torch.Tensor
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Array = TypeVar("Array", np.ndarray, "Tensor")
 
 
 def to_half(x: Array) -> Array:

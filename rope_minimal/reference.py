@@ -94,8 +94,9 @@ def rotate_by_matrix(
     """
     x, positions = _vectors(x, positions)
     dim = x.shape[-1]
-    options = {"inv_freq": inv_freq, "interleaved": interleaved}
-    matrices = [rotation_matrix(m, dim, base, **options) for m in positions]
+    matrices = [
+        rotation_matrix(m, dim, base, inv_freq=inv_freq, interleaved=interleaved) for m in positions
+    ]
     return np.einsum("tij,...tj->...ti", np.reshape(matrices, (-1, dim, dim)), x)
 
 

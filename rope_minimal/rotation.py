@@ -417,7 +417,7 @@ def _readable(tensor: Tensor) -> bool:
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
-def _check_count(name: str, value: int, least: int = 0) -> None:
+def _check_count(name: str, value: Any, least: int = 0) -> None:
     """Raise unless ``value`` is an integer of at least ``least``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {value!r}")

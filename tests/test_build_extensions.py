@@ -1,14 +1,18 @@
-"""The book's own Sphinx extensions: links from the environment, and execution when code changed."""
+"""The book's own Sphinx extensions: links, execution when code changed, the line in the footer."""
 
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from tests import first_cell
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import built_from  # noqa: E402
 import freshness  # noqa: E402
 import repository  # noqa: E402
 
@@ -62,3 +66,86 @@ def test_links_appear_when_the_repository_is_known(monkeypatch, known):
     repository.badges(None, "book/intro", source)
     assert "launch badges" not in source[0]
     assert ("somebody/rope/v1" in source[0]) is known
+
+
+def git(folder, *words):
+    """Run git with an author of its own."""
+    who = ("-c", "user.name=reader", "-c", "user.email=reader@example.org")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repo(tmp_path, monkeypatch):
+    """Return a repository of one commit that holds a notebook which knows its address."""
+    for name in ("GITHUB_REPOSITORY", "GITHUB_SHA", "GITHUB_REF_NAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    notebook = folder / "intro.ipynb"
+    notebook.write_bytes((ROOT / "book" / "intro.ipynb").read_bytes())
+    first_cell.give(notebook, "somebody/rope")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "one")
+    return folder
+
+
+def launch(repo, name, monkeypatch):
+    """Return the launch buttons that the page is left with."""
+    monkeypatch.setenv("GITHUB_REPOSITORY", name)
+    url = f"https://colab.example/github/{name}/blob/main/intro.ipynb"
+    buttons = [{"text": "Binder", "url": ""}, {"text": "Colab", "url": url}]
+    context = {"header_buttons": [{"label": "launch-buttons", "buttons": buttons}]}
+    env = SimpleNamespace(doc2path=lambda page, base: "intro.ipynb")
+    repository.colab_where_it_works(
+        SimpleNamespace(env=env, srcdir=repo), "intro", "", context, None
+    )
+    return {b["text"]: b["url"] for b in context["header_buttons"][0]["buttons"]}
+
+
+def test_colab_is_offered_at_the_tag_that_knows_this_repository(repo, monkeypatch):
+    assert set(launch(repo, "somebody/rope", monkeypatch)) == {"Binder"}  # not released yet
+    git(repo, "tag", repository.TAG)
+    found = launch(repo, "somebody/rope", monkeypatch)
+    assert found["Colab"].endswith(f"/somebody/rope/blob/{repository.TAG}/intro.ipynb")
+    assert set(launch(repo, "fork/rope", monkeypatch)) == {"Binder"}
+
+
+def test_a_page_says_its_commit_and_day_and_links_it_where_it_can(repo, monkeypatch):
+    sha = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=repo, capture_output=True, text=True, check=True
+    ).stdout[:7]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609459200")
+    plain = f'<span class="built-from">Built from commit {sha} on 2021-01-01.</span>'
+    assert built_from.line(repo) == plain
+    monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/rope")
+    link = f'<a href="https://github.com/somebody/rope/commit/{sha}">{sha}</a>'
+    assert built_from.line(repo) == plain.replace(sha, link)
+    (repo / "intro.ipynb").write_text("{}")
+    assert " with changes on 2021" in built_from.line(repo)
+
+
+def test_without_git_the_environment_names_the_commit(tmp_path, monkeypatch):
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    monkeypatch.setenv("GITHUB_SHA", "0123456789abcdef")
+    assert "commit 0123456 on" in built_from.line(tmp_path)
+    monkeypatch.delenv("GITHUB_SHA")
+    assert "commit" not in built_from.line(tmp_path)
+
+
+def test_a_new_line_is_written_into_finished_pages_once(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609459200")
+    page, other = tmp_path / "page.html", tmp_path / "other.html"
+    page.write_text(f"<p>a</p>{built_from.EMPTY}<p>b</p>")
+    other.write_text("<p>c</p>")
+    app = SimpleNamespace(builder=SimpleNamespace(format="html"), srcdir=tmp_path, outdir=tmp_path)
+    built_from.write(app, None)
+    first = page.read_text()
+    assert first.startswith("<p>a</p><span")
+    assert "on 2021-01-01.</span><p>b</p>" in first
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609545600")
+    built_from.write(app, None)
+    assert page.read_text() == first.replace("2021-01-01", "2021-01-02")
+    assert other.read_text() == "<p>c</p>"

@@ -5,9 +5,12 @@ import json
 import re
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if re.match(r"(0\d|10|12)-", path.name)]
 LONGEST_CELL = 18
 
@@ -100,3 +103,20 @@ def test_some_exercises_are_graded_in_the_page(path):
 def test_words_that_talk_down_are_absent(path):
     text = "\n".join(source(cell) for cell in cells(path, "markdown"))
     assert not re.search(r"\b(clearly|obviously|trivially)\b", text, re.IGNORECASE)
+
+
+def reads_a_file(path):
+    code = "\n".join(source(cell) for cell in cells(path, "code"))
+    return bool(re.search(r"\b(Path|open|load|loadtxt)\(|\bread_\w+\(", code))
+
+
+# The build runs all of them in notebooks/. Only one that reads files could need that.
+@pytest.mark.parametrize(
+    "path",
+    [path for path in NOTEBOOKS if path.stem == "rosetta" or reads_a_file(path)],
+    ids=lambda path: path.stem,
+)
+def test_it_runs_from_the_root_of_the_repository_too(path):
+    notebook = nbformat.read(path, as_version=4)
+    place = {"metadata": {"path": str(ROOT)}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()

@@ -24,7 +24,7 @@ class Axioms(Figure):
     diagonalisable = Flag(True, help="over the complex numbers")
     theta = Real(0.3, low=0.0, high=3.14, help="turn per position, radians")
     zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")
-    _families = traitlets.List().tag(sync=True)
+    _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
 def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:

@@ -20,6 +20,7 @@ The limits of a slider are those of the trait unless ``low`` and ``high`` narrow
 import html
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import ipywidgets
 
@@ -63,7 +64,7 @@ def slider(
     ValueError
         If the figure has no such number trait, or a limit is missing.
     """
-    kind = _trait(figure, trait, Whole, Real)
+    kind: Whole | Real = _trait(figure, trait, Whole, Real)
     low, high = _limits(figure, kind, low, high)
     whole = isinstance(kind, Whole)
     make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
@@ -93,7 +94,7 @@ def log_slider(
 
     The other parameters are those of `slider`; ``digits`` are significant ones.
     """
-    kind = _trait(figure, trait, Real)
+    kind: Real = _trait(figure, trait, Real)
     low, high = _limits(figure, kind, low, high)
     if low <= 0:
         raise ValueError(f"low must be > 0 on a logarithmic slider, got {low}")
@@ -111,7 +112,7 @@ def log_slider(
 
 def choice(figure: Figure, trait: str, label: str) -> ipywidgets.Widget:
     """Return buttons for a `Choice` trait, or a drop-down list if it has more than four options."""
-    kind = _trait(figure, trait, Choice)
+    kind: Choice = _trait(figure, trait, Choice)
     make = ipywidgets.ToggleButtons if len(kind.options) <= 4 else ipywidgets.Dropdown
     control = make(
         options=list(kind.options), index=getattr(figure, trait), description=_label(label, "")
@@ -137,7 +138,7 @@ def box(
     return ipywidgets.VBox(rows).add_class("rope-box")
 
 
-def _trait(figure: Figure, name: str, *kinds: type) -> Whole | Real | Choice | Flag:
+def _trait(figure: Figure, name: str, *kinds: type) -> Any:
     trait = figure.traits().get(name)
     if not isinstance(trait, kinds):
         wanted = " or ".join(kind.__name__ for kind in kinds)
@@ -152,7 +153,7 @@ def _limits(
     high = kind.high if high is None else high
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"low and high must be finite with low < high, got {low} and {high}")
-    value = getattr(figure, kind.name)
+    value = getattr(figure, str(kind.name))
     if not low <= value <= high:
         raise ValueError(f"{kind.name} must be in {low} .. {high} for its slider, got {value}")
     return low, high

@@ -32,7 +32,9 @@ class Equaliser(Figure):
     preset = Choice(PRESETS, help="the rescaling that the faders start from")
     compare = Choice(["nothing", *PRESETS], help="a second rescaling, drawn as a line")
     length = Choice(["8192", "16384", "32768", "65536"], default="65536", help="tokens asked for")
-    faders = traitlets.List(help="64 multipliers once the reader has moved one").tag(sync=True)
+    faders: traitlets.List[float] = traitlets.List(
+        help="64 multipliers once the reader has moved one"
+    ).tag(sync=True)
     pair = traitlets.Int(50, help="the fader that the keyboard moves").tag(sync=True)
 
     @traitlets.validate("faders")

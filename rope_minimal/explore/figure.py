@@ -136,7 +136,7 @@ class Figure(anywidget.AnyWidget):
 class _Number(traitlets.TraitType):
     """A synced number between ``low`` and ``high``, both included."""
 
-    kind: type = numbers.Real
+    kind: type[Any] = numbers.Real
     words = "a real number"
 
     def __init__(
@@ -183,7 +183,7 @@ class Even(Whole):
 
     def validate(self, obj: Any, value: Any) -> int:
         """Return the value, or raise an error that names the trait."""
-        check_dim(value, self.name)
+        check_dim(value, str(self.name))
         return super().validate(obj, value)
 
 

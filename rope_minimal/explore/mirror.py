@@ -149,8 +149,8 @@ def _row(derivation: "Derivation", name: str, number: int) -> dict | None:
                 }
             )
     variables = {v["name"]: v for v in numeric["variables"]}
-    for rival in rivals:
-        variables |= {v["name"]: v for v in rival.pop("variables")}
+    for entry in rivals:
+        variables |= {v["name"]: v for v in entry.pop("variables")}
     return {
         "name": name,
         "number": number,

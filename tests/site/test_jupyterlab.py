@@ -1,0 +1,123 @@
+"""A chapter in JupyterLab: it opens, runs from top to bottom, and its figure follows its slider."""
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from .conftest import ROOT
+from .figures import move, state
+
+CHAPTER = ROOT / "notebooks" / "04-many-planes.ipynb"
+PATIENCE = 120_000  # milliseconds; the machine may be busy
+QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@contextlib.contextmanager
+def lab(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run JupyterLab on a folder, with settings of its own; yield its address and its token."""
+    port, token = free_port(), secrets.token_hex(16)
+    home = folder / ".home"
+    settings = home / "config" / "labconfig"
+    settings.mkdir(parents=True)
+    (settings / "page_config.json").write_text(json.dumps(QUIET))
+    # cells out of view stay in the document, where the test finds them
+    tracker = home / "settings" / "@jupyterlab" / "notebook-extension"
+    tracker.mkdir(parents=True)
+    (tracker / "tracker.jupyterlab-settings").write_text('{"windowingMode": "none"}')
+    own = {
+        "HOME": home,
+        "JUPYTER_CONFIG_DIR": home / "config",
+        "JUPYTER_DATA_DIR": home / "data",
+        "JUPYTER_RUNTIME_DIR": home / "runtime",
+        "JUPYTERLAB_SETTINGS_DIR": home / "settings",
+        "JUPYTERLAB_WORKSPACES_DIR": home / "workspaces",
+        "JUPYTER_TOKEN": token,
+        "JUPYTER_PREFER_ENV_PATH": "1",
+        "PYTHONPATH": ROOT,
+    }
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root"]
+    command += [f"--port={port}", "--ServerApp.port_retries=0", f"--ServerApp.root_dir={folder}"]
+    log = folder / "lab.log"
+    with log.open("w") as out:
+        server = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, **{name: str(value) for name, value in own.items()}},
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            address = f"http://127.0.0.1:{port}"
+            wait_for(f"{address}/api/status?token={token}", server, log)
+            yield address, token
+        finally:
+            # Ctrl-C, as at a terminal: the server ends its kernels and goes
+            server.terminate()
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                server.kill()
+                server.wait()
+
+
+def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
+    """Return as soon as the server answers; raise with its log if it ends or never does."""
+    end = time.monotonic() + PATIENCE / 1000
+    while server.poll() is None and time.monotonic() < end:
+        with contextlib.suppress(urllib.error.URLError, ConnectionError):
+            urllib.request.urlopen(address, timeout=5).close()
+            return
+        time.sleep(0.2)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text('utf8')}")
+
+
+@pytest.fixture
+def chapter(tmp_path: Path, browser: Browser) -> Iterator:
+    """Open a copy of the chapter in JupyterLab and yield the page."""
+    shutil.copy(CHAPTER, tmp_path)
+    with lab(tmp_path) as (address, token):
+        context = browser.new_context(viewport={"width": 1280, "height": 900})
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{address}/lab/tree/{CHAPTER.name}?token={token}")
+        yield page
+        context.close()
+
+
+def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -> None:
+    page = chapter
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    box = page.locator(".rope-box:has([data-figure='angle-heatmap'])").first
+    box.wait_for(state="attached")
+    box.scroll_into_view_if_needed()
+    figure = box.locator("[data-figure='angle-heatmap'][data-drawn]")
+    figure.wait_for()
+    before = state(figure)
+    move(box.locator(".noUi-handle").first)
+    assert state(figure) != before
+    # every cell came to its end, and none of them in an error
+    expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(0, timeout=PATIENCE)
+    assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    assert page.locator(".jp-RenderedText[data-mime-type*='error']").count() == 0
