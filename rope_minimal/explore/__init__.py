@@ -10,6 +10,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `c3_dial`               What does a horizon without wrapping cost the neighbours?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
+`contest`               The same model, another encoding: does it matter?
 `equaliser`             Which hands must be slowed for a longer context?
 `layout_loom`           Which rows must move between the two layouts?
 `mirror`                Do both sides of a derivation's step agree?
@@ -25,6 +26,7 @@ from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
+from .contest import Contest, contest
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
@@ -41,6 +43,7 @@ __all__ = [
     "C3Dial",
     "ChoiceQuestion",
     "Clock",
+    "Contest",
     "Equaliser",
     "Figure",
     "LayoutLoom",
@@ -55,6 +58,7 @@ __all__ = [
     "c3_dial",
     "choice",
     "clock",
+    "contest",
     "equaliser",
     "layout_loom",
     "mirror",
