@@ -1,7 +1,8 @@
 # Two commands do everything: `make book` and `make test`.
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
-#   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x"
+#   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x",
+#                or for the experiments, for example ARGS="copy --fresh"
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -11,7 +12,7 @@ BIN := .venv/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: book serve lab test clean
+.PHONY: book serve lab test experiments clean
 .DEFAULT_GOAL := book
 
 # torch first: a package installed before it could pull another build of it
@@ -43,6 +44,9 @@ test: .venv/.dev book
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+
+experiments: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)
 
 clean:
 	rm -rf _build
