@@ -22,8 +22,9 @@ def contest_data() -> dict[str, Any]:
         ``times``; ``tasks``, a list with ``words``, ``window``, ``unit`` and ``entries``. An entry
         has ``float32`` and ``bfloat16``, five scores for each length, and ``model``, the name of
         the entry whose head it shares, or a head of its own: ``inv_freq``, ``head`` (layer and
-        number, of seed 0), ``usage`` (the share of each pair) and ``attention`` (by distance). The
-        head is the one that puts the most attention on a single distance.
+        number, of seed 0), ``loudness`` (the sum of ``|q_i| |k_i|``), ``usage`` (the share of each
+        pair in it) and ``attention`` (by distance). The head is the one that puts the most
+        attention on a single distance.
     """
     return {"times": list(TIMES), "tasks": [_task(name) for name in TASKS]}
 
@@ -69,9 +70,10 @@ def _scores(record: dict[str, Any], encoding: str, what: str, stretch: str) -> d
 def _sharpest_head(run: dict[str, Any]) -> dict[str, Any]:
     attention, usage = np.array(run["attention"]), np.array(run["usage"])
     layer, head, _ = np.unravel_index(attention.argmax(), attention.shape)
-    share = usage[layer, head] / usage[layer, head].sum()
+    loudness = float(usage[layer, head].sum())
     return {
         "head": [int(layer), int(head)],
-        "usage": [round(float(value), 3) for value in share],
+        "loudness": float(f"{loudness:.3g}"),
+        "usage": [round(float(value), 3) for value in usage[layer, head] / loudness],
         "attention": [round(float(value), 3) for value in attention[layer, head]],
     }

@@ -28,7 +28,7 @@ export function headOf(task, name, times) {
     entry.stretch && times > 1
       ? Array.from(rescaledFrequencies(entry.stretch, dim, BASE, { factor: times, original_max_position_embeddings: task.window }).invFreq)
       : model.inv_freq;
-  return { layer: model.head[0], number: model.head[1], usage: model.usage, attention: model.attention, invFreq };
+  return { layer: model.head[0], number: model.head[1], loudness: model.loudness, usage: model.usage, attention: model.attention, invFreq };
 }
 
 /** The pair with the largest share, and the distance with the most attention. */
@@ -49,7 +49,7 @@ export default figure((fig) => {
 
   const chart = fig.canvas({
     label: "Score against the length of the text for the chosen encodings: filled points in float32, rings in bfloat16, bars are 95 % intervals over five seeds",
-    height: (width) => (wide(width) ? 270 : 250),
+    height: (width) => (wide(width) ? 270 : 266),
   });
   const inside = fig.canvas({
     label: "One trained head: its hands on a dial, sized by how much the head uses each pair, and its attention by distance",
@@ -91,7 +91,7 @@ export default figure((fig) => {
       const { pair, distance } = strongest(head);
       const seen = m < head.attention.length ? ` At distance **${m}** it has **${num(100 * head.attention[m], 1)}%** of its attention.` : "";
       parts.push(
-        `The head shown looks most at distance **${distance}** and uses pair **${pair}** most (${num(100 * head.usage[pair], 0)}%), ${speed(head.invFreq[pair])}.${seen}`,
+        `The head shown looks most at distance **${distance}** and uses pair **${pair}** most (${num(100 * head.usage[pair], 0)}%), ${speed(head.invFreq[pair])}. All its |q||k| add up to **${num(head.loudness, 0)}**.${seen}`,
       );
       head = { ...head, pair, distance };
     }
@@ -136,7 +136,7 @@ function drawScores(plot, lengths, task, shown, times) {
     xFormat: (v) => (v === 1 ? `${task.window}, as trained` : num(v * task.window, 0)),
     yFormat: (v) => num(v, bits ? 1 : 2).replace(/0$/, "").replace(/\.$/, ""),
     xLabel: "length of the text (tokens)",
-    box: { left: 46, top: 40, right: 12, bottom: 42 },
+    box: { left: 46, top: width < 560 ? 56 : 40, right: 12, bottom: 42 },
   });
   text(plot, bits ? "bits a byte: less is better" : "share of right answers: more is better", at.box.x0, 10, { color: colors.ink, size: 12, halo: false });
 
@@ -158,11 +158,9 @@ function drawScores(plot, lengths, task, shown, times) {
         else disc(plot, p.x, y(p.mean), 3.2, colors.paper, { ring: color });
       }
     }
-    const tall = 25;
-    const half = (at.box.x1 - at.box.x0) / 2;
-    disc(plot, at.box.x0 + 5 + i * half, tall, 4.5, color);
-    const words = width < 480 && name.length > 22 ? `${name.slice(0, 21)}…` : name;
-    text(plot, words, at.box.x0 + 15 + i * half, tall, { color, size: 12, bold: true, halo: false });
+    const [across, down] = width < 560 ? [0, 16 * i] : [((at.box.x1 - at.box.x0) / 2) * i, 0];
+    disc(plot, at.box.x0 + 5 + across, 26 + down, 4.5, color);
+    text(plot, name, at.box.x0 + 15 + across, 26 + down, { color, size: 12, bold: true, halo: false });
   });
 }
 
