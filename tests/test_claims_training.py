@@ -261,6 +261,9 @@ def test_attention_fades_where_the_task_makes_it_fade():
     )
     assert after.mean() < 0.25
     assert min(seen[7] for seen, _ in copying("rope")) > 0.9
+    found = np.array([run["by_distance"] for run in measured("find")["rope"]])
+    assert draw(ends(found[:, -1] - found[:, 0]))
+    assert found[:, -1].mean() > 0.9
 
 
 def test_positional_heads_use_fast_pairs_and_content_heads_slow_ones():
@@ -282,3 +285,8 @@ def test_no_encoding_is_judged_by_a_seed_that_chose_its_learning_rate(task):
     record = json.loads((RESULTS / f"{task}.json").read_text("utf8"))
     chosen_on = {run["seed"] for run in record["runs"] if run["purpose"] == "choose"}
     assert not chosen_on & {run["seed"] for runs in measured(task).values() for run in runs}
+
+
+@pytest.mark.parametrize("task", ["copy", "induction", "language"])
+def test_every_encoding_chose_the_largest_learning_rate(task):
+    assert {run["learning_rate"] for runs in measured(task).values() for run in runs} == {0.01}
