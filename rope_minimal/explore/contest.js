@@ -118,7 +118,7 @@ export default figure((fig) => {
     }
   });
   fig.notice(
-    "Within the window most encodings are equal; they part in longer texts, and in which hands their heads use. Filled points are float32, rings the same weights in bfloat16; a bar is the 95% interval of the mean over five seeds. A point at 2, 4 or 8 windows is scored where no position of the training was. On the dial each pair has its ring, fast ones outside; a larger disc is a pair that the head uses more.",
+    "Within the window most encodings solve the first three tasks; they part in English, in longer texts, and in which hands their heads use. Filled points are float32, rings the same weights in bfloat16; a bar is the 95% interval of the mean over five seeds. A point at 2, 4 or 8 windows is scored where no position of the training was. On the dial each pair has its ring, fast ones outside; a larger disc is a pair that the head uses more.",
   );
 });
 
