@@ -2,7 +2,7 @@
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
 #   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x", for
-#                make bench, or for make report
+#                make bench or make report; ARGS="copy --fresh" for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -12,7 +12,7 @@ BIN := .venv/bin
 SITE := _build/html
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: book serve lab test test-package bench report links constraints clean
+.PHONY: book serve lab test test-package bench experiments report links constraints clean
 .DEFAULT_GOAL := book
 
 # torch first: a package installed before it could pull another build of it; alone, because its
@@ -64,6 +64,9 @@ links: book
 # freezes what this .venv has: see CONTRIBUTING.md
 constraints: .venv/.dev
 	$(BIN)/python -m tests.constraints
+
+experiments: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)
 
 clean:
 	rm -rf _build

@@ -11,6 +11,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `c3_dial`               What does a horizon without wrapping cost the neighbours?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
+`contest`               The same model, another encoding: does it matter?
 `equaliser`             Which hands must be slowed for a longer context?
 `layout_loom`           Which rows must move between the two layouts?
 `mirror`                Do both sides of a derivation's step agree?
@@ -27,6 +28,7 @@ from .bug_bench import BugBench, bug_bench
 from .byte_budget import ByteBudget, byte_budget
 from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
+from .contest import Contest, contest
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
@@ -44,6 +46,7 @@ __all__ = [
     "C3Dial",
     "ChoiceQuestion",
     "Clock",
+    "Contest",
     "Equaliser",
     "Figure",
     "LayoutLoom",
@@ -59,6 +62,7 @@ __all__ = [
     "c3_dial",
     "choice",
     "clock",
+    "contest",
     "equaliser",
     "layout_loom",
     "mirror",

@@ -1,0 +1,1 @@
+"""Small models trained on the CPU, one for each encoding of the book: ``make experiments``."""

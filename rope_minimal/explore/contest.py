@@ -1,0 +1,114 @@
+"""Small models, trained with each encoding: their scores, their intervals, their hands."""
+
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from . import controls
+from .figure import Choice, Figure, Whole
+
+__all__ = ["ENTRIES", "TASKS", "Contest", "contest"]
+
+TASKS = [
+    "copy the token from 7 steps back",
+    "repeat what followed last time",
+    "find the marked token",
+    "predict the next byte of English",
+]
+"""The tasks, in the words of ``experiments.tasks``."""
+
+ENTRIES = [
+    "RoPE",
+    "the proposal, half a turn",
+    "the proposal, one turn",
+    "the proposal, 0.4096 as printed",
+    "one frequency for all pairs",
+    "fast pairs only (p-RoPE)",
+    "slow pairs only",
+    "no encoding",
+    "sinusoidal, added to the input",
+    "learned, added to the input",
+    "rotated before the projection",
+    "q and k in different layouts",
+    "RoPE, no causal mask",
+    "no encoding, no causal mask",
+    "RoPE, PI",
+    "RoPE, NTK",
+    "RoPE, YaRN",
+]
+"""What can be compared, in the words of ``experiments.encodings``; the last three stretch RoPE."""
+
+
+class Contest(Figure):
+    """Score against length with intervals, and one trained head's hands (``contest.js``)."""
+
+    task = Choice(TASKS, help="what the models were trained for")
+    encoding = Choice(ENTRIES, default="the proposal, half a turn", help="how positions came in")
+    against = Choice(["nothing", *ENTRIES], default="RoPE", help="a second one to compare with")
+    times = Choice(["1", "2", "4", "8"], help="length of the text in windows of the training")
+    m = Whole(7, low=0, high=64, help="the distance that the hands and the cursor show")
+    data = traitlets.Dict(help="the records, from ``experiments.figure.contest_data``").tag(
+        sync=True
+    )
+
+    @classmethod
+    def figure_traits(cls) -> list[str]:
+        """Return the traits that "Reset" sets back: all but the data, which never changes."""
+        return [name for name in super().figure_traits() if name != "data"]
+
+    @traitlets.validate("data")
+    def _check_data(self, proposal: Any) -> dict[str, Any]:
+        data = proposal["value"]
+        words = [task["words"] for task in data.get("tasks", [])]
+        if words != TASKS:
+            raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {words!r}")
+        for task in data["tasks"]:
+            if unknown := set(task["entries"]) - set(ENTRIES):
+                raise ValueError(f"data must hold known entries only, got {unknown!r}")
+        return data
+
+
+def contest(
+    data: dict[str, Any],
+    task: str = TASKS[0],
+    encoding: str = "the proposal, half a turn",
+    against: str = "RoPE",
+    times: int = 1,
+) -> ipywidgets.VBox:
+    """Return the contest of the encodings, with its controls.
+
+    Parameters
+    ----------
+    data
+        What ``experiments.figure.contest_data()`` returns.
+    task
+        One of ``TASKS`` of this module.
+    encoding, against
+        One of ``ENTRIES``; ``against`` may be ``"nothing"``.
+    times
+        The length of the text in windows of the training: 1, 2, 4 or 8.
+
+    Returns
+    -------
+    VBox
+        Question, controls and figure. The distance on the hands follows the pointer over the
+        attention, and the arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or unknown; the message names it.
+    """
+    figure = Contest(task=task, encoding=encoding, against=against, times=str(times))
+    figure.data = data
+    return controls.box(
+        figure,
+        [
+            controls.choice(figure, "task", "Task"),
+            controls.choice(figure, "times", "Length of the text (windows of the training)"),
+            controls.choice(figure, "encoding", "Encoding"),
+            controls.choice(figure, "against", "Compare with"),
+        ],
+        question="The same model, the same text, another encoding: does it matter?",
+    )

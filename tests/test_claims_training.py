@@ -1,0 +1,287 @@
+"""The claims of chapter 12, checked on the recorded runs apart from the chapter's code."""
+
+import ast
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+
+from experiments.encodings import ENCODINGS
+from experiments.model import Transformer, attention_by_distance
+from experiments.run import SIZES
+from experiments.tasks import TASKS
+
+from .test_claims_aliasing import boxes
+
+TESTS = Path(__file__).parent
+CHAPTER = TESTS.parent / "notebooks" / "12-does-it-matter.ipynb"
+RESULTS = TESTS.parent / "experiments" / "results"
+T = float(mpmath.findroot(lambda t: mpmath.betainc(2, 0.5, 0, 4 / (4 + t**2), True) - 0.05, 2.8))
+
+
+@cache
+def measured(task):
+    """The measured runs of a task by encoding, in the order of their seeds."""
+    runs = json.loads((RESULTS / f"{task}.json").read_text("utf8"))["runs"]
+    found = {}
+    for run in sorted(runs, key=lambda run: run["seed"]):
+        if run["purpose"] == "measure":
+            found.setdefault(run["encoding"], []).append(run)
+    return found
+
+
+def scores(task, encoding, times=1, stretch="none", dtype="float32"):
+    """Five scores: accuracies, or bits for the language."""
+    what = "bits" if task == "language" else "accuracy"
+    runs = measured(task)[encoding]
+    return np.array([run["test"][dtype][stretch][str(times)][what] for run in runs])
+
+
+def ends(values):
+    """The ends of the 95 % interval of the mean."""
+    assert len(values) == 5
+    half = T * np.std(values, ddof=1) / math.sqrt(5)
+    return np.mean(values) - half, np.mean(values) + half
+
+
+def apart(task, a, b, **test):
+    return ends(scores(task, a, **test) - scores(task, b, **test))
+
+
+def draw(interval):
+    return interval[0] <= 0 <= interval[1]
+
+
+def heads(task, encoding, layer, key):
+    """What all heads of one layer do: (5 seeds of 2 heads, pairs or distances)."""
+    return np.concatenate([np.array(run[key][layer]) for run in measured(task)[encoding]])
+
+
+def copying(encoding):
+    """Attention and usage of the head of each seed that looks most at distance 7."""
+    for run in measured("copy")[encoding]:
+        attention, usage = (np.concatenate(run[key]) for key in ("attention", "usage"))
+        best = np.argmax(attention[:, 7])
+        yield attention[best], usage[best]
+
+
+# The chapter and this file belong together -------------------------------------------------------
+
+
+def test_every_claim_is_numbered_and_names_a_test_that_exists():
+    claims = list(boxes(CHAPTER, "claim"))
+    assert [title for title, *_ in claims] == [f"Claim 12.{i + 1}" for i in range(len(claims))]
+    for title, text, code in claims:
+        (file, name), *_ = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text) or [(None, None)]
+        assert file, title
+        functions = ast.walk(ast.parse((TESTS / file).read_text("utf8")))
+        assert name in {f.name for f in functions if isinstance(f, ast.FunctionDef)}, title
+        assert "assert" in code, title
+
+
+def test_every_myth_is_followed_by_its_failing_assertion():
+    myths = list(boxes(CHAPTER, "myth"))
+    assert len(myths) == 2
+    for title, _, code in myths:
+        assert title.startswith('Myth: "')
+        assert "except AssertionError" in code, title
+        assert "the myth held" in code, title
+
+
+def test_the_chapter_quotes_no_number_that_training_again_would_change():
+    """Decimals in the prose are set by hand or computed; scores are said in words."""
+    cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
+    prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    known = {"0.02", "0.01", "0.03", "0.00", "0.003", "0.015", "0.0012", "0.0048", "0.0017"}
+    known |= {"0.4096", "0.018", "0.13", "0.3", "0.72", "2.776"}
+    prose = re.sub(r"\d+\.\d+-|\(#?[\w./#-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
+    assert set(re.findall(r"\d+\.\d+", prose)) <= known
+
+
+# Copying -----------------------------------------------------------------------------------------
+
+
+def test_who_copies_within_the_window():
+    for name in ("rope", "fast_half", "literal", "one_plane"):
+        assert ends(scores("copy", name))[0] > 0.99
+    for name in ("slow_half", "nope"):
+        assert ends(scores("copy", name))[1] < 1 / 4
+
+
+def test_small_contrasts_order_the_scores():
+    i = np.arange(16)
+    theta = 10_000.0 ** (-i / 16)
+    banks = {
+        "slow_half": np.where(i < 8, 0, theta),
+        "monotone_a": math.pi / 64 * theta,
+        "monotone_b": math.pi / 32 * theta,
+    }
+    contrast = [math.sqrt((2 - 2 * np.cos(bank)).mean()) for bank in banks.values()]
+    assert np.round(contrast, 3).tolist() == [0.003, 0.015, 0.03]
+    assert apart("copy", "monotone_a", "slow_half")[0] > 0
+    assert apart("copy", "monotone_b", "monotone_a")[0] > 0
+
+
+# The proposal ------------------------------------------------------------------------------------
+
+
+def test_the_proposal_within_the_window_and_beyond():
+    assert apart("copy", "monotone_a", "rope")[1] < -0.1
+    assert ends(scores("copy", "monotone_b"))[0] > 0.99
+    for name in ("monotone_a", "monotone_b"):
+        for task in ("induction", "find"):
+            assert draw(apart(task, name, "rope"))
+            assert apart(task, name, "rope", times=2)[1] < 0
+        low, high = apart("language", name, "rope")
+        assert 0 < low < high < 0.5
+        assert apart("language", name, "rope", times=2)[0] > 0
+
+
+def test_the_proposal_shouts_on_one_hand():
+    loud, alone = {}, {}
+    for name in ("rope", "monotone_a"):
+        used = np.array([usage for _, usage in copying(name)])
+        loud[name], alone[name] = used.sum(1), used[:, 0] / used.sum(1)
+    assert ends(loud["monotone_a"] - 2 * loud["rope"])[0] > 0
+    assert alone["monotone_a"].min() > 0.75
+    assert alone["rope"].max() < 0.5
+
+
+def test_bfloat16_takes_from_the_proposal_and_not_from_rope():
+    step = [1 - math.cos(turn * math.pi / 64) for turn in (1, 2)]
+    assert [round(s, 4) for s in step] == [0.0012, 0.0048]
+    x = torch.rand(10**6, generator=torch.Generator().manual_seed(0)).mul(8).exp2()
+    rounding = float(((x.bfloat16().float() - x) / x).square().mean().sqrt())
+    assert round(rounding, 4) == 0.0017
+    assert step[0] < rounding < step[1]
+    lost = {
+        name: scores("copy", name) - scores("copy", name, dtype="bfloat16")
+        for name in ("rope", "monotone_a", "monotone_b")
+    }
+    assert ends(lost["monotone_a"])[0] > 0.1
+    low, high = ends(lost["monotone_b"])
+    assert 0 < low < high < 0.1
+    assert abs(lost["rope"].mean()) < 0.001
+
+
+def test_the_proposal_finds_farther_and_yarn_farther_still():
+    assert apart("find", "monotone_a", "rope", times=8)[0] > 0
+    rescued = scores("find", "rope", times=8, stretch="yarn")
+    assert ends(rescued - scores("find", "monotone_a", times=8))[0] > 0.1
+
+
+# One plane, two halves, other places -------------------------------------------------------------
+
+
+def test_one_plane_copies_as_well_as_rope():
+    assert abs((scores("copy", "one_plane") - scores("copy", "rope")).mean()) < 0.01
+    for times in (2, 4, 8):
+        assert draw(apart("copy", "one_plane", "rope", times=times))
+    assert ends(scores("copy", "one_plane", times=8))[1] < 1 / 3
+
+
+@torch.no_grad()
+def attention(model, task, length):
+    for block in model.blocks:
+        block.attention.watched = True
+    model(TASKS[task].batches("test", 0, 16, length)()[0])
+    return torch.cat([attention_by_distance(*b.attention.seen, True) for b in model.blocks])
+
+
+def test_a_head_that_met_more_distances_reaches_farther():
+    for times in (4, 8):
+        assert apart("copy", "rope_unmasked", "rope", times=times)[0] > 0.1
+
+
+def test_one_plane_cannot_match_content():
+    assert ends(scores("induction", "one_plane"))[1] < 1 / 3
+    assert ends(scores("induction", "rope"))[0] > 0.99
+    assert apart("induction", "one_plane", "nope")[1] < 0
+    assert apart("language", "one_plane", "rope")[0] > 0.3
+
+
+def test_who_needs_which_half():
+    assert ends(scores("copy", "slow_half"))[1] < 1 / 4
+    assert ends(scores("induction", "slow_half"))[0] > 0.95
+    assert draw(apart("induction", "slow_half", "rope"))
+    for task in ("copy", "induction"):
+        assert abs((scores(task, "fast_half") - scores(task, "rope")).mean()) < 0.01
+    assert apart("copy", "fast_half", "rope", times=8)[0] > 0
+    assert apart("induction", "fast_half", "rope", times=8)[1] < 0
+
+
+def test_absolute_positions_do_not_reach_beyond_the_window():
+    for name in ("sinusoidal", "learned", "before", "mixed"):
+        assert ends(scores("copy", name))[0] > 0.99
+        assert ends(scores("copy", name, times=2))[1] < 2 / 3
+        assert apart("copy", name, "rope", times=2)[1] < 0
+        assert apart("language", name, "rope")[0] > 0.05
+    assert ends(scores("induction", "mixed"))[0] > 0.99
+
+
+# Longer texts, and inside the heads --------------------------------------------------------------
+
+
+def test_what_stretching_does_without_training():
+    def gain(task, stretch, times):
+        return ends(scores(task, "rope", times, stretch) - scores(task, "rope", times))
+
+    assert ends(scores("copy", "rope", 2, "linear"))[1] < 0.1
+    assert all(draw(gain("copy", s, times)) for s in ("ntk", "yarn") for times in (2, 4, 8))
+    assert gain("induction", "yarn", 8)[0] > 0.2
+    assert gain("language", "yarn", 8)[1] < -1
+    assert apart("language", "rope", "nope", times=8)[0] > 0
+    rescued = scores("language", "rope", 8, "yarn") - scores("language", "nope", 8)
+    assert ends(rescued)[1] < 0
+
+
+def test_attention_fades_where_the_task_makes_it_fade():
+    def far_over_near(found):
+        return found[:, -8:].sum(1) / found[:, :8].sum(1)
+
+    torch.manual_seed(0)
+    fresh = Transformer(ENCODINGS["rope"], 256, 128, longest=1024, **SIZES)
+    before = far_over_near(attention(fresh, "language", 128))
+    assert 0.8 < before.min() <= before.max() < 1.25
+    after = far_over_near(
+        np.concatenate([heads("language", "rope", layer, "attention") for layer in (0, 1)])
+    )
+    assert after.mean() < 0.05
+    without = [heads("language", "nope", layer, "attention") for layer in (0, 1)]
+    assert far_over_near(np.concatenate(without)).mean() > 0.5
+    assert min(seen[7] for seen, _ in copying("rope")) > 0.9
+    found = np.array([run["by_distance"] for run in measured("find")["rope"]])
+    assert draw(ends(found[:, -1] - found[:, 0]))
+    assert found[:, -1].mean() > 0.9
+
+
+def test_positional_heads_use_fast_pairs_and_content_heads_slow_ones():
+    def share(task, layer, pairs):
+        used = heads(task, "rope", layer, "usage")
+        return used[:, pairs].sum(1) / used.sum(1)
+
+    fast, slow = slice(0, 5), slice(8, 16)
+    assert share("induction", 0, fast).min() > 0.5
+    assert share("induction", 1, fast).max() < 0.2
+    assert (heads("induction", "rope", 0, "attention")[:, 1] > 0.5).sum() >= 8
+    assert (heads("induction", "rope", 1, "attention")[:, 1] < 0.5).all()
+    for layer in (0, 1):
+        assert share("language", layer, slow).mean() < 0.25
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_encoding_is_judged_by_a_seed_that_chose_its_learning_rate(task):
+    record = json.loads((RESULTS / f"{task}.json").read_text("utf8"))
+    chosen_on = {run["seed"] for run in record["runs"] if run["purpose"] == "choose"}
+    assert not chosen_on & {run["seed"] for runs in measured(task).values() for run in runs}
+
+
+@pytest.mark.parametrize("task", ["copy", "induction", "language"])
+def test_every_encoding_chose_the_largest_learning_rate(task):
+    assert {run["learning_rate"] for runs in measured(task).values() for run in runs} == {0.01}
