@@ -103,7 +103,8 @@ def test_the_head_is_the_sharpest_of_seed_0_and_turns_as_the_encoding_does(said)
         assert run["seed"] == 0
         assert attention[head["layer"], head["number"]].max() == attention.max()
         distance = found["strongest"]["distance"]
-        assert attention[head["layer"], head["number"], distance] == attention.max()
+        sharp = attention[head["layer"], head["number"], distance]
+        assert sharp == pytest.approx(attention.max(), abs=1e-3)  # the figure has three digits
         window, how = TASKS[name].window, ENCODINGS[KEYS.get(a, "rope")]
         bank = np.zeros(16) if how.inv_freq is None else how.inv_freq(32, window)
         if a in KINDS:
