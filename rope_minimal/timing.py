@@ -329,7 +329,8 @@ def compare(
     for name, call in calls.items():
         sample(call, 1)  # the first call may compile, allocate or read from disk
         repeats[name] = max(1, math.ceil(1000 * sample_us / max(sample(call, 2), 1)))
-    names, times = list(calls), {name: [] for name in calls}
+    names = list(calls)
+    times: dict[str, list[float]] = {name: [] for name in names}
     for i in range(rounds):
         start = i % len(names)
         for name in names[start:] + names[:start]:
@@ -407,7 +408,7 @@ class _Traffic(TorchDispatchMode):
         super().__init__()
         self.operations: list[Operation] = []
 
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
         inputs, results, name = _tensors((args, kwargs)), _tensors(out), func._schema.name
         if not name.startswith("aten::"):
