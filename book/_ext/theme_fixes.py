@@ -38,12 +38,13 @@ def download_as_file(
 def honest_roles(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Let a fold be named by the words on it, and let a bibliography's box be no ARIA list."""
+    """Let a fold be named by the words on it, and let a bibliography be no ARIA list."""
     if "body" in context:
         context["body"] = (
             context["body"]
             .replace(' aria-label="Toggle hidden content"', "")
             .replace('<div role="list" class="citation', '<div class="citation')
+            .replace(' role="doc-biblioentry"', "")
         )
 
 

@@ -161,7 +161,7 @@ export default figure((fig) => {
     const { passes } = budget(data, { shape, dtype, machine, form });
     played = 0;
     fig.set({ form });
-    for (; played < passes; played += 0.5) {
+    for (; !fig.calm && played < passes; played += 0.5) {
       fig.redraw();
       await fig.pause(step);
     }
