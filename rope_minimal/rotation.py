@@ -192,7 +192,7 @@ def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     if not _has_pairs(x):
         x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
     z = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-    return torch.view_as_real(z * torch.complex(cos, sin)).view(x.shape)
+    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
