@@ -24,12 +24,9 @@ class BugBench(Figure):
     answers = traitlets.List(traitlets.Int(), help="per patient: -1, or the answer given").tag(
         sync=True
     )
-    data = traitlets.Dict(help="the charts, the answers and the truth, from `cases`").tag(sync=True)
-
-    @classmethod
-    def figure_traits(cls) -> list[str]:
-        """Return the traits that "Reset" sets back: all but the charts, which never change."""
-        return [name for name in super().figure_traits() if name != "data"]
+    data = traitlets.Dict(help="the charts, the answers and the truth, from `cases`").tag(
+        sync=True, fixed=True
+    )
 
 
 @cache

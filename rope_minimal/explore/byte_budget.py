@@ -50,12 +50,9 @@ class ByteBudget(Figure):
     dtype = Choice(DTYPES, help="number type of x")
     form = Choice(list(FORMS), help="the way of writing")
     machine = Choice([RECORDED, PREDICTED], help="whose copy rate turns bytes into time")
-    data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(sync=True)
-
-    @classmethod
-    def figure_traits(cls) -> list[str]:
-        """Return the traits that "Reset" sets back: all but the data, which never change."""
-        return [name for name in super().figure_traits() if name != "data"]
+    data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(
+        sync=True, fixed=True
+    )
 
 
 @cache

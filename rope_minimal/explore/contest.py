@@ -49,13 +49,8 @@ class Contest(Figure):
     times = Choice(["1", "2", "4", "8"], help="length of the text in windows of the training")
     m = Whole(7, low=0, high=64, help="the distance that the hands and the cursor show")
     data = traitlets.Dict(help="the records, from ``experiments.figure.contest_data``").tag(
-        sync=True
+        sync=True, fixed=True
     )
-
-    @classmethod
-    def figure_traits(cls) -> list[str]:
-        """Return the traits that "Reset" sets back: all but the data, which never changes."""
-        return [name for name in super().figure_traits() if name != "data"]
 
     @traitlets.validate("data")
     def _check_data(self, proposal: Any) -> dict[str, Any]:

@@ -127,9 +127,12 @@ class Figure(anywidget.AnyWidget):
 
     @classmethod
     def figure_traits(cls) -> list[str]:
-        """Return the names of the traits that this figure adds, which a control can drive."""
+        """Return the names of the traits that this figure adds, which a control can drive.
+
+        Data that a figure is given once is tagged ``fixed``: no control drives it.
+        """
         inherited = set(Figure.class_trait_names())
-        names = cls.class_trait_names(sync=True)
+        names = cls.class_trait_names(sync=True, fixed=None)
         return [name for name in names if name not in inherited and not name.startswith("_")]
 
 
