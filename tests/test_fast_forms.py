@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.func import grad, jacfwd, jacrev, jvp, vmap
-from torch.profiler import ProfilerActivity, profile
 
 from rope_minimal import apply_rope, rope_table, rotation
+from rope_minimal.timing import peak_extra_bytes
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
 SIXTEEN = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -258,23 +258,10 @@ def test_the_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool)
 # Memory
 
 
-def peak_bytes(call) -> int:
-    """Return the most bytes that live at once of all that torch allocates during the call."""
-    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-        result = call()
-    events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
-    now, peak = 0, 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        now += event.nbytes()
-        peak = max(peak, now)
-    del result
-    return peak
-
-
 def test_the_meter_of_memory_sees_a_copy_and_a_temporary() -> None:
     x = torch.ones(2**20)
-    assert peak_bytes(lambda: x.clone()) == x.nbytes
-    assert 0 <= peak_bytes(lambda: (x + 1) * 2) - 2 * x.nbytes < 64  # the scalars
+    assert peak_extra_bytes(lambda: x.clone()) == x.nbytes
+    assert 0 <= peak_extra_bytes(lambda: (x + 1) * 2) - 2 * x.nbytes < 64  # the scalars
 
 
 @LAYOUTS
@@ -283,7 +270,7 @@ def test_the_meter_of_memory_sees_a_copy_and_a_temporary() -> None:
 def test_memory_is_the_output_and_a_tile(dtype, tail: int, interleaved: bool) -> None:
     x = torch.ones(1, 32, 512, 128, dtype=dtype)
     cos, sin = rope_table(range(512), 128 - tail)
-    scratch = peak_bytes(lambda: apply_rope(x, cos, sin, interleaved=interleaved)) - x.nbytes
+    scratch = peak_extra_bytes(lambda: apply_rope(x, cos, sin, interleaved=interleaved)) - x.nbytes
     one_product = interleaved and dtype == torch.float32 and tail == 0
     # The product needs the table as complex numbers; a tile is there twice, before and after.
     assert 0 < scratch <= (cos.nbytes + sin.nbytes if one_product else 2.2 * 4 * rotation._TILE)
