@@ -153,7 +153,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     if torch.compiler.is_compiling():
         words = x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_pairs(x))
         form = _in_words if words and interleaved and on_cpu else _formula
-        return _with_tail(form, x, cos.to(exact), sin.to(exact), interleaved)
+        return _with_tail(form, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -210,6 +210,7 @@ def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> 
     A compiler moves every second number of a row one by one, and integers in vectors. bfloat16 is
     the upper half of float32, so its pairs are read as integers, too.
     """
+    cos, sin = cos.float(), sin.float()
     if x.dtype == torch.float32:
         a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
         lower, upper = (t.view(torch.int32).long() for t in (a * cos - b * sin, b * cos + a * sin))
