@@ -20,9 +20,9 @@ from tqdm import tqdm
 
 from .encodings import ENCODINGS
 from .run import LEARNING_RATES, SIZES, TIMES, WARMUP, run
+from .summary import RESULTS
 from .tasks import LAG, TASKS, Task
 
-RESULTS = Path(__file__).parent / "results"
 SEEDS = (0, 1, 2, 3, 4)
 CHOOSING_SEED = 1000
 UNMASKED_SAYS_SOMETHING = ("copy", "find")

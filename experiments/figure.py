@@ -6,10 +6,10 @@ import numpy as np
 
 from . import summary
 from .encodings import ENCODINGS, STRETCHES
-from .run import TIMES
+from .run import SIZES, TIMES
 from .tasks import TASKS
 
-HEAD_DIM = 32
+HEAD_DIM = SIZES["width"] // SIZES["heads"]
 STRETCH_WORDS = {"linear": "RoPE, PI", "ntk": "RoPE, NTK", "yarn": "RoPE, YaRN"}
 
 
