@@ -61,6 +61,8 @@ def turn(page, theme):
     """Press the theme's button until the page wears the theme."""
     for _ in range(3):
         if page.evaluate("document.documentElement.dataset.theme") == theme:
+            page.mouse.move(0, 0)  # off the button, whose tooltip goes
+            page.locator(".tooltip").wait_for(state="detached")
             return
         page.locator(".theme-switch-button").first.click()
     raise AssertionError(f"the button does not lead to the {theme} theme")
