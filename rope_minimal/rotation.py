@@ -17,6 +17,7 @@ from .frequencies import check_dim, check_positive, inverse_frequencies
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 
 _TILE = 2**19  # numbers that are rotated at once: 2 MiB of float32, for the caches of two cores
+_WORDS = (torch.float32, torch.bfloat16)  # whose pairs compiled code reads as integers
 
 
 def rope_table(
@@ -90,8 +91,8 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     ValueError
         If the shapes do not fit, or the tensors live on different devices.
     RuntimeError
-        In compiled code on the CPU, if an interleaved bfloat16 ``x`` begins at an odd element of
-        its memory (``x.storage_offset()``): clone it.
+        In compiled code on the CPU, if an interleaved float32 or bfloat16 ``x`` begins at an odd
+        element of its memory (``x.storage_offset()``): clone it.
 
     Notes
     -----
@@ -149,11 +150,10 @@ class _EagerRotation(_Rotation):
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate by the form that is fastest where it runs."""
-    exact, on_cpu = _exact(x), x.device.type == "cpu"
+    exact, on_cpu = _exact(x), x.is_cpu
     if torch.compiler.is_compiling():
-        words = x.dtype == torch.float32 or (x.dtype == torch.bfloat16 and _has_pairs(x))
-        form = _in_words if words and interleaved and on_cpu else _formula
-        return _with_tail(form, x, cos, sin, interleaved)
+        words = interleaved and on_cpu and x.dtype in _WORDS and _has_pairs(x)
+        return _with_tail(_in_words if words else _formula, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -163,9 +163,8 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     y[..., width:] = x[..., width:]
     rows = max(1, _TILE * x.shape[-2] // x.numel())
     tiles = (t.split(rows, dim=-2) for t in (y[..., :width], x[..., :width], cos, sin))
-    rotate = _rotate_interleaved if interleaved else _rotate_half
     for into, *tile in zip(*tiles, strict=True):
-        into.copy_(rotate(*(t.to(exact) for t in tile)))
+        _rotate_into(into, *tile, interleaved)
     return y
 
 
@@ -191,7 +190,7 @@ def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
     if not _has_pairs(x):
         x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
-    z = torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    z = torch.view_as_complex(torch.unflatten(x, -1, (-1, 2)))
     return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
 
 
@@ -204,15 +203,34 @@ def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return y
 
 
+def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> None:
+    """Rotate a copy of ``x`` in place: in ``into`` itself, unless its type or strides forbid it."""
+    cos, sin = cos.to(_exact(x)), sin.to(_exact(x))
+    y = into
+    if x.dtype != cos.dtype or (interleaved and not _has_pairs(into)):
+        y = torch.empty_like(x, dtype=cos.dtype, memory_format=torch.contiguous_format)
+    y.copy_(x)
+    if interleaved:
+        torch.view_as_complex(y.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
+    else:
+        a, b = y.chunk(2, dim=-1)
+        given = b.clone()
+        b.mul_(cos).addcmul_(a, sin)
+        a.mul_(cos).addcmul_(given, sin, value=-1)
+    if y is not into:
+        into.copy_(y)
+
+
 def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> Tensor:
-    """Rotate interleaved pairs in compiled code, each pair written as one integer.
+    """Rotate interleaved pairs in compiled code, each pair read and written as one integer.
 
     A compiler moves every second number of a row one by one, and integers in vectors. bfloat16 is
-    the upper half of float32, so its pairs are read as integers, too.
+    the upper half of float32.
     """
     cos, sin = cos.float(), sin.float()
     if x.dtype == torch.float32:
-        a, b = x.unflatten(-1, (-1, 2)).unbind(-1)
+        pairs = x.view(torch.int64)
+        a, b = (t.to(torch.int32).view(torch.float32) for t in (pairs, pairs >> 32))
         lower, upper = (t.view(torch.int32).long() for t in (a * cos - b * sin, b * cos + a * sin))
         return ((upper << 32) + (lower & 0xFFFFFFFF)).view(torch.float32)
     pairs = x.view(torch.int32)
