@@ -188,9 +188,11 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    if not _has_pairs(x):
-        x = x.clone(memory_format=torch.contiguous_format)  # no complex view of such memory
-    z = torch.view_as_complex(torch.unflatten(x, -1, (-1, 2)))
+    pairs = torch.unflatten(x, -1, (-1, 2))
+    try:
+        z = torch.view_as_complex(pairs)
+    except RuntimeError:  # its strides or its offset are odd
+        z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
     return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
 
 
@@ -227,6 +229,9 @@ def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> 
     A compiler moves every second number of a row one by one, and integers in vectors. bfloat16 is
     the upper half of float32.
     """
+    if x.dim() > 2 and x.stride(-3) < x.stride(-2):  # (B, T, H, D) in memory: go in that order
+        table = (t.unsqueeze(-2) if t.dim() == 2 else t.transpose(-3, -2) for t in (cos, sin))
+        return _in_words(x.transpose(-3, -2), *table).transpose(-3, -2)
     cos, sin = cos.float(), sin.float()
     if x.dtype == torch.float32:
         pairs = x.view(torch.int64)
@@ -255,10 +260,7 @@ def _has_pairs(x: Tensor) -> bool:
     *strides, last = x.stride()
     # The compiler cannot read the offset: there, an odd one raises RuntimeError in the view.
     begin = 0 if torch.compiler.is_compiling() else x.storage_offset()
-    for step in (begin, *strides):  # a plain loop: one decoded token waits for it
-        if step % 2:
-            return False
-    return last == 1
+    return last == 1 and not any(s % 2 for s in (*strides, begin))
 
 
 def _exact(x: Tensor) -> torch.dtype:

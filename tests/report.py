@@ -140,6 +140,7 @@ addEventListener('load', () => {
 def violations(page: object, theme: str) -> list[str]:
     """Return what axe-core finds on an open page, of every level, best practices included."""
     page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
+    page.evaluate("window.scrollTo(0, 0)")  # further down, the header may cover half a control
     page.wait_for_timeout(250)  # colours glide
     found = page.evaluate("([where, options]) => axe.run(where, options)", AXE_RUN)
     return [

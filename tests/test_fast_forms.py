@@ -320,6 +320,17 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: b
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("shape", [(2, 1, LENGTH, 4), (1, 3, LENGTH, 4), (2, 3, LENGTH, 4)])
+def test_compiled_pairs_read_in_the_order_of_memory_keep_their_tables(shape, dtype) -> None:
+    rotate, _ = compiled(backend="aot_eager")
+    x, angle = random(2, 3, LENGTH, WIDTH, dtype=dtype), random(*shape, seed=1)
+    want = rotation._formula(x, angle.cos(), angle.sin(), True)
+    for view in ("contiguous", "heads after positions"):
+        y = rotate(VIEWS[view](x), angle.cos(), angle.sin(), interleaved=True)
+        assert same_bits(y, want), view
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_compiled_interleaved_pairs_must_begin_at_an_even_offset(dtype: torch.dtype) -> None:
     """The one thing that compiled code cannot see: better an error than a wrong number."""
     rotate, _ = compiled(backend="aot_eager")
