@@ -21,6 +21,7 @@ COMPILED = (
     *("rotate_half", "four products, cat", "four products, stack", "view_as_complex"),
     *("apply_rope, half-split", "apply_rope, interleaved"),
 )
+CACHED = 2**23  # bytes: a larger x is timed as memory holds it, a smaller one as a cache does
 GRAPH = 20  # calls in one CUDA graph
 # One rounding of x costs half a step; a chain of 16-bit operations some steps more. A float32
 # angle of m radians is off by up to about 1.5e-7 m where a peer makes its own.
@@ -234,7 +235,8 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
     calls = {each.key: each.call for each in found if each.call is not None}
     floor = found[0].key
     rounds = _rounds(calls, seconds)
-    timings = compare(calls, floor, rounds=rounds, device=device)
+    cold = data[0].nbytes > CACHED
+    timings = compare(calls, floor, rounds=rounds, cold=cold, device=device)
     if device == "cuda":
         found = [_cross_checked(each) for each in found]
     x = data[0]
@@ -264,7 +266,7 @@ def _cross_checked(each: Candidate) -> Candidate:
 
 
 def _rounds(calls: dict[str, Callable[[], Any]], seconds: float) -> int:
-    """Return how many rounds fit into so many seconds: 5 to 25."""
+    """Return how many rounds fit into so many seconds, flushes left out: 5 to 25."""
     start = time.perf_counter()
     for call in calls.values():
         call()

@@ -163,8 +163,8 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     y[..., width:] = x[..., width:]
     rows = max(1, _TILE * x.shape[-2] // x.numel())
     tiles = (t.split(rows, dim=-2) for t in (y[..., :width], x[..., :width], cos, sin))
-    for into, *tile in zip(*tiles, strict=True):
-        _rotate_into(into, *tile, interleaved)
+    for tile in zip(*tiles, strict=True):
+        _rotate_into(*tile, interleaved=interleaved)
     return y
 
 
@@ -230,8 +230,8 @@ def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> 
     the upper half of float32.
     """
     if x.dim() > 2 and x.stride(-3) < x.stride(-2):  # (B, T, H, D) in memory: go in that order
-        table = (t.unsqueeze(-2) if t.dim() == 2 else t.transpose(-3, -2) for t in (cos, sin))
-        return _in_words(x.transpose(-3, -2), *table).transpose(-3, -2)
+        cos, sin = (t.unsqueeze(-2) if t.dim() == 2 else t.transpose(-3, -2) for t in (cos, sin))
+        return _in_words(x.transpose(-3, -2), cos, sin).transpose(-3, -2)
     cos, sin = cos.float(), sin.float()
     if x.dtype == torch.float32:
         pairs = x.view(torch.int64)

@@ -279,6 +279,7 @@ def compare(
     *,
     rounds: int = 15,
     sample_us: float = 1000.0,
+    cold: bool = False,
     device: str | torch.device = "cpu",
     clock: Callable[[], int] = time.perf_counter_ns,
     on_round: Callable[[], Any] = lambda: None,
@@ -299,9 +300,11 @@ def compare(
         Number of rounds, at least 1.
     sample_us
         Least length of a sample in microseconds: a shorter call is repeated until it fills it.
+    cold
+        Whether each call is timed alone, after a pass over 256 MiB that leaves nothing else in a
+        cache: otherwise a call may find there what the one before it left. On "cuda" always.
     device
-        Where the calls compute. On "cuda", events time each call alone, after a write of 256 MB
-        that leaves nothing of ``x`` in the L2 cache.
+        Where the calls compute. On "cuda", events time them.
     clock
         Nanoseconds, for a call on the CPU.
     on_round
@@ -320,11 +323,9 @@ def compare(
         If ``floor`` names no call, or ``rounds`` or ``sample_us`` is too small.
     """
     _check_compare(calls, floor, rounds, sample_us)
-    if torch.device(device).type == "cuda":
-        flush = torch.empty(2**28, dtype=torch.int8, device=device)
-        sample = partial(_cuda_ns, flush=flush)
-    else:
-        sample = partial(_cpu_ns, clock=clock)
+    on_cuda = torch.device(device).type == "cuda"
+    flush = torch.ones(2**26 if cold or on_cuda else 0, device=device)
+    sample = partial(_cuda_ns if on_cuda else partial(_cpu_ns, clock=clock), flush=flush)
     repeats = {}
     for name, call in calls.items():
         sample(call, 1)  # the first call may compile, allocate or read from disk
@@ -345,12 +346,19 @@ def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
     return Timing(float(np.median(times)) / 1000, ratio, low, high, len(times), repeats)
 
 
-def _cpu_ns(call: Callable[[], Any], repeats: int, clock: Callable[[], int]) -> float:
-    """Return nanoseconds a call, over ``repeats`` calls in a row."""
-    start = clock()
-    for _ in range(repeats):
-        call()
-    return (clock() - start) / repeats
+def _cpu_ns(
+    call: Callable[[], Any], repeats: int, flush: Tensor, clock: Callable[[], int]
+) -> float:
+    """Return nanoseconds a call: in a row, or, given something to flush the caches with, alone."""
+    in_a_row = 1 if flush.numel() else repeats
+    total = 0
+    for _ in range(repeats // in_a_row):
+        flush.sum()  # reads: what was written would still be on its way to memory
+        start = clock()
+        for _ in range(in_a_row):
+            call()
+        total += clock() - start
+    return total / repeats
 
 
 def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:

@@ -194,6 +194,21 @@ def test_compare_repeats_a_short_call():
     assert fake.log.count("short") == 3 + 3 * 500
 
 
+def test_compare_times_a_cold_call_alone_after_a_flush(monkeypatch):
+    fake = Fake(short=[2_000], long=[3_000])
+    flush = lambda self: fake.log.append("flush")  # noqa: E731
+    monkeypatch.setattr(torch.Tensor, "sum", flush)
+    sizes = []
+    ones = torch.ones
+    monkeypatch.setattr(torch, "ones", lambda n, **more: sizes.append(n) or ones(1, **more))
+    kinds = {"sample_us": 5, "clock": fake.clock, "cold": True}
+    found = compare(fake.calls(), "short", rounds=2, **kinds)
+    assert sizes == [2**26]
+    assert (found["short"].repeats, found["short"].us, found["long"].us) == (3, 2, 3)
+    assert fake.log[::2] == ["flush"] * (len(fake.log) // 2)
+    assert fake.log[1::2].count("short") == 3 + 2 * 3
+
+
 def test_on_cuda_events_time_each_call_after_a_flush(monkeypatch):
     log = []
 
