@@ -163,8 +163,8 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     y[..., width:] = x[..., width:]
     rows = max(1, _TILE * x.shape[-2] // x.numel())
     tiles = (t.split(rows, dim=-2) for t in (y[..., :width], x[..., :width], cos, sin))
-    for tile in zip(*tiles, strict=True):
-        _rotate_into(*tile, interleaved=interleaved)
+    for into, part, cos_part, sin_part in zip(*tiles, strict=True):
+        _rotate_into(into, part, cos_part, sin_part, interleaved)
     return y
 
 
