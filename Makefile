@@ -46,6 +46,7 @@ test: .venv/.dev book
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)

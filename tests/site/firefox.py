@@ -95,6 +95,21 @@ class Firefox:
         source = {"type": "key", "id": "keyboard", "actions": keys}
         self.send("input.performActions", context=self.page, actions=[source])
 
+    def click(self, element: str) -> None:
+        """Press the left button over the element that an expression gives."""
+        x, y = self.evaluate(
+            f"(element => {{ element.scrollIntoView({{ block: 'center' }});"
+            "const box = element.getBoundingClientRect();"
+            f"return [box.x + box.width / 2, box.y + box.height / 2]; }})({element})"
+        )
+        steps = [
+            {"type": "pointerMove", "x": round(x), "y": round(y)},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerUp", "button": 0},
+        ]
+        source = {"type": "pointer", "id": "mouse", "actions": steps}
+        self.send("input.performActions", context=self.page, actions=[source])
+
     def close(self) -> None:
         """End this Firefox."""
         self.socket.close()

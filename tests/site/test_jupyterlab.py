@@ -106,7 +106,7 @@ def chapter(tmp_path: Path, browser: Browser) -> Iterator:
 
 @pytest.mark.skipif(
     "JUPYTERLAB" not in os.environ,
-    reason="it wants a machine to itself: JUPYTERLAB=1, with ARGS=tests/site/test_jupyterlab.py",
+    reason="it wants a machine to itself, after the others: JUPYTERLAB=1",
 )
 def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -> None:
     page = chapter
