@@ -46,7 +46,7 @@ def opened(page_name, new_visit):
         page = seen.open(page_name)
         page.evaluate(
             """async () => {
-                for (let y = 0; y < document.body.scrollHeight; y += 600) {
+                for (let y = 0; y < document.body.scrollHeight; y += 900) {
                     window.scrollTo(0, y);
                     await new Promise(requestAnimationFrame);
                 }
