@@ -26,17 +26,17 @@ class KVCache:
     dtype, device
         As those of the keys that will be stored.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If a size is not a positive integer, or ``dtype`` is not a floating-point type.
+
     Attributes
     ----------
     length : int
         Tokens stored, padding included. A call of the layer that raises leaves it as it was.
     next_position : Tensor of shape (batch_size, 1), int64
         The position that the next token of each row gets: one past the largest so far.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a positive integer, or ``dtype`` is not a floating-point type.
     """
 
     def __init__(

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import built_from  # noqa: E402
 import freshness  # noqa: E402
 import repository  # noqa: E402
+import theme_fixes  # noqa: E402
 
 
 @pytest.fixture
@@ -149,3 +150,13 @@ def test_a_new_line_is_written_into_finished_pages_once(tmp_path, monkeypatch):
     built_from.write(app, None)
     assert page.read_text() == first.replace("2021-01-01", "2021-01-02")
     assert other.read_text() == "<p>c</p>"
+
+
+def test_a_formula_and_the_full_stop_after_it_stay_together():
+    formula = r'<span class="math notranslate nohighlight">\(m &lt; n\)</span>'
+    context = {"body": f"<p>Where {formula}, and {formula} or ({formula}).</p>"}
+    theme_fixes.glued_punctuation(None, "page", "page.html", context, None)
+    glued = '<span class="glued">'
+    assert context["body"] == (
+        f"<p>Where {glued}{formula},</span> and {formula} or {glued}({formula}).</span></p>"
+    )

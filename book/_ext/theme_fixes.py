@@ -1,5 +1,7 @@
 """Small corrections to the theme, so that the published pages keep the book's promises."""
 
+import re
+
 from docutils import nodes
 from lean import after_rendering
 from sphinx.application import Sphinx
@@ -48,6 +50,18 @@ def honest_roles(
         )
 
 
+FORMULA = re.compile(r'\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)]+')
+
+
+def glued_punctuation(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Keep a formula and the full stop after it on one line."""
+    if "body" in context:
+        glued = r'<span class="glued">\g<0></span>'
+        context["body"] = FORMULA.sub(glued, context["body"])
+
+
 def stepper_where_needed(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
@@ -70,5 +84,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", own_scripts_only, priority=950)
     app.connect("html-page-context", download_as_file, priority=950)
     app.connect("html-page-context", honest_roles, priority=950)
+    app.connect("html-page-context", glued_punctuation, priority=950)
     app.connect("html-page-context", stepper_where_needed, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

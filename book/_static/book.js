@@ -19,6 +19,16 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-onclick]")) {
     button.addEventListener("click", actions[button.dataset.onclick]);
   }
+  // Paper is white: a page is printed in the light theme.
+  const root = document.documentElement;
+  let worn = null;
+  window.addEventListener("beforeprint", () => {
+    worn = root.dataset.theme;
+    root.dataset.theme = "light";
+  });
+  window.addEventListener("afterprint", () => {
+    root.dataset.theme = worn;
+  });
   // A formula that is wider than its place can be scrolled with the keyboard too.
   const widths = new ResizeObserver((entries) => {
     for (const { target } of entries) {

@@ -1,6 +1,7 @@
 """What a reader does: open the menu, search, switch the theme, copy a cell, take the notebook."""
 
 import json
+import re
 
 import pytest
 
@@ -40,3 +41,84 @@ def test_the_notebook_downloads_as_a_file(visit, name):
     assert download.value.suggested_filename == name.split("/")[-1].replace(".html", ".ipynb")
     with open(download.value.path()) as file:
         assert json.load(file)["nbformat"] == 4
+
+
+def test_a_reading_path_marks_its_own_pages_on_the_map(visit):
+    page = visit().open("book/intro.html")
+    buttons = page.locator(".map-paths button")
+    paths = page.locator(".reading-paths li")
+    assert buttons.count() == paths.count() >= 5
+
+    def marked():
+        """Return the pages that stay lit in the picture and in the list, and whether any is dim."""
+        return page.evaluate(
+            """() => {
+                const stops = [...document.querySelectorAll('nav.book-map .map-stop')];
+                const lit = stops.filter(stop => !stop.classList.contains('map-off'));
+                const page = stop => (stop.closest('a') || stop.querySelector('a'))
+                    .getAttribute('href');
+                return [lit.map(page), lit.length < stops.length];
+            }"""
+        )
+
+    def state():
+        return [button.get_attribute("aria-pressed") for button in buttons.all()]
+
+    everything, dim = marked()
+    assert not dim
+    for i, path in enumerate(paths.all()):
+        assert buttons.nth(i).inner_text() == path.locator("em").inner_text()
+        links = {a.get_attribute("href").partition("#")[0] for a in path.locator("a").all()}
+        buttons.nth(i).press("Enter" if i % 2 else "Space")
+        assert state() == ["true" if j == i else "false" for j in range(buttons.count())]
+        lit, dim = marked()
+        assert dim
+        assert set(lit) == links
+        assert lit == [href for href in everything if href in links]
+        assert page.locator(".reading-paths li.map-path").all_inner_texts() == [path.inner_text()]
+    buttons.first.click()
+    assert state().count("true") == 1
+    buttons.first.click()  # a second press takes the path away
+    assert (state().count("true"), marked()) == (0, [everything, False])
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_buttons_of_the_paths_stand_right_above_the_picture(visit, width):
+    page = visit(width=width, height=900).open("book/intro.html")
+    row, svg = (page.locator(f"nav.book-map {e}").bounding_box() for e in (".map-paths", "svg"))
+    assert row["height"] < 200
+    assert 0 <= svg["y"] - row["y"] - row["height"] < 60
+
+
+A4_INSIDE = 192 / 25.4 * 96  # pixels between margins of 9 mm
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_cheat_sheet_is_printed_on_one_page_and_nothing_is_cut(visit, theme):
+    page = visit(theme=theme).open("notebooks/cheat-sheet.html")
+    page.evaluate(
+        """() => window.addEventListener('beforeprint', () => {
+            window.printed = document.documentElement.dataset.theme;
+        })"""
+    )
+    pdf = page.pdf(format="A4")
+    assert page.evaluate("window.printed") == "light"  # paper is white
+    assert page.evaluate("document.documentElement.dataset.theme") == theme
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
+    page.set_viewport_size({"width": int(A4_INSIDE), "height": 1000})
+    page.emulate_media(media="print")
+    page.wait_for_timeout(150)
+    wide = page.evaluate(
+        """() => [...document.querySelectorAll('#cheat-sheet :is(table, pre, h2, p)')]
+            .filter(e => e.checkVisibility())
+            .map(e => [e.tagName, e.getBoundingClientRect().width, e.parentElement.clientWidth])
+            .filter(([, width, room]) => width > room + 1)"""
+    )
+    assert wide == []
+
+
+def test_the_formulas_of_the_cheat_sheet_fit_a_phone(visit):
+    page = visit(width=390, height=844).open("notebooks/cheat-sheet.html")
+    tables = page.locator(".pst-scrollable-table-container")
+    sizes = tables.evaluate_all("all => all.map(e => [e.scrollWidth, e.clientWidth])")
+    assert [(wide, room) for wide, room in sizes if wide > room + 1] == []
