@@ -308,7 +308,10 @@ function drawPlane(plot, { step, left, right, fits, values, scalar, real }) {
     arrow(plot, cx, cy, ...other, fits ? ink : warm, { width: 2 });
     if (ours.length > 1) {
       const away = Math.atan2(tip[1], tip[0]);
-      text(plot, `column ${c + 1}`, x + 18 * Math.cos(away), y - 14 * Math.sin(away), { align: Math.cos(away) < 0 ? "right" : "left", size: 12 });
+      const side = Math.cos(away) < 0 ? -1 : 1; // beside a tip near the axis, and below its name
+      const beside = x + side * Math.max(13, 18 * Math.abs(Math.cos(away)));
+      const level = Math.min(Math.max(y - 14 * Math.sin(away), 28), height - 14);
+      text(plot, `column ${c + 1}`, beside, level, { align: side < 0 ? "right" : "left", size: 12 });
     }
   });
   disc(plot, cx, cy, 3.5, muted);
