@@ -261,7 +261,7 @@ function drawPlane(plot, { step, left, right, fits, values, scalar, real }) {
     })
     .filter(Boolean);
   const reach = Math.max(0.5, ...[...ours, ...theirs, ...contents.map(({ at }) => at)].map(([x, y]) => Math.hypot(x, y)));
-  const radius = Math.min(width / 2, height / 2) - 16;
+  const radius = Math.min(width / 2, height / 2) - (scalar ? 16 : 24);
   const [cx, cy] = [width / 2, height / 2];
   const unit = radius / reach;
   const at = ([x, y]) => [cx + unit * x, cy - unit * y];
