@@ -21,6 +21,7 @@ import html
 import operator
 import random
 import re as regex
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -1242,8 +1243,9 @@ class Relativity:
                 if name not in ("m", "n", "shift", "before", "after")
             )
             m, n, s = c["m"], c["n"], c["shift"]
+            where = textwrap.fill(f"Not relative. At {rest}:", 80, subsequent_indent="  ")
             return (
-                f"Not relative. At {rest}:\n"
+                f"{where}\n"
                 f"  score(m = {m}, n = {n}) = {_short(c['before'])}\n"
                 f"  score(m = {m + s}, n = {n + s}) = {_short(c['after'])}\n"
                 f"The distance m - n = {m - n} is the same, the score is not."

@@ -50,13 +50,14 @@ def honest_roles(
         )
 
 
-FORMULA = re.compile(r'\(?<span class="math notranslate nohighlight">[^<]*</span>[.,;:!?)]+')
+SPAN = '<span class="math notranslate nohighlight">[^<]*</span>'
+FORMULA = re.compile(rf"\({SPAN}[.,;:!?)]*|{SPAN}[.,;:!?)]+")
 
 
 def glued_punctuation(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Keep a formula and the full stop after it on one line."""
+    """Keep a formula on one line with the bracket before it and the full stop after it."""
     if "body" in context:
         glued = r'<span class="glued">\g<0></span>'
         context["body"] = FORMULA.sub(glued, context["body"])

@@ -261,7 +261,7 @@ function drawPlane(plot, { step, left, right, fits, values, scalar, real }) {
     })
     .filter(Boolean);
   const reach = Math.max(0.5, ...[...ours, ...theirs, ...contents.map(({ at }) => at)].map(([x, y]) => Math.hypot(x, y)));
-  const radius = Math.min(width / 2, height / 2) - 16;
+  const radius = Math.min(width / 2, height / 2) - (scalar ? 16 : 24);
   const [cx, cy] = [width / 2, height / 2];
   const unit = radius / reach;
   const at = ([x, y]) => [cx + unit * x, cy - unit * y];
@@ -308,7 +308,10 @@ function drawPlane(plot, { step, left, right, fits, values, scalar, real }) {
     arrow(plot, cx, cy, ...other, fits ? ink : warm, { width: 2 });
     if (ours.length > 1) {
       const away = Math.atan2(tip[1], tip[0]);
-      text(plot, `column ${c + 1}`, x + 18 * Math.cos(away), y - 14 * Math.sin(away), { align: Math.cos(away) < 0 ? "right" : "left", size: 12 });
+      const side = Math.cos(away) < 0 ? -1 : 1; // beside a tip near the axis, and below its name
+      const beside = x + side * Math.max(13, 18 * Math.abs(Math.cos(away)));
+      const level = Math.min(Math.max(y - 14 * Math.sin(away), 28), height - 14);
+      text(plot, `column ${c + 1}`, beside, level, { align: side < 0 ? "right" : "left", size: 12 });
     }
   });
   disc(plot, cx, cy, 3.5, muted);
