@@ -1,5 +1,5 @@
 // Positions x pairs in colour. One canvas: the key, the map, and the selected pair below it.
-import { figure, axes, colorBar, curve, disc, num, pairColor, paintCells, text, ticks } from "./kit.js";
+import { figure, axes, colorBar, crosshair, curve, disc, num, pairAxis, pairColor, paintCells, text, ticks } from "./kit.js";
 import { inverseFrequencies, wrappedAngle } from "./rope.js";
 
 const TURN = 2 * Math.PI;
@@ -79,16 +79,7 @@ export default figure((fig) => {
       colorIndex((first + p) * theta[i], show, largest),
     );
 
-    // hue = pair, beside the map
-    const rowHeight = (bottom - top) / pairs;
-    for (let i = 0; i < pairs; i++) {
-      ctx.fillStyle = pairColor(i, pairs);
-      ctx.fillRect(left - 8, top + i * rowHeight, 5, rowHeight + 0.5);
-    }
-    for (const i of pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]) {
-      text(plot, String(i), left - 13, top + (i + 0.5) * rowHeight, { align: "right", size: 11.5, halo: false });
-    }
-    text(plot, "pair, fast to slow", 9, (top + bottom) / 2, { align: "center", angle: -Math.PI / 2, halo: false });
+    const yOf = pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
 
     const columnWidth = (map.x1 - map.x0) / count;
     const xOf = (p) => map.x0 + (p - first + 0.5) * columnWidth;
@@ -96,23 +87,7 @@ export default figure((fig) => {
 
     // the cursor
     const cx = xOf(position);
-    const cy = top + (pair + 0.5) * rowHeight;
-    ctx.save();
-    ctx.beginPath();
-    ctx.rect(map.x0, map.y0, map.x1 - map.x0, map.y1 - map.y0);
-    ctx.clip();
-    for (const [color, lineWidth] of [["rgba(0,0,0,0.55)", 3], ["#ffffff", 1.25]]) {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = lineWidth;
-      ctx.beginPath();
-      ctx.moveTo(map.x0, cy);
-      ctx.lineTo(map.x1, cy);
-      ctx.moveTo(cx, map.y0);
-      ctx.lineTo(cx, map.y1);
-      ctx.stroke();
-    }
-    ctx.restore();
-    disc(plot, cx, cy, 4.5, pairColor(pair, pairs), { ring: "#ffffff" });
+    crosshair(plot, map, cx, yOf(pair), pairColor(pair, pairs));
 
     // the selected pair over the positions
     const values = Array.from({ length: count }, (_, p) => shownValue((first + p) * theta[pair], show));

@@ -224,7 +224,7 @@ function drawChart(plot, patient, rows, token, { narrow, rowHeight }) {
   const cell = (field.x1 - field.x0) / places;
   text(plot, "error of each token's output", 6, 12, { color: colors.ink, halo: false });
   const x = field.x0 + (token + 0.5) * cell;
-  rule(plot, x, field);
+  if (!narrow(width)) rule(plot, x, field); // there the names stand between the rows
   rows.forEach((row, i) => {
     const top = field.y0 + i * rowHeight(width) + (narrow(width) ? 17 : 0);
     const high = rowHeight(width) - (narrow(width) ? 20 : 5);

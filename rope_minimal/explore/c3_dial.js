@@ -50,6 +50,8 @@ export function knobTheta(angle) {
   return Math.exp(part * Math.log(LOWEST));
 }
 
+const loudness = (snr) => (snr >= 1e6 ? `${num(snr / 1e6, 1)} million` : num(snr, snr >= 100 ? 0 : 2));
+
 export default figure((fig) => {
   const wide = (width) => width >= 600;
   const dialHeight = 304;
@@ -100,7 +102,7 @@ export default figure((fig) => {
     const cost = lost.length ? `Below 1, so neighbours drown in the rounding of **${lost.join(" and ")}**.` : "Above 1 in all three: neighbours stand out.";
     fig.say(
       `The fastest hand turns by **${num(theta, theta < 0.01 ? 6 : 4)}** rad a token. Its cosine turns back at **${num(now.cosine, 0)}** tokens, ${where}. ` +
-        `Signal to noise of a neighbour: fp32 **${num(now.snr.float32, now.snr.float32 > 100 ? 0 : 2)}**, fp16 **${num(now.snr.float16, now.snr.float16 > 100 ? 0 : 2)}**, bf16 **${num(now.snr.bfloat16, 2)}**. ${cost}`,
+        `Signal to noise of a neighbour: fp32 **${loudness(now.snr.float32)}**, fp16 **${loudness(now.snr.float16)}**, bf16 **${loudness(now.snr.bfloat16)}**. ${cost}`,
     );
     fig.root.dataset.values = JSON.stringify({ theta, window: n, ...now, mean: Number.isFinite(now.mean) ? now.mean : null });
   });
@@ -252,7 +254,7 @@ function drawMeters(plot, { x0: start, x1, top }, now, n) {
   curve(plot, [loud(1), loud(1)], [y + 14, y + 18 + 81], colors.ink, { width: 1.5, dash: [4, 3] });
   TYPES.forEach(([type], k) => {
     const value = now.snr[type];
-    const label = num(value, value >= 100 ? 0 : 2);
+    const label = loudness(value);
     const room = ends[k] - Math.max(loud(1), x0) > 70;
     const x = room ? ends[k] - 8 : Math.max(ends[k], value < 1 ? loud(1) : 0) + 8;
     text(plot, label, x, y + 29 + 27 * k, { align: room ? "right" : "left", bold: true, size: 12.5, color: room ? "#ffffff" : colors.ink, halo: false });

@@ -59,12 +59,12 @@ export default figure((fig) => {
       : `A neighbour is nearer: D(1) = ${num(now.neighbour, 3)}.`;
     const search =
       found && found.dim === dim
-        ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, with D = **${num(found.codeDistance, found.codeDistance < 0.01 ? 7 : 4)}**.`
+        ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, with D = **${num(found.codeDistance, found.codeDistance < 0.01 ? 5 : 3)}**.`
         : "";
     const record = records.find(({ distance }) => distance === m && distance > 1);
-    const near = record ? ` (${num(record.turns, 0)} turns but for ${num(Math.abs(record.error), 6)} rad, nearer than ever before)` : "";
+    const near = record ? ` (${num(record.turns, 0)} turns, nearer than ever before)` : "";
     fig.say(
-      `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, 5)}** from its start${near}, ${hands}${pairs > 1 ? " together" : ""} D = **${num(now.bank, 5)}**. ${verdict}${search}`,
+      `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, now.hand < 0.01 ? 6 : 4)}** from its start${near}, ${hands}${pairs > 1 ? " together" : ""} D = **${num(now.bank, now.bank < 0.01 ? 5 : 3)}**. ${verdict}${search}`,
     );
     fig.root.dataset.values = JSON.stringify({ m, dim, ...now, found });
   });
@@ -186,7 +186,7 @@ function drawNearby(plot, margin, m, invFreq, now) {
   }
   ctx.globalAlpha = 1;
   if (invFreq.length > 1) {
-    curve(plot, distances.map(at.x), distances.map((d) => at.y(handError(d * invFreq[0]))), one, { width: 1.3, alpha: 0.6 });
+    curve(plot, distances.map(at.x), distances.map((d) => at.y(handError(d * invFreq[0]))), one, { width: 1.3, alpha: colors.dark ? 0.9 : 0.6 });
     ctx.fillStyle = colors.accent;
     ctx.fillRect(at.x(m) - step * 0.42, at.y(now.bank), step * 0.84, at.box.y1 - at.y(now.bank));
     disc(plot, at.x(m), at.y(now.hand), 4.5, one);

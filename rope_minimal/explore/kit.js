@@ -272,6 +272,34 @@ export function paintCells(plot, box, columns, rows, name, index) {
   ctx.drawImage(plot.scratch, box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0);
 }
 
+/** Beside a map whose rows are pairs: their hues, the numbers of some; returns where a pair's row lies. */
+export function pairAxis(plot, box, pairs, marked) {
+  const rowHeight = (box.y1 - box.y0) / pairs;
+  const yOf = (pair) => box.y0 + (pair + 0.5) * rowHeight;
+  for (let i = 0; i < pairs; i++) {
+    plot.ctx.fillStyle = pairColor(i, pairs);
+    plot.ctx.fillRect(box.x0 - 8, box.y0 + i * rowHeight, 5, rowHeight + 0.5);
+  }
+  for (const i of marked) text(plot, String(i), box.x0 - 13, yOf(i), { align: "right", size: 11.5, halo: false });
+  text(plot, "pair, fast to slow", 9, (box.y0 + box.y1) / 2, { align: "center", angle: -Math.PI / 2, halo: false });
+  return yOf;
+}
+
+/** The cursor of a map: a cross over it that is seen on every colour, and a disc where it meets. */
+export function crosshair(plot, box, x, y, color) {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0);
+  ctx.clip();
+  for (const [line, width] of [["rgba(0,0,0,0.55)", 3], ["#ffffff", 1.25]]) {
+    curve(plot, [box.x0, box.x1], [y, y], line, { width });
+    curve(plot, [x, x], [box.y0, box.y1], line, { width });
+  }
+  ctx.restore();
+  disc(plot, x, y, 4.5, color, { ring: "#ffffff" });
+}
+
 /** A horizontal key for a palette table; marks: [[t, text], ...] with t in 0..1. */
 export function colorBar(plot, x, y, width, name, marks, height = 8) {
   const { ctx, colors } = plot;

@@ -1,5 +1,5 @@
 // Computed minus true over positions x pairs, and the worst of all pairs over the positions.
-import { figure, axes, colorBar, curve, disc, num, pairColor, paintCells, text } from "./kit.js";
+import { figure, axes, colorBar, crosshair, curve, disc, num, pairAxis, pairColor, paintCells, text } from "./kit.js";
 import { inverseFrequencies } from "./rope.js";
 import { distinctPositions, roundTo, roundingError, unitRoundoff } from "./aliasing.js";
 
@@ -53,7 +53,7 @@ const power = (n) => [...String(n)].map((d) => (d === "-" ? "⁻" : "⁰¹²³�
 const said = (error) => {
   if (!Number.isFinite(error)) return "∞ (the type overflows)";
   if (error === 0) return "0";
-  return num(error, error >= 100 ? 0 : error >= 0.001 ? 4 : 9);
+  return num(error, error >= 100 ? 0 : error >= 1 ? 2 : error >= 0.001 ? 4 : 9);
 };
 
 export default figure((fig) => {
@@ -101,13 +101,7 @@ export default figure((fig) => {
     colorBar(plot, map.x1 - keyWidth, 8, keyWidth, "angle", marks);
 
     paintCells(plot, map, COLUMNS, PAIRS, "angle", (c, i) => Math.round(errorScale(errors[c * PAIRS + i]) * 255));
-    const rowHeight = (map.y1 - map.y0) / PAIRS;
-    for (let i = 0; i < PAIRS; i++) {
-      ctx.fillStyle = pairColor(i, PAIRS);
-      ctx.fillRect(left - 8, top + i * rowHeight, 5, rowHeight + 0.5);
-    }
-    for (const i of [0, 20, 40, 63]) text(plot, String(i), left - 13, top + (i + 0.5) * rowHeight, { align: "right", size: 11.5, halo: false });
-    text(plot, "pair, fast to slow", 9, (map.y0 + map.y1) / 2, { align: "center", angle: -Math.PI / 2, halo: false });
+    const yOf = pairAxis(plot, map, PAIRS, [0, 20, 40, 63]);
 
     const xOf = (c) => map.x0 + ((c + 0.5) * (map.x1 - map.x0)) / COLUMNS;
     const columnOf = (p) => ((COLUMNS - 1) * Math.log(p)) / Math.log(count - 1);
@@ -121,19 +115,7 @@ export default figure((fig) => {
     }
     if (worst.error === 0) text(plot, "no error anywhere", (map.x0 + map.x1) / 2, (map.y0 + map.y1) / 2, { align: "center", size: 15, color: "#1d2630", halo: false });
 
-    // the cursor
-    const [cx, cy] = [xOf(column), top + (pair + 0.5) * rowHeight];
-    for (const [color, lineWidth] of [["rgba(0,0,0,0.55)", 3], ["#ffffff", 1.25]]) {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = lineWidth;
-      ctx.beginPath();
-      ctx.moveTo(map.x0, cy);
-      ctx.lineTo(map.x1, cy);
-      ctx.moveTo(cx, map.y0);
-      ctx.lineTo(cx, map.y1);
-      ctx.stroke();
-    }
-    disc(plot, cx, cy, 4.5, pairColor(pair, PAIRS), { ring: "#ffffff" });
+    crosshair(plot, map, xOf(column), yOf(pair), pairColor(pair, PAIRS));
 
     // the worst of all pairs over the positions
     const low = dtype === "fp32" ? 1e-9 : 1e-5;

@@ -79,11 +79,12 @@ export default figure((fig) => {
     const dots = (at, values, color) => {
       if (radius) whole.forEach((m) => disc(plot, at.x(m), at.y(values(m)), radius, color));
     };
+    const faint = fig.colors.dark ? 0.75 : 0.45; // under its dots
     const wrapped = (m) => wrappedAngle(m * theta);
     for (let run = 0; run * TURN <= window * theta && run < 400; run++) {
       const [from, to] = [(run * TURN) / theta, Math.min(((run + 1) * TURN) / theta, window)];
       const end = (to * theta) - run * TURN;
-      curve(plot, [upper.x(from), upper.x(to)], [upper.y(0), upper.y(end)], hand, { width: 1.4, alpha: radius ? 0.4 : 0.85 });
+      curve(plot, [upper.x(from), upper.x(to)], [upper.y(0), upper.y(end)], hand, { width: 1.4, alpha: radius ? faint : 0.85 });
     }
     dots(upper, wrapped, hand);
     const limit = Math.min(window, TURN / theta);
@@ -91,7 +92,7 @@ export default figure((fig) => {
 
     // what attention looks at
     const middle = row(1, cosineTicks);
-    curve(plot, fine.map(middle.x), fine.map((m) => middle.y(Math.cos(m * theta))), hand, { width: 1.6, alpha: radius ? 0.45 : 0.9 });
+    curve(plot, fine.map(middle.x), fine.map((m) => middle.y(Math.cos(m * theta))), hand, { width: 1.6, alpha: radius ? faint : 0.9 });
     dots(middle, (m) => Math.cos(m * theta), hand);
     const lower = row(2, cosineTicks);
     curve(plot, fine.map(lower.x), fine.map((m) => lower.y(meanCosine(m, hands))), accent, { width: 1.8, alpha: radius ? 0.5 : 1 });
