@@ -45,7 +45,9 @@ class NearRepeat(NamedTuple):
     """A distance after which one hand is almost back: ``error = distance*theta - 2*pi*turns``."""
 
     distance: int
+    """Positions."""
     turns: int
+    """Whole turns, the nearest to what the hand has made after that distance."""
     error: float
     """Radians: negative if the hand stops short of its start, positive if it has passed it."""
 
@@ -54,7 +56,9 @@ class NearestCode(NamedTuple):
     """The distance whose position code comes closest to that of distance 0, and how close."""
 
     distance: int
+    """Positions."""
     code_distance: float
+    """D(m) at that distance, from 0 (same code) to 2."""
 
 
 # One hand ------------------------------------------------------------------------------------

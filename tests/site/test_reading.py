@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+from .conftest import SITE
+
 
 def test_the_phone_menu_opens_and_its_links_lead_on(visit):
     page = visit(width=390, height=844, has_touch=True).open("book/intro.html")
@@ -122,3 +124,7 @@ def test_the_formulas_of_the_cheat_sheet_fit_a_phone(visit):
     tables = page.locator(".pst-scrollable-table-container")
     sizes = tables.evaluate_all("all => all.map(e => [e.scrollWidth, e.clientWidth])")
     assert [(wide, room) for wide, room in sizes if wide > room + 1] == []
+
+
+def test_the_reference_says_what_every_field_holds():
+    assert "Alias for field" not in (SITE / "book" / "api.html").read_text("utf8")
