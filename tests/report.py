@@ -70,6 +70,7 @@ def widget_data(name: str) -> bytes:
     return b"".join(state.decode_contents().encode() for state in states)
 
 
+@cache
 def weight(name: str) -> dict[str, int]:
     """Return the bytes of a page's HTML, style and scripts: before widgets, and all."""
     files = {path: path.stat().st_size for path in linked_files(name)}
@@ -142,15 +143,11 @@ addEventListener('load', () => {
 
 
 def violations(page: object, theme: str) -> list[str]:
-    """Return what axe-core finds on an open page, of every level, best practices included.
-
-    A theme changes colours only, so in the dark only the rules about colours are asked again.
-    """
+    """Return what axe-core finds on an open page, of every level, best practices included."""
     page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
     page.evaluate("window.scrollTo(0, 0)")  # further down, the header may cover half a control
     page.wait_for_timeout(250)  # colours glide
-    options = AXE_COLOURS if theme == "dark" else AXE_ALL
-    found = page.evaluate("([where, options]) => axe.run(where, options)", [AXE_WHERE, options])
+    found = page.evaluate("([where, options]) => axe.run(where, options)", AXE_RUN)
     return [
         f"{theme}: {v['impact']} {v['id']}: {v['help']} at {[n['target'] for n in v['nodes'][:5]]}"
         for v in found["violations"]
@@ -159,9 +156,10 @@ def violations(page: object, theme: str) -> list[str]:
 
 # Typeset formulas are hidden from assistive technology, which gets MathML beside them. The size of
 # targets (WCAG 2.2) is the one rule of level AA that axe leaves out by itself.
-AXE_WHERE = {"exclude": [["mjx-math"]]}
-AXE_ALL = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
-AXE_COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in-text-block"]}
+AXE_RUN = [
+    {"exclude": [["mjx-math"]]},
+    {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}},
+]
 
 
 def in_browser(names: list[str]) -> dict[str, dict]:
