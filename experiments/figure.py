@@ -31,7 +31,6 @@ def contest_data() -> dict[str, Any]:
 
 def _task(name: str) -> dict[str, Any]:
     task, record = TASKS[name], summary.load(name)
-    what = "bits" if name == "language" else "accuracy"
     entries: dict[str, Any] = {}
     for encoding in record["settings"]["encodings"]:
         how = ENCODINGS[encoding]
@@ -39,17 +38,17 @@ def _task(name: str) -> dict[str, Any]:
         if how.inv_freq is not None:
             bank = how.inv_freq(HEAD_DIM, task.window)
         entries[how.words] = {
-            **_scores(record, encoding, what, "none"),
+            **_scores(record, encoding, task.unit, "none"),
             "inv_freq": [float(f"{theta:.4g}") for theta in bank],
             **_sharpest_head(summary.runs(record, encoding)[0]),
         }
     for stretch in STRETCHES[1:]:
         entries[STRETCH_WORDS[stretch]] = {
-            **_scores(record, "rope", what, stretch),
+            **_scores(record, "rope", task.unit, stretch),
             "model": ENCODINGS["rope"].words,
             "stretch": stretch,
         }
-    return {"words": task.words, "window": task.window, "unit": what, "entries": entries}
+    return {"words": task.words, "window": task.window, "unit": task.unit, "entries": entries}
 
 
 def _scores(record: dict[str, Any], encoding: str, what: str, stretch: str) -> dict[str, Any]:

@@ -65,9 +65,9 @@ class Transformer(nn.Module):
         window: int,
         *,
         longest: int,
-        width: int = 64,
-        heads: int = 2,
-        layers: int = 2,
+        width: int,
+        heads: int,
+        layers: int,
     ) -> None:
         super().__init__()
         self.how, self.window, self.head_dim = how, window, width // heads

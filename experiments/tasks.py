@@ -36,6 +36,8 @@ class Task:
     window: int
     steps: int
     batch: int = 32
+    unit: str = "accuracy"
+    """What it is scored in: ``accuracy``, or ``bits`` a target, where less is better."""
 
     def batches(self, split: str, seed: int, size: int, length: int) -> Callable[[], Batch]:
         """Return what draws one batch after another: the same ones for every encoding."""
@@ -123,6 +125,6 @@ TASKS = {
         Task("copy", "copy the token from 7 steps back", copy, SYMBOLS, 64, 200),
         Task("induction", "repeat what followed last time", induction, SYMBOLS, 64, 400),
         Task("find", "find the marked token", find, SYMBOLS + 2, 64, 500),
-        Task("language", "predict the next byte of English", language, 256, 128, 600, 16),
+        Task("language", "predict the next byte of English", language, 256, 128, 600, 16, "bits"),
     )
 }

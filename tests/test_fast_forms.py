@@ -21,6 +21,9 @@ FLOATS = pytest.mark.parametrize(
 )
 WIDTH, LENGTH = 8, 12
 TABLE = rope_table(range(LENGTH), WIDTH)
+TABLES_OF_ROWS = pytest.mark.parametrize(
+    "shape", [(2, 1, LENGTH, 4), (1, 3, LENGTH, 4), (2, 3, LENGTH, 4)]
+)
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -97,7 +100,7 @@ def test_tiles_give_the_numbers_of_the_passes_over_all_of_x(view, tail, dtype, i
 
 @pytest.mark.usefixtures("small_tiles")
 @LAYOUTS
-@pytest.mark.parametrize("shape", [(2, 1, LENGTH, 4), (1, 3, LENGTH, 4), (2, 3, LENGTH, 4)])
+@TABLES_OF_ROWS
 def test_tiles_follow_a_table_of_its_own_for_every_row(shape, interleaved: bool) -> None:
     x, angle = random(2, 3, LENGTH, WIDTH, dtype=torch.bfloat16), random(*shape, seed=1)
     y = apply_rope(x, angle.cos(), angle.sin(), interleaved=interleaved)
@@ -320,7 +323,7 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: b
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("shape", [(2, 1, LENGTH, 4), (1, 3, LENGTH, 4), (2, 3, LENGTH, 4)])
+@TABLES_OF_ROWS
 def test_compiled_pairs_read_in_the_order_of_memory_keep_their_tables(shape, dtype) -> None:
     rotate, _ = compiled(backend="aot_eager")
     x, angle = random(2, 3, LENGTH, WIDTH, dtype=dtype), random(*shape, seed=1)

@@ -28,7 +28,7 @@ def test_the_contest_says_what_the_records_say(visit):
         says = contest.values(
             task=TASKS[task].words, encoding=WORDS[a], against=WORDS[b], times=times
         )
-        record, what = summary.load(task), "bits" if task == "language" else "accuracy"
+        record, what = summary.load(task), TASKS[task].unit
         exact = {
             "encodingScores": summary.mean(record, a, what, times=times),
             "againstScores": summary.mean(record, b, what, times=times),
