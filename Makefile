@@ -10,7 +10,7 @@ ARGS ?=
 
 BIN := .venv/bin
 SITE := _build/html
-# what is never imported need not be compiled, which saves a minute
+# --no-compile: what is never imported need not be compiled
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 
 .PHONY: book serve lab test test-package bench experiments report links constraints clean
