@@ -246,8 +246,9 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
         "allocator": case.allocator,
         "direction": case.direction,
         "memory": case.memory,
+        "caches": "cold" if cold or device == "cuda" else "warm",
         "floor": found[0].form.name,
-        "floor_us": round(timings[floor].us, 3),
+        **{f"floor_{k}": round(getattr(timings[floor], k), 3) for k in ("us", "us_low", "us_high")},
         "bytes_x": x.numel() * x.element_size(),
         "rows": [_row(each, timings.get(each.key)) for each in found],
     }

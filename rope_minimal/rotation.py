@@ -152,8 +152,12 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate by the form that is fastest where it runs."""
     exact, on_cpu = _exact(x), x.is_cpu
     if torch.compiler.is_compiling():
-        words = interleaved and on_cpu and x.dtype in _WORDS and _has_pairs(x)
-        return _with_tail(_in_words if words else _formula, x, cos, sin, interleaved)
+        form = _formula
+        if on_cpu and interleaved and x.dtype in _WORDS and _has_pairs(x):
+            form = _in_words
+        elif on_cpu and not interleaved and x.dtype.itemsize == 2 and _share_tables(x, cos):
+            form = _in_halves
+        return _with_tail(form, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -210,7 +214,8 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
     cos, sin = cos.to(_exact(x)), sin.to(_exact(x))
     y = into
     if x.dtype != cos.dtype or (interleaved and not _has_pairs(into)):
-        y = torch.empty_like(x, dtype=cos.dtype, memory_format=torch.contiguous_format)
+        order = torch.preserve_format if x.stride(-1) == 1 else torch.contiguous_format
+        y = torch.empty_like(x, dtype=cos.dtype, memory_format=order)
     y.copy_(x)
     if interleaved:
         torch.view_as_complex(y.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
@@ -226,22 +231,24 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
 def _in_words(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = True) -> Tensor:
     """Rotate interleaved pairs in compiled code, each pair read and written as one integer.
 
-    A compiler moves every second number of a row one by one, and integers in vectors. bfloat16 is
-    the upper half of float32.
+    A compiler moves every second number of a row one by one, and integers in vectors.
     """
     if x.dim() > 2 and x.stride(-3) < x.stride(-2):  # (B, T, H, D) in memory: go in that order
         cos, sin = (t.unsqueeze(-2) if t.dim() == 2 else t.transpose(-3, -2) for t in (cos, sin))
         return _in_words(x.transpose(-3, -2), cos, sin).transpose(-3, -2)
-    cos, sin = cos.float(), sin.float()
-    if x.dtype == torch.float32:
-        pairs = x.view(torch.int64)
+    pairs = x.view(torch.int64 if x.dtype == torch.float32 else torch.int32)
+    return _by_two_heads(_rotate_words, pairs, cos.float(), sin.float()).view(x.dtype)
+
+
+def _rotate_words(pairs: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate pairs of float32 in int64, or of bfloat16, the upper half of float32, in int32."""
+    if pairs.dtype == torch.int64:
         a, b = (t.to(torch.int32).view(torch.float32) for t in (pairs, pairs >> 32))
         lower, upper = (t.view(torch.int32).long() for t in (a * cos - b * sin, b * cos + a * sin))
-        return ((upper << 32) + (lower & 0xFFFFFFFF)).view(torch.float32)
-    pairs = x.view(torch.int32)
+        return (upper << 32) + (lower & 0xFFFFFFFF)
     a, b = (pairs << 16).view(torch.float32), (pairs & -(2**16)).view(torch.float32)
     lower, upper = (_bfloat16_bits(t) for t in (a * cos - b * sin, b * cos + a * sin))
-    return ((lower >> 16) & 0xFFFF | upper & -(2**16)).view(torch.bfloat16)
+    return (lower >> 16) & 0xFFFF | upper & -(2**16)
 
 
 def _bfloat16_bits(number: Tensor) -> Tensor:
@@ -253,6 +260,31 @@ def _bfloat16_bits(number: Tensor) -> Tensor:
     bits = number.view(torch.int32)
     nearest = bits + 0x7FFF + ((bits >> 16) & 1)
     return torch.where(number == number, nearest, 0x7FC00000)
+
+
+def _in_halves(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
+    """Rotate half-split 16-bit pairs in compiled code."""
+    return _by_two_heads(_rotate_halves, x, cos.float(), sin.float())
+
+
+def _rotate_halves(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Return ``(a, b) cos + (b, a) (-sin, sin)``: one expression for both halves."""
+    exact, cos, sin = x.unflatten(-1, (2, -1)).float(), cos.unsqueeze(-2), sin.unsqueeze(-2)
+    sign = torch.arange(-1, 2, 2, dtype=sin.dtype).unsqueeze(-1)
+    return (exact * cos + exact.flip(-2) * sin * sign).to(x.dtype).flatten(-2)
+
+
+def _by_two_heads(rotate: Callable[..., Tensor], x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate both halves of the heads in one loop, which reads a row of the table for two heads."""
+    if not _share_tables(x, cos):
+        return rotate(x, cos, sin)
+    return torch.cat([rotate(heads, cos, sin) for heads in x.chunk(2, dim=-3)], dim=-3)
+
+
+def _share_tables(x: Tensor, cos: Tensor) -> bool:
+    """Whether ``x`` has heads in pairs, one after the other in memory, all with the same tables."""
+    same = cos.dim() == 2 or cos.shape[-3] == 1
+    return x.dim() > 2 and x.shape[-3] % 2 == 0 and same and x.stride(-3) >= x.stride(-2)
 
 
 def _has_pairs(x: Tensor) -> bool:

@@ -256,8 +256,8 @@ class Timing:
 
     Parameters
     ----------
-    us
-        Median time of one call in microseconds.
+    us, us_low, us_high
+        Median and 20 % and 80 % quantiles of the time of one call in microseconds.
     ratio, ratio_low, ratio_high
         Median and 20 % and 80 % quantiles of (time of the call) / (time of the floor), taken
         round by round.
@@ -266,6 +266,8 @@ class Timing:
     """
 
     us: float
+    us_low: float
+    us_high: float
     ratio: float
     ratio_low: float
     ratio_high: float
@@ -342,8 +344,8 @@ def compare(
 
 def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
     """Summarise the samples of one call, in nanoseconds a call."""
-    low, ratio, high = np.quantile(np.divide(times, floor), (0.2, 0.5, 0.8)).tolist()
-    return Timing(float(np.median(times)) / 1000, ratio, low, high, len(times), repeats)
+    us, ratio = (np.quantile(v, (0.5, 0.2, 0.8)).tolist() for v in (times, np.divide(times, floor)))
+    return Timing(*(t / 1000 for t in us), *ratio, len(times), repeats)
 
 
 def _cpu_ns(

@@ -163,7 +163,17 @@ def test_a_graph_of_many_calls_counts_one(monkeypatch):
     found = check(graphed)
     assert (found.rotations, found.peak) == (20, check(FORMS["clone"]).peak)
     row = bench._row(
-        found, Timing(us=60.0, ratio=30, ratio_low=20, ratio_high=40, rounds=5, repeats=1)
+        found,
+        Timing(
+            us=60.0,
+            us_low=50,
+            us_high=70,
+            ratio=30,
+            ratio_low=20,
+            ratio_high=40,
+            rounds=5,
+            repeats=1,
+        ),
     )
     assert (row["us"], row["ratio"], row["ratio_low"], row["ratio_high"]) == (3, 1.5, 1, 2)
     assert row["reason"] == "one of 20 rotations in a call"
@@ -300,7 +310,8 @@ def schema():
         "direction": {"enum": ["forward", "forward+backward"]},
         "memory": {"enum": ["contiguous", "transposed"]},
         "floor": {"const": "copy_"},
-        "floor_us": number,
+        "caches": {"enum": ["warm", "cold"]},
+        **dict.fromkeys(("floor_us", "floor_us_low", "floor_us_high"), number),
         "bytes_x": count,
         "rows": {"type": "array", "items": rows_schema(), "minItems": len(FORMS)},
     }

@@ -189,6 +189,29 @@ def test_words_give_the_bits_of_the_formula(dtype: torch.dtype) -> None:
         assert same_bits(rotation._in_words(x, *table), rotation._formula(x, *table, True))
 
 
+@SIXTEEN
+def test_halves_give_the_bits_of_the_formula(dtype: torch.dtype) -> None:
+    for x in (random(2, 4, LENGTH, WIDTH, dtype=dtype), every_number(dtype).transpose(0, 1)):
+        table = rope_table(range(x.shape[-2]), WIDTH)
+        assert same_bits(rotation._in_halves(x, *table), rotation._formula(x, *table, False))
+
+
+def test_two_heads_share_a_row_of_the_table_where_they_can() -> None:
+    seen = []
+    x = random(2, 4, LENGTH, WIDTH)
+
+    def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        seen.append(x.shape[-3])
+        return x + 0
+
+    rows = [t.expand(2, 1, -1, -1) for t in TABLE], [t.expand(1, 4, -1, -1) for t in TABLE]
+    for each, table in ((x, TABLE), (x, rows[0]), (x, rows[1]), (x[:, :3], TABLE)):
+        assert torch.equal(rotation._by_two_heads(rotate, each, *table), each)
+    assert seen == [2, 2, 2, 2, 4, 3]
+    rotation._by_two_heads(rotate, VIEWS["heads after positions"](x), *TABLE)
+    assert seen[6:] == [4]  # one row of the table stands beside all heads in memory
+
+
 # Gradients
 
 
@@ -308,12 +331,15 @@ def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -
 
 @LAYOUTS
 @pytest.mark.parametrize("tail", [0, 3])
+@pytest.mark.parametrize("heads", [3, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: bool) -> None:
+def test_compiled_graphs_take_x_as_it_lies_in_memory(
+    dtype, heads: int, tail: int, interleaved: bool
+) -> None:
     rotate, _ = compiled(backend="aot_eager")
     for name in set(VIEWS) - {"odd storage offset"}:
         torch.compiler.reset()
-        x = VIEWS[name](random(2, 3, LENGTH, WIDTH + tail, dtype=dtype)).detach()
+        x = VIEWS[name](random(2, heads, LENGTH, WIDTH + tail, dtype=dtype)).detach()
         want = formula(x, *TABLE, interleaved)
         assert same_bits(rotate(x, *TABLE, interleaved=interleaved), want), name
         back = random(*x.shape, dtype=dtype, seed=1)
@@ -322,14 +348,19 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, tail, interleaved: b
         assert same_bits(got, formula(back, TABLE[0], -TABLE[1], interleaved)), name
 
 
+@LAYOUTS
+@pytest.mark.parametrize("heads", [3, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@TABLES_OF_ROWS
-def test_compiled_pairs_read_in_the_order_of_memory_keep_their_tables(shape, dtype) -> None:
+@pytest.mark.parametrize("own", [(2, 1), (1, None), (2, None)], ids=["text", "head", "both"])
+def test_compiled_graphs_follow_a_table_of_its_own_for_every_row(
+    own, dtype, heads: int, interleaved: bool
+) -> None:
     rotate, _ = compiled(backend="aot_eager")
-    x, angle = random(2, 3, LENGTH, WIDTH, dtype=dtype), random(*shape, seed=1)
-    want = rotation._formula(x, angle.cos(), angle.sin(), True)
+    x = random(2, heads, LENGTH, WIDTH, dtype=dtype)
+    angle = random(own[0], own[1] or heads, LENGTH, WIDTH // 2, seed=1)
+    want = rotation._formula(x, angle.cos(), angle.sin(), interleaved)
     for view in ("contiguous", "heads after positions"):
-        y = rotate(VIEWS[view](x), angle.cos(), angle.sin(), interleaved=True)
+        y = rotate(VIEWS[view](x), angle.cos(), angle.sin(), interleaved=interleaved)
         assert same_bits(y, want), view
 
 
