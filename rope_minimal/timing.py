@@ -344,8 +344,10 @@ def compare(
 
 def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
     """Summarise the samples of one call, in nanoseconds a call."""
-    us, ratio = (np.quantile(v, (0.5, 0.2, 0.8)).tolist() for v in (times, np.divide(times, floor)))
-    return Timing(*(t / 1000 for t in us), *ratio, len(times), repeats)
+    middle = (0.5, 0.2, 0.8)
+    us, us_low, us_high = np.quantile(np.divide(times, 1000), middle).tolist()
+    ratio, low, high = np.quantile(np.divide(times, floor), middle).tolist()
+    return Timing(us, us_low, us_high, ratio, low, high, len(times), repeats)
 
 
 def _cpu_ns(
