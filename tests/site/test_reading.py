@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
+from bs4 import BeautifulSoup
 
-from .conftest import SITE
+from .conftest import ROOT, SITE
 
 
 def test_the_phone_menu_opens_and_its_links_lead_on(visit):
@@ -128,3 +129,10 @@ def test_the_formulas_of_the_cheat_sheet_fit_a_phone(visit):
 
 def test_the_reference_says_what_every_field_holds():
     assert "Alias for field" not in (SITE / "book" / "api.html").read_text("utf8")
+
+
+def test_every_checked_sentence_of_the_sources_is_a_row():
+    checks = (ROOT / "notebooks" / "11-sources.ipynb").read_text("utf8").count('"@claim(')
+    page = BeautifulSoup((SITE / "notebooks/11-sources.html").read_text("utf8"), "html.parser")
+    assert checks > 100
+    assert len(page.select("table tbody tr")) == checks
