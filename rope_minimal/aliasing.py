@@ -49,7 +49,7 @@ class NearRepeat(NamedTuple):
     turns: int
     """Whole turns, the nearest to what the hand has made after that distance."""
     error: float
-    """Radians: negative if the hand stops short of its start, positive if it has passed it."""
+    """The angle in radians, negative if the hand stops short of its start."""
 
 
 class NearestCode(NamedTuple):

@@ -160,3 +160,12 @@ def test_a_formula_and_the_full_stop_after_it_stay_together():
     assert context["body"] == (
         f"<p>Where {glued}{formula},</span> and {formula} or {glued}({formula}).</span></p>"
     )
+
+
+def test_a_long_name_breaks_between_its_words():
+    name, short = "test_a.py::test_of_it", "max_seq_len"
+    code = '<code><span class="pre">{}</span></code>'
+    context = {"body": code.format(name) + code.format(short)}
+    theme_fixes.breakable_names(None, "page", "page.html", context, None)
+    broken = "test_<wbr>a.py::<wbr>test_<wbr>of_<wbr>it"
+    assert context["body"] == code.format(broken) + code.format(short)

@@ -63,6 +63,19 @@ def glued_punctuation(
         context["body"] = FORMULA.sub(glued, context["body"])
 
 
+NAME = re.compile(r'(?<=<span class="pre">)[^<]{16,}(?=</span>)')
+
+
+def breakable_names(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Let a long name in code break after its underscores and colons, and not within a word."""
+    if "body" in context:
+        context["body"] = NAME.sub(
+            lambda name: re.sub(r"(?<=\w)(_+|::)(?=\w)", r"\1<wbr>", name[0]), context["body"]
+        )
+
+
 def stepper_where_needed(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
@@ -86,5 +99,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", download_as_file, priority=950)
     app.connect("html-page-context", honest_roles, priority=950)
     app.connect("html-page-context", glued_punctuation, priority=950)
+    app.connect("html-page-context", breakable_names, priority=950)
     app.connect("html-page-context", stepper_where_needed, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -23,22 +23,32 @@ document.addEventListener("DOMContentLoaded", () => {
   const root = document.documentElement;
   let worn = null;
   window.addEventListener("beforeprint", () => {
-    worn = root.dataset.theme;
+    worn ??= root.dataset.theme;
     root.dataset.theme = "light";
   });
   window.addEventListener("afterprint", () => {
-    root.dataset.theme = worn;
+    root.dataset.theme = worn ?? root.dataset.theme;
+    worn = null;
   });
+  // What is wider than its place fades at the right edge until it is scrolled to its end.
+  const fade = (box) => {
+    box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
+  };
   // A formula that is wider than its place can be scrolled with the keyboard too.
   const widths = new ResizeObserver((entries) => {
     for (const { target } of entries) {
+      fade(target);
+      if (!target.matches("mjx-container")) continue;
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
   });
-  window.MathJax?.startup?.promise?.then(() => {
-    for (const formula of document.querySelectorAll("mjx-container[display]")) {
-      widths.observe(formula);
+  const watch = (selector) => {
+    for (const box of document.querySelectorAll(selector)) {
+      widths.observe(box);
+      box.addEventListener("scroll", () => fade(box), { passive: true });
     }
-  });
+  };
+  watch(".bd-article pre, .pst-scrollable-table-container");
+  window.MathJax?.startup?.promise?.then(() => watch("mjx-container[display]"));
 });

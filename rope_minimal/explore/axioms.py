@@ -20,7 +20,7 @@ class Axioms(Figure):
 
     same = Flag(True, help="query and key are encoded by the same rule")
     norm = Flag(True, help="no position changes a length")
-    orientation = Flag(True, help="no position mirrors: the determinant is positive")
+    orientation = Flag(True, help="no position mirrors, so the determinant is positive")
     diagonalisable = Flag(True, help="over the complex numbers")
     theta = Real(0.3, low=0.0, high=3.14, help="turn per position, radians")
     zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")

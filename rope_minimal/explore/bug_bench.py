@@ -21,7 +21,7 @@ class BugBench(Figure):
 
     patient = Whole(1, low=1, high=len(BUGS), help="the package on the bench, counted from 1")
     token = Whole(20, low=0, high=TOKENS - 1, help="the token, and the distance, that is read out")
-    answers = traitlets.List(traitlets.Int(), help="per patient: -1, or the answer given").tag(
+    answers = traitlets.List(traitlets.Int(), help="the answer given to each patient, or -1").tag(
         sync=True
     )
     data = traitlets.Dict(help="the charts, the answers and the truth, from `cases`").tag(
