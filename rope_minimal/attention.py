@@ -20,9 +20,14 @@ class KVCache:
 
     Parameters
     ----------
-    batch_size, num_kv_heads, max_seq_len, head_dim
-        Sizes of the memory: two tensors of shape (batch_size, num_kv_heads, max_seq_len,
-        head_dim).
+    batch_size
+        Rows of the memory: two tensors of shape (batch_size, num_kv_heads, max_seq_len, head_dim).
+    num_kv_heads
+        Heads of keys and values.
+    max_seq_len
+        Tokens that a row can hold.
+    head_dim
+        Channels of a head.
     dtype, device
         As those of the keys that will be stored.
 

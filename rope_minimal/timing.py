@@ -256,13 +256,22 @@ class Timing:
 
     Parameters
     ----------
-    us, us_low, us_high
-        Median and 20 % and 80 % quantiles of the time of one call in microseconds.
-    ratio, ratio_low, ratio_high
-        Median and 20 % and 80 % quantiles of (time of the call) / (time of the floor), taken
-        round by round.
-    rounds, repeats
-        Number of rounds, and calls in a row that made one sample of a round.
+    us
+        Median time of one call in microseconds.
+    us_low
+        20 % quantile of that time.
+    us_high
+        80 % quantile of that time.
+    ratio
+        Median of (time of the call) / (time of the floor), taken round by round.
+    ratio_low
+        20 % quantile of that ratio.
+    ratio_high
+        80 % quantile of that ratio.
+    rounds
+        Number of rounds.
+    repeats
+        Calls in a row that made one sample of a round.
     """
 
     us: float

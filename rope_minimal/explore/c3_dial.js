@@ -161,7 +161,7 @@ function drawKnob(plot, { x, y, r }, theta, n) {
     ctx.moveTo(...at(angle, r - 14));
     ctx.lineTo(...at(angle, r - 19));
     ctx.stroke();
-    const [tx, ty] = at(angle, r - 30);
+    const [tx, ty] = at(angle, r - 30 - 6 * Math.abs(Math.sin(angle)));
     text(plot, power ? `10${["", "⁻¹", "⁻²", "⁻³", "⁻⁴"][-power]}` : "1", tx, ty, { align: "center", size: 10.5, halo: false });
   }
 
@@ -257,7 +257,7 @@ function drawMeters(plot, { x0: start, x1, top }, now, n) {
     const label = loudness(value);
     const room = ends[k] - Math.max(loud(1), x0) > 70;
     const x = room ? ends[k] - 8 : Math.max(ends[k], value < 1 ? loud(1) : 0) + 8;
-    text(plot, label, x, y + 29 + 27 * k, { align: room ? "right" : "left", bold: true, size: 12.5, color: room ? "#ffffff" : colors.ink, halo: false });
+    text(plot, label, x, y + 29 + 27 * k, { align: room ? "right" : "left", bold: true, size: 12.5, color: room ? "#10161b" : colors.ink, halo: false });
   });
   rows(loud, y + 18 + 81, [0.001, 0.01, 0.1, 1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8].filter((_, k) => k % (x1 - x0 < 380 ? 3 : 2) === (x1 - x0 < 380 ? 0 : 1)), (v) => (v < 10000 ? num(v, v < 1 ? 3 : 0).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "") : `10${{ 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 4: "⁴" }[Math.round(Math.log10(v))]}`));
   text(plot, "1: as loud as the rounding", loud(1), y + 18 + 81 + 26, { align: x1 - x0 < 380 ? "left" : "center", size: 11.5, color: colors.ink, halo: false });

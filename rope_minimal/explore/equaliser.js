@@ -232,7 +232,7 @@ function drawFaders(plot, area, now, other, unseen, pair, length) {
     ctx.stroke();
     text(plot, octave > 0 ? "× 2" : octave === 0 ? "× 1" : `1/${2 ** -octave}`, x0 - 7, at, { align: "right", size: 11.5, bold: octave === 0, color: octave === 0 ? colors.ink : colors.muted, halo: false });
   }
-  text(plot, "still", x0 - 7, y1 - 1, { align: "right", size: 11.5, halo: false });
+  text(plot, "still", x0 - 7, y1 + 4, { align: "right", size: 11.5, halo: false });
   const enough = y(TRAINED / length);
   curve(plot, [x0, x1], [enough, enough], colors.warm, { width: 1.25, dash: [5, 4] });
 

@@ -282,7 +282,9 @@ function drawPlane(plot, { step, left, right, fits, values, scalar, real }) {
   }
   const complex = scalar;
   text(plot, complex ? "real" : "first channel", width - 8, cy - 10, { align: "right", size: 11.5 });
-  text(plot, complex ? "imaginary" : "second channel", cx + 7, 12, { size: 11.5 });
+  const upper = complex ? (real ? "" : "imaginary") : "second channel";
+  const crowded = ours.some((tip) => tip[0] >= 0 && at(tip)[0] < cx + 100 && at(tip)[1] < 40);
+  text(plot, upper, crowded ? cx - 7 : cx + 7, 12, { align: crowded ? "right" : "left", size: 11.5 });
 
   for (const { letter, color, at: tip } of contents) {
     arrow(plot, cx, cy, ...at(tip), color, { width: 1.5, alpha: 0.75, dash: [3, 4] });

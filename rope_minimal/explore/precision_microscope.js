@@ -97,7 +97,8 @@ export default figure((fig) => {
     // key
     const keyWidth = Math.min(260, map.x1 - map.x0 - (width < 480 ? 122 : 150));
     text(plot, `error of the ${shown}${unit && width >= 480 ? " (rad)" : ""}`, map.x0, 12, { color: ink, size: 12.5, halo: false });
-    const marks = [-9, -6, -3, 0, 3].map((p) => [errorScale(10 ** p), p === 0 ? "1" : p > 0 ? "1000" : `10${power(p)}`]);
+    const powers = keyWidth < 220 ? [-9, -6, -3, 3] : [-9, -6, -3, 0, 3];
+    const marks = powers.map((p) => [errorScale(10 ** p), p === 0 ? "1" : p > 0 ? "1000" : `10${power(p)}`]);
     colorBar(plot, map.x1 - keyWidth, 8, keyWidth, "angle", marks);
 
     paintCells(plot, map, COLUMNS, PAIRS, "angle", (c, i) => Math.round(errorScale(errors[c * PAIRS + i]) * 255));
