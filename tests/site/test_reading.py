@@ -136,3 +136,15 @@ def test_every_checked_sentence_of_the_sources_is_a_row():
     page = BeautifulSoup((SITE / "notebooks/11-sources.html").read_text("utf8"), "html.parser")
     assert checks > 100
     assert len(page.select("table tbody tr")) == checks
+
+
+def test_what_is_wider_than_the_phone_fades_until_its_end(visit):
+    page = visit(width=390).open("notebooks/04-many-planes.html")
+    code = page.locator(".bd-article div.highlight pre.goes-on").first
+    code.wait_for()
+    assert "linear-gradient" in code.evaluate("e => getComputedStyle(e).maskImage")
+    wide = code.element_handle()
+    wide.evaluate("e => { e.scrollLeft = e.scrollWidth }")
+    page.wait_for_function("e => !e.classList.contains('goes-on')", arg=wide)
+    short = page.locator(".bd-article pre").filter(has_text="positions    5").last
+    assert "goes-on" not in (short.get_attribute("class") or "")
