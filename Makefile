@@ -39,7 +39,7 @@ serve: book
 	@$(BIN)/python -m http.server $(PORT) --bind localhost --directory $(SITE)
 
 lab: .venv/.book
-	$(BIN)/jupyter-lab notebooks
+	$(BIN)/jupyter-lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 test: .venv/.dev book
 	$(BIN)/python tests/browser.py
