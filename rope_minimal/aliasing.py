@@ -116,7 +116,7 @@ def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
 
     Notes
     -----
-    The records are the denominators of the continued fraction of ``theta / 2*pi`` (best
+    The records are the denominators of the continued fraction of ``theta / (2*pi)`` (best
     approximations of the second kind, Lagrange). Integers are exact here and pi has 1100 bits, so
     the errors are right to the last digit even where ``distance * theta`` in floats is not.
     """
@@ -255,8 +255,10 @@ def nearest_code(
     ----------
     inv_freq
         Radians per position, shape (pairs,) or one number.
-    max_distance, min_distance
-        The range of distances to search, both ends included, in positions.
+    max_distance
+        The largest distance to search, in positions.
+    min_distance
+        The smallest.
 
     Returns
     -------

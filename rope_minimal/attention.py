@@ -115,9 +115,11 @@ class RotarySelfAttention(nn.Module):
     ----------
     embed_dim
         Width of the input and of the output.
-    num_heads, num_kv_heads
-        Heads of the queries, and of the keys and values: as many, or fewer that divide
-        ``num_heads`` (grouped-query attention).
+    num_heads
+        Heads of the queries.
+    num_kv_heads
+        Heads of the keys and of the values: as many, or fewer that divide ``num_heads``
+        (grouped-query attention).
     head_dim
         Width of one head; ``embed_dim / num_heads`` where not given.
     rotary_dim

@@ -997,7 +997,7 @@ class Derivation:
             forced = (
                 f"Depends on the choice{'s' if len(s.choices) > 1 else ''} {self._links(s.choices)}"
                 if s.choices
-                else "Forced: it depends on no choice"
+                else "Forced: it depends on no choice made here"
             )
             rows.append(f'<p class="derivation-choices">{forced}.</p>')
         body = "\n".join(rows)

@@ -118,13 +118,13 @@ def test_a_page_says_its_commit_and_day_and_links_it_where_it_can(repo, monkeypa
         ["git", "rev-parse", "HEAD"], cwd=repo, capture_output=True, text=True, check=True
     ).stdout[:7]
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609459200")
-    plain = f'<span class="built-from">Built from commit {sha} on 2021-01-01.</span>'
+    plain = f'<span class="built-from">Built from commit {sha} on <time>2021-01-01</time>.</span>'
     assert built_from.line(repo) == plain
     monkeypatch.setenv("GITHUB_REPOSITORY", "somebody/rope")
     link = f'<a href="https://github.com/somebody/rope/commit/{sha}">{sha}</a>'
     assert built_from.line(repo) == plain.replace(sha, link)
     (repo / "intro.ipynb").write_text("{}")
-    assert " with changes on 2021" in built_from.line(repo)
+    assert " with changes on <time>2021" in built_from.line(repo)
 
 
 def test_without_git_the_environment_names_the_commit(tmp_path, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_new_line_is_written_into_finished_pages_once(tmp_path, monkeypatch):
     built_from.write(app, None)
     first = page.read_text()
     assert first.startswith("<p>a</p><span")
-    assert "on 2021-01-01.</span><p>b</p>" in first
+    assert "on <time>2021-01-01</time>.</span><p>b</p>" in first
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609545600")
     built_from.write(app, None)
     assert page.read_text() == first.replace("2021-01-01", "2021-01-02")
@@ -164,8 +164,8 @@ def test_a_formula_and_the_full_stop_after_it_stay_together():
 
 def test_a_long_name_breaks_between_its_words():
     name, short = "test_a.py::test_of_it", "max_seq_len"
-    code = '<code><span class="pre">{}</span></code>'
+    code = '<code class="docutils literal"><span class="pre">{}</span></code>'
     context = {"body": code.format(name) + code.format(short)}
     theme_fixes.breakable_names(None, "page", "page.html", context, None)
-    broken = "test_<wbr>a.py::<wbr>test_<wbr>of_<wbr>it"
+    broken = "test_a.py::<wbr>test_<wbr>of_<wbr>it"
     assert context["body"] == code.format(broken) + code.format(short)

@@ -364,10 +364,10 @@ def test_the_pins_are_the_published_and_the_reconstructed_settings(node, n):
     interpolated = rescaled_frequencies("linear", 128, factor=16)[0][0]
     assert pins["A"] == pytest.approx(half, rel=1e-12)
     assert pins["B"] == pytest.approx(whole, rel=1e-12)
-    assert pins["π/2n"] == pytest.approx(half / 2, rel=1e-12)
+    assert pins["π/(2n)"] == pytest.approx(half / 2, rel=1e-12)
     assert pins["PI 16×"] == pytest.approx(interpolated, rel=1e-12)
     assert (pins["RoPE"], pins["0.4096"]) == (1, 2 * 2048 / 10000)
-    explore.c3_dial(theta=pins["π/2n"], window=n)  # every pin is on the scale
+    explore.c3_dial(theta=pins["π/(2n)"], window=n)  # every pin is on the scale
 
 
 @many

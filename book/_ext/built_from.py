@@ -40,7 +40,7 @@ def line(root: Path) -> str:
     day = time.strftime("%Y-%m-%d", time.gmtime(now))
     what = commit(root)
     source = f"from commit {what} " if what else ""
-    return f'<span class="built-from">Built {source}on {day}.</span>'
+    return f'<span class="built-from">Built {source}on <time>{day}</time>.</span>'
 
 
 def reserve(app: Sphinx, config: Config) -> None:

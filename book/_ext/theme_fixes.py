@@ -63,16 +63,19 @@ def glued_punctuation(
         context["body"] = FORMULA.sub(glued, context["body"])
 
 
-NAME = re.compile(r'(?<=<span class="pre">)[^<]{16,}(?=</span>)')
+CODE = re.compile(r'<code class="[^"]*literal[^"]*">.*?</code>|<td>.*?</td>', re.DOTALL)
+NAME = re.compile(r"(?<=>)[^<>]{16,}(?=<)")
+BETWEEN = re.compile(r"(?<=\w\w)(_+|::)(?=\w\w)")
 
 
 def breakable_names(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Let a long name in code break after its underscores and colons, and not within a word."""
+    """Let a long name break after its underscores and colons, in code and in tables."""
     if "body" in context:
-        context["body"] = NAME.sub(
-            lambda name: re.sub(r"(?<=\w)(_+|::)(?=\w)", r"\1<wbr>", name[0]), context["body"]
+        context["body"] = CODE.sub(
+            lambda code: NAME.sub(lambda name: BETWEEN.sub(r"\1<wbr>", name[0]), code[0]),
+            context["body"],
         )
 
 

@@ -49,6 +49,6 @@ document.addEventListener("DOMContentLoaded", () => {
       box.addEventListener("scroll", () => fade(box), { passive: true });
     }
   };
-  watch(".bd-article pre, .pst-scrollable-table-container");
+  watch(".bd-article pre, .pst-scrollable-table-container, .derivation-statement");
   window.MathJax?.startup?.promise?.then(() => watch("mjx-container[display]"));
 });

@@ -23,7 +23,7 @@ export function pins(n) {
     { name: `PI, 16 times`, short: "PI 16×", theta: 1 / STRETCH },
     { name: "B: 2π/n", short: "B", theta: (2 * Math.PI) / n },
     { name: "A: π/n", short: "A", theta: Math.PI / n },
-    { name: "EleutherAI: π/2n", short: "π/2n", theta: Math.PI / (2 * n) },
+    { name: "EleutherAI: π/(2n)", short: "π/(2n)", theta: Math.PI / (2 * n) },
   ];
 }
 
@@ -122,7 +122,7 @@ export default figure((fig) => {
     fig.set({ theta: Math.PI / n });
   });
   pins(2048).forEach((pin, k) => {
-    fig.button(["RoPE", "Literal 0.4096", "PI, 16 times", "B: 2π/n", "A: π/n", "EleutherAI: π/2n"][k], () =>
+    fig.button(["RoPE", "Literal 0.4096", "PI, 16 times", "B: 2π/n", "A: π/n", "EleutherAI: π/(2n)"][k], () =>
       fig.set({ theta: Math.max(pins(Number(fig.traits.window))[k].theta, LOWEST) }),
     );
   });

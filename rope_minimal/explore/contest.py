@@ -79,8 +79,10 @@ def contest(
         What ``experiments.figure.contest_data()`` returns.
     task
         One of ``TASKS`` of this module.
-    encoding, against
-        One of ``ENTRIES``; ``against`` may be ``"nothing"``.
+    encoding
+        One of ``ENTRIES``.
+    against
+        One of ``ENTRIES``, or ``"nothing"``.
     times
         The length of the text in windows of the training: 1, 2, 4 or 8.
 

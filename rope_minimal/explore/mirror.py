@@ -27,7 +27,7 @@ LABELS = {
     "theta": ("Turn per position θ", "rad"),
     "theta_0": ("Turn per position θ₀", "rad"),
     "omega": ("Turn per position ω", "rad"),
-    "phi": ("Angle φ", "rad"),
+    "phi": ("Angle ϕ", "rad"),
     "x": ("Angle x", "rad"),
     "y": ("Angle y", "rad"),
     "zeta": ("Factor per position ζ", ""),

@@ -21,8 +21,10 @@ def rotor(m: int = 7, n: int = 3, theta: float = 0.3) -> ipywidgets.VBox:
 
     Parameters
     ----------
-    m, n
-        Positions of query and key, 0 to 60.
+    m
+        Position of the query, 0 to 60.
+    n
+        Position of the key, 0 to 60.
     theta
         Inverse frequency of the plane in radians per position, 0 to 3.14.
 

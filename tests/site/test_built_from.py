@@ -5,7 +5,8 @@ import re
 from .conftest import SITE
 
 LINE = re.compile(
-    r'<span class="built-from">Built (from commit .{7,120}? )?on 20\d\d-\d\d-\d\d\.</span>'
+    r'<span class="built-from">Built (from commit .{7,120}? )?'
+    r"on <time>20\d\d-\d\d-\d\d</time>\.</span>"
 )
 
 
