@@ -1042,7 +1042,7 @@ html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.deri
 .derivation-kind { border: 1px solid currentColor; border-radius: 1rem; font-size: .8em;
   padding: 0 .5em; }
 .derivation-statement { overflow-x: auto; overflow-y: hidden; padding: .35rem 0; }
-.derivation-statement > span { display: inline-block; padding-inline-end: .35em; }
+.derivation-statement > span { display: inline-block; padding: .12em .35em .12em 0; }
 .derivation-new { border-bottom: .08em solid #2b9a66; }
 .derivation-verdict, .derivation-follows, .derivation-choices { font-size: .9em; }
 </style>

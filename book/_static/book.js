@@ -38,7 +38,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const widths = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       fade(target);
-      if (!target.matches("mjx-container")) continue;
+      if (!target.matches("mjx-container, .derivation-statement")) continue;
       if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
       else target.removeAttribute("tabindex");
     }
