@@ -235,7 +235,7 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
     calls = {each.key: each.call for each in found if each.call is not None}
     floor = found[0].key
     rounds = _rounds(calls, seconds)
-    cold = data[0].nbytes > CACHED
+    cold = device == "cuda" or data[0].nbytes > CACHED
     timings = compare(calls, floor, rounds=rounds, cold=cold, device=device)
     if device == "cuda":
         found = [_cross_checked(each) for each in found]
@@ -246,7 +246,7 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
         "allocator": case.allocator,
         "direction": case.direction,
         "memory": case.memory,
-        "caches": "cold" if cold or device == "cuda" else "warm",
+        "caches": "cold" if cold else "warm",
         "floor": found[0].form.name,
         **{f"floor_{k}": round(getattr(timings[floor], k), 3) for k in ("us", "us_low", "us_high")},
         "bytes_x": x.numel() * x.element_size(),

@@ -353,9 +353,9 @@ def compare(
 
 def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
     """Summarise the samples of one call, in nanoseconds a call."""
-    middle = (0.5, 0.2, 0.8)
-    us, us_low, us_high = np.quantile(np.divide(times, 1000), middle).tolist()
-    ratio, low, high = np.quantile(np.divide(times, floor), middle).tolist()
+    shares = (0.5, 0.2, 0.8)
+    us, us_low, us_high = np.quantile(np.divide(times, 1000), shares).tolist()
+    ratio, low, high = np.quantile(np.divide(times, floor), shares).tolist()
     return Timing(us, us_low, us_high, ratio, low, high, len(times), repeats)
 
 

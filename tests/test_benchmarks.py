@@ -165,14 +165,7 @@ def test_a_graph_of_many_calls_counts_one(monkeypatch):
     row = bench._row(
         found,
         Timing(
-            us=60.0,
-            us_low=50,
-            us_high=70,
-            ratio=30,
-            ratio_low=20,
-            ratio_high=40,
-            rounds=5,
-            repeats=1,
+            60, us_low=50, us_high=70, ratio=30, ratio_low=20, ratio_high=40, rounds=5, repeats=1
         ),
     )
     assert (row["us"], row["ratio"], row["ratio_low"], row["ratio_high"]) == (3, 1.5, 1, 2)

@@ -21,14 +21,17 @@ FLOATS = pytest.mark.parametrize(
 )
 WIDTH, LENGTH = 8, 12
 TABLE = rope_table(range(LENGTH), WIDTH)
-TABLES_OF_ROWS = pytest.mark.parametrize(
-    "shape", [(2, 1, LENGTH, 4), (1, 3, LENGTH, 4), (2, 3, LENGTH, 4)]
-)
+# a table of its own for every text, for every head (None: as many as x has), for both
+TABLES_OF_ROWS = pytest.mark.parametrize("own", [(2, 1), (1, None), (2, None)])
 INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Tensor:
     return torch.randn(shape, dtype=torch.float64, generator=torch.manual_seed(seed)).to(dtype)
+
+
+def angles_of_rows(own: tuple, heads: int) -> Tensor:
+    return random(own[0], own[1] or heads, LENGTH, WIDTH // 2, seed=1)
 
 
 def same_bits(a: Tensor, b: Tensor) -> bool:
@@ -101,8 +104,8 @@ def test_tiles_give_the_numbers_of_the_passes_over_all_of_x(view, tail, dtype, i
 @pytest.mark.usefixtures("small_tiles")
 @LAYOUTS
 @TABLES_OF_ROWS
-def test_tiles_follow_a_table_of_its_own_for_every_row(shape, interleaved: bool) -> None:
-    x, angle = random(2, 3, LENGTH, WIDTH, dtype=torch.bfloat16), random(*shape, seed=1)
+def test_tiles_follow_a_table_of_its_own_for_every_row(own, interleaved: bool) -> None:
+    x, angle = random(2, 3, LENGTH, WIDTH, dtype=torch.bfloat16), angles_of_rows(own, heads=3)
     y = apply_rope(x, angle.cos(), angle.sin(), interleaved=interleaved)
     want = formula(x, angle.cos(), angle.sin(), interleaved)
     torch.testing.assert_close(y, want, rtol=0, atol=bound(x))
@@ -351,13 +354,13 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(
 @LAYOUTS
 @pytest.mark.parametrize("heads", [3, 4])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("own", [(2, 1), (1, None), (2, None)], ids=["text", "head", "both"])
+@TABLES_OF_ROWS
 def test_compiled_graphs_follow_a_table_of_its_own_for_every_row(
     own, dtype, heads: int, interleaved: bool
 ) -> None:
     rotate, _ = compiled(backend="aot_eager")
     x = random(2, heads, LENGTH, WIDTH, dtype=dtype)
-    angle = random(own[0], own[1] or heads, LENGTH, WIDTH // 2, seed=1)
+    angle = angles_of_rows(own, heads)
     want = rotation._formula(x, angle.cos(), angle.sin(), interleaved)
     for view in ("contiguous", "heads after positions"):
         y = rotate(VIEWS[view](x), angle.cos(), angle.sin(), interleaved=interleaved)

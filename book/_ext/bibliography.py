@@ -1,6 +1,5 @@
 """The list of references, labelled as the text cites: author and year, in alphabetical order."""
 
-from collections import Counter
 from collections.abc import Iterator
 
 from pybtex.database import Entry
@@ -23,19 +22,15 @@ def cited_as(entry: Entry) -> str:
 
 
 class AuthorYear(BaseLabelStyle):
-    """Author and year, and a letter where two entries would be called alike."""
+    """Author and year. Two entries called alike fail the build, which warns of them."""
 
     def format_labels(self, sorted_entries: list[Entry]) -> Iterator[str]:
-        """Yield the label of each entry."""
-        labels = [cited_as(entry) for entry in sorted_entries]
-        total, seen = Counter(labels), Counter()
-        for label in labels:
-            seen[label] += 1
-            yield label + (chr(ord("`") + seen[label]) if total[label] > 1 else "")
+        """Return the label of each entry."""
+        return map(cited_as, sorted_entries)
 
 
 class Alphabet(BaseSortingStyle):
-    """By label, capital letters or not."""
+    """By label, capital letters or not; the braces around a name in the file do not count."""
 
     def sorting_key(self, entry: Entry) -> tuple[str, str]:
         """Return what entries are compared by."""

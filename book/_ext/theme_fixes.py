@@ -64,7 +64,7 @@ def glued_punctuation(
 
 
 CODE = re.compile(r'<code class="[^"]*literal[^"]*">.*?</code>|<td>.*?</td>', re.DOTALL)
-NAME = re.compile(r"(?<=>)[^<>]{16,}(?=<)")
+NAME = re.compile(r"(?<=>)(?!\\\()[^<>]{16,}(?=<)")  # and no formula
 BETWEEN = re.compile(r"(?<=\w\w)(_+|::)(?=\w\w)")
 
 

@@ -19,7 +19,7 @@ export function bank(theta) {
 export function pins(n) {
   return [
     { name: "RoPE", short: "RoPE", theta: 1 },
-    { name: "literal 0.4096", short: "0.4096", theta: 0.4096 },
+    { name: "Literal 0.4096", short: "0.4096", theta: 0.4096 },
     { name: `PI, 16 times`, short: "PI 16×", theta: 1 / STRETCH },
     { name: "B: 2π/n", short: "B", theta: (2 * Math.PI) / n },
     { name: "A: π/n", short: "A", theta: Math.PI / n },
@@ -121,8 +121,8 @@ export default figure((fig) => {
     }
     fig.set({ theta: Math.PI / n });
   });
-  pins(2048).forEach((pin, k) => {
-    fig.button(["RoPE", "Literal 0.4096", "PI, 16 times", "B: 2π/n", "A: π/n", "EleutherAI: π/(2n)"][k], () =>
+  pins(2048).forEach(({ name }, k) => {
+    fig.button(name, () =>
       fig.set({ theta: Math.max(pins(Number(fig.traits.window))[k].theta, LOWEST) }),
     );
   });

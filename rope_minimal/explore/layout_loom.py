@@ -38,8 +38,10 @@ def layout_loom(
     ----------
     family
         Whose weights are converted, one of ``FAMILIES``.
-    permute_q, permute_k
-        Whether the rows of W_q and of W_k are permuted at first.
+    permute_q
+        Whether the rows of W_q are permuted at first.
+    permute_k
+        Whether those of W_k are.
 
     Returns
     -------
