@@ -111,6 +111,8 @@ def chapter(tmp_path: Path, browser: Browser) -> Iterator:
 def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -> None:
     page = chapter
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+    # asked to run before its kernel is there, JupyterLab opens a dialog and runs nothing
+    page.get_by_text("Python 3 (ipykernel) | Idle", exact=True).wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
     box = page.locator(".rope-box:has([data-figure='angle-heatmap'])").first
