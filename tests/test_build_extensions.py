@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import built_from  # noqa: E402
 import freshness  # noqa: E402
+import plain_markdown  # noqa: E402
 import repository  # noqa: E402
 import theme_fixes  # noqa: E402
 
@@ -169,3 +170,41 @@ def test_a_long_name_breaks_between_its_words():
     theme_fixes.breakable_names(None, "page", "page.html", context, None)
     broken = "test_a.py::<wbr>test_<wbr>of_<wbr>it"
     assert context["body"] == code.format(broken) + code.format(short)
+
+
+# what plain Markdown means on the site -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plain", "myst"),
+    [
+        (
+            "Before.\n\n> **Claim 4.1**\n>\n> One.\n>\n>     code\n\nAfter.",
+            "Before.\n\n::::{admonition} Claim 4.1\n:class: claim\nOne.\n\n    code\n::::\n"
+            "\nAfter.",
+        ),
+        (
+            '> **Myth: "It is."**\n> No.',
+            '::::{admonition} Myth: "It is."\n:class: myth\nNo.\n::::\n',
+        ),
+        (
+            "> **What we do not say**\n> $x$",
+            "::::{admonition} What we do not say\n:class: warning\n$x$\n::::\n",
+        ),
+        ("> A quotation.\n", "> A quotation.\n"),
+        ("> **Bold** words\n> go on.\n", "> **Bold** words\n> go on.\n"),
+        ("a [head](../book/glossary.md)", "a {term}`head <head>`"),
+        ('two [hands](../book/glossary.md "hand")', "two {term}`hands <hand>`"),
+        ("the [glossary](glossary.md)", "the [glossary](glossary.md)"),
+        ("as in [[Su et al., 2021]](../book/references.bib)", "as in {cite}`su2021roformer`"),
+        ("[[Nobody, 1900]](../book/references.bib)", "{cite}`Nobody, 1900`"),
+    ],
+)
+def test_plain_markdown_means_more_on_the_site(plain, myst):
+    assert plain_markdown.as_myst(plain, {"Su et al., 2021": "su2021roformer"}) == myst
+
+
+def test_only_chapters_are_rewritten():
+    source = ["> **Claim**\n> text"]
+    plain_markdown.read(None, "book/notation", source)
+    assert source == ["> **Claim**\n> text"]

@@ -1,7 +1,6 @@
 """The claims of chapters 06, 07 and 09, checked apart from the chapters' code."""
 
 import ast
-import json
 import math
 import re
 from itertools import pairwise
@@ -28,6 +27,8 @@ from rope_minimal.aliasing import (
     unseen_pairs,
     wrapped_angle,
 )
+
+from .boxes import boxes
 
 TURN = 2 * math.pi
 THETA = 10_000.0 ** (-np.arange(64) / 64)  # d = 128, written out: no function of the package
@@ -56,21 +57,9 @@ def distances_of_codes(bank, last):
 # The chapters and this file belong together ------------------------------------------------------
 
 
-def boxes(path, kind):
-    """The text of every claim or myth box of a chapter, with the code cell after it."""
-    cells = json.loads(path.read_text("utf8"))["cells"]
-    for i, cell in enumerate(cells):
-        text = "".join(cell["source"])
-        for box in re.findall(
-            r":::\{admonition\} ([^\n]*)\n:class: " + kind + r"\n(.*?)\n:::", text, re.S
-        ):
-            code = next("".join(c["source"]) for c in cells[i:] if c["cell_type"] == "code")
-            yield *box, code
-
-
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_claim_is_numbered_and_names_a_test_that_exists(path):
-    claims = list(boxes(path, "claim"))
+    claims = list(boxes(path, "Claim"))
     number = str(int(path.name[:2]))
     assert [title for title, *_ in claims] == [
         f"Claim {number}.{i + 1}" for i in range(len(claims))
@@ -85,7 +74,7 @@ def test_every_claim_is_numbered_and_names_a_test_that_exists(path):
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_every_myth_is_followed_by_its_failing_assertion(path):
-    myths = list(boxes(path, "myth"))
+    myths = list(boxes(path, "Myth"))
     assert len(myths) >= 2
     for title, _, code in myths:
         assert title.startswith('Myth: "')

@@ -5,7 +5,6 @@ if one fails after `make bench`, the machine was busy or the chapter must change
 """
 
 import ast
-import json
 import re
 from pathlib import Path
 
@@ -16,6 +15,8 @@ import torch
 
 from rope_minimal import rope_table
 from rope_minimal.timing import FORMS, moved_bytes, records
+
+from .boxes import boxes
 
 TESTS = Path(__file__).parent
 NOTEBOOK = TESTS.parent / "notebooks" / "10-gpu-timing.ipynb"
@@ -37,18 +38,8 @@ def copies(case, form, mode="eager"):
     return case[form, mode]["ratio"]
 
 
-def boxes(kind):
-    """Title and text of every box of the chapter, with the code of the next code cell."""
-    cells = json.loads(NOTEBOOK.read_text("utf8"))["cells"]
-    for i, cell in enumerate(cells):
-        pattern = r":::\{admonition\} ([^\n]*)\n:class: " + kind + r"\n(.*?)\n:::"
-        for box in re.findall(pattern, "".join(cell["source"]), re.S):
-            code = next("".join(c["source"]) for c in cells[i:] if c["cell_type"] == "code")
-            yield *box, code
-
-
 def test_every_claim_is_numbered_and_names_a_test_that_exists():
-    claims = list(boxes("claim"))
+    claims = list(boxes(NOTEBOOK, "Claim"))
     assert [title for title, *_ in claims] == [f"Claim 10.{i + 1}" for i in range(len(claims))]
     functions = [
         f.name for f in ast.parse(Path(__file__).read_text("utf8")).body if hasattr(f, "name")
@@ -60,7 +51,7 @@ def test_every_claim_is_numbered_and_names_a_test_that_exists():
 
 
 def test_the_myth_is_followed_by_its_failing_assertion():
-    ((title, _, code),) = boxes("myth")
+    ((title, _, code),) = boxes(NOTEBOOK, "Myth")
     assert title == 'Myth: "The complex form is slower"'
     assert "except AssertionError" in code
 

@@ -17,7 +17,7 @@ from experiments.model import Transformer, attention_by_distance
 from experiments.run import SIZES
 from experiments.tasks import TASKS
 
-from .test_claims_aliasing import boxes
+from .boxes import boxes
 
 TESTS = Path(__file__).parent
 CHAPTER = TESTS.parent / "notebooks" / "12-does-it-matter.ipynb"
@@ -75,7 +75,7 @@ def copying(encoding):
 
 
 def test_every_claim_is_numbered_and_names_a_test_that_exists():
-    claims = list(boxes(CHAPTER, "claim"))
+    claims = list(boxes(CHAPTER, "Claim"))
     assert [title for title, *_ in claims] == [f"Claim 12.{i + 1}" for i in range(len(claims))]
     for title, text, code in claims:
         (file, name), *_ = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text) or [(None, None)]
@@ -86,7 +86,7 @@ def test_every_claim_is_numbered_and_names_a_test_that_exists():
 
 
 def test_every_myth_is_followed_by_its_failing_assertion():
-    myths = list(boxes(CHAPTER, "myth"))
+    myths = list(boxes(CHAPTER, "Myth"))
     assert len(myths) == 2
     for title, _, code in myths:
         assert title.startswith('Myth: "')

@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import book_map  # noqa: E402
+import plain_markdown  # noqa: E402
 
 
 def entries():
@@ -34,6 +35,7 @@ def linked():
     for path in [ROOT / "book" / "intro.ipynb", *(ROOT / "notebooks").glob("*.ipynb")]:
         cells = json.loads(path.read_text("utf8"))["cells"]
         texts += ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
+    texts = [plain_markdown.WORD.sub(plain_markdown.word, text) for text in texts]
     roles = re.findall(r"\{term\}`([^`]+)`", "\n".join(texts))
     return {re.sub(r"^.*<(.+)>$", r"\1", role) for role in roles}
 

@@ -9,6 +9,8 @@ import nbclient
 import nbformat
 import pytest
 
+from .boxes import boxes
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 CHAPTERS = [path for path in NOTEBOOKS if re.match(r"(0\d|10|12)-", path.name)]
@@ -83,7 +85,7 @@ def test_chapter_has_the_frame(path):
     assert [level for level, _ in headings].count("#") == 1
     for wanted in ("After this chapter you can", "What you need first", "Summary", "Where next"):
         assert wanted in text
-    assert text.count(":class: exercise") >= 4
+    assert len(list(boxes(path, "Exercise"))) >= 4
     folded = [c for c in cells(path, "code") if "hide-cell" in c["metadata"].get("tags", [])]
     assert sum("assert" in source(cell) for cell in folded) >= 4
 
@@ -93,7 +95,7 @@ def graded_exercises(path):
     graded, asked = 0, False
     for cell in cells(path):
         if cell["cell_type"] == "markdown":
-            asked = ":class: exercise" in source(cell)
+            asked = "> **Exercise" in source(cell)
         elif asked and source(cell).startswith(("explore.choice(", "explore.number(")):
             graded, asked = graded + 1, False
     return graded
@@ -102,6 +104,24 @@ def graded_exercises(path):
 @each_chapter
 def test_some_exercises_are_graded_in_the_page(path):
     assert graded_exercises(path) >= 2
+
+
+@each_notebook
+def test_it_reads_well_where_nobody_knows_myst(path):
+    """A role or a directive would stand as raw text in JupyterLab, VS Code, Colab and GitHub."""
+    for cell in cells(path, "markdown"):
+        assert not re.search(r"\{[\w-]+\}`|^(:::|```)|^\(\w+\)=", source(cell), re.MULTILINE)
+
+
+@each_notebook
+def test_what_the_page_folds_or_leaves_out_is_folded_in_jupyter_too(path):
+    """Above all the answers of questions, which stand in their code."""
+    for cell in cells(path, "code"):
+        tags, folds = set(cell["metadata"].get("tags", [])), cell["metadata"].get("jupyter", {})
+        hidden = bool(tags & {"hide-input", "hide-cell", "remove-input", "remove-cell"})
+        assert folds.get("source_hidden", False) == hidden, source(cell)
+        if source(cell).startswith(("explore.choice(", "explore.number(")):
+            assert hidden, source(cell)
 
 
 @each_notebook
