@@ -1027,7 +1027,7 @@ _STYLE = """<style>
 html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.derivation-steps) {
   background: none; color: inherit; padding: 0; }
 .derivation-title { font-weight: 600; margin: 0 0 .5rem; }
-.derivation-steps { list-style: none; margin: 0; padding: 0; }
+ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-step { border: 1px solid color-mix(in srgb, currentColor 25%, transparent);
   border-inline-start-width: 4px; border-radius: .4rem; padding: .6rem .9rem; margin: 0 0 .6rem;
   scroll-margin-top: 5rem; }

@@ -144,7 +144,6 @@ export default figure((fig) => {
   const others = fig.element("div", { className: "rope-variants" });
   others.setAttribute("role", "group");
   others.setAttribute("aria-label", "The six families; press one to see it");
-  let typeset = null;
 
   const buttons = ORDER.map((kind) => {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "rope-chip", textContent: FAMILIES[kind].name });
@@ -166,7 +165,7 @@ export default figure((fig) => {
     result.classList.toggle("rope-empty", kind === "none");
     name.textContent = title(kind, theta, zeta);
     words.textContent = family?.words ?? `${clash[0]} + ${clash[1]}: ${clash[2]}`;
-    showFormula(family?.latex ?? latex);
+    fig.formula(formula, family?.latex ?? latex);
     for (const control of fig.root.closest(".rope-box")?.querySelectorAll('[class*="rope-var-"]') ?? []) {
       const used = family?.sliders.some((slider) => control.classList.contains(`rope-var-${slider}`));
       control.style.display = used ? "" : "none";
@@ -202,22 +201,6 @@ export default figure((fig) => {
   function list(kinds) {
     const names = kinds.map((kind) => FAMILIES[kind].name);
     return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
-  }
-
-  function showFormula(latex) {
-    if (typeset === latex) return;
-    typeset = latex;
-    const math = window.MathJax;
-    formula.dataset.latex = latex;
-    if (!latex) formula.replaceChildren();
-    else if (math?.tex2chtmlPromise) {
-      math.tex2chtmlPromise(latex, { display: false }).then((node) => {
-        if (typeset !== latex) return;
-        formula.replaceChildren(node);
-        math.startup.document.clear();
-        math.startup.document.updateDocument();
-      });
-    } else formula.textContent = latex;
   }
 
   fig.showMe(async () => {

@@ -35,6 +35,7 @@ from typing import Any
 
 import anywidget
 import traitlets
+from latex2mathml.converter import convert
 
 from rope_minimal.frequencies import check_dim
 
@@ -120,6 +121,13 @@ class Figure(anywidget.AnyWidget):
             if isinstance(trait, Choice)
         }
         self.start_here()
+        self.on_msg(self._typeset)
+
+    def _typeset(self, _: Any, content: dict, buffers: list) -> None:
+        """Answer ``fig.formula``: send LaTeX back as MathML, where the page has no MathJax."""
+        latex = content["latex"]
+        known = latex.replace(r"\arg", r"\operatorname{arg}")  # it does not know \arg
+        self.send({"latex": latex, "mathml": convert(known)})
 
     def start_here(self) -> None:
         """Make the present values of the traits the ones that "Reset" goes back to."""

@@ -34,6 +34,7 @@
 //     (with motion reduced, glide goes there at once)
 // fig.calm            whether the reader wants motion reduced: then jump instead of stepping
 // fig.element(tag, properties) -> a DOM node added to the figure's body
+// fig.formula(node, latex)           typeset LaTeX in a node
 //
 // Drawing: axes, curve, arrow, disc, text, paintCells, colorBar.  Colours: pairColor(i, pairs),
 // phaseColor(angle), angleColor(t), cosineColor(c).  Numbers: num(x, digits).
@@ -410,6 +411,22 @@ function mount(setUp, model, el) {
       return plot;
     },
     element: (tag, properties) => add(body, tag, properties),
+    formula(node, latex) {
+      if (node.dataset.latex === latex) return;
+      node.dataset.latex = latex;
+      const math = window.MathJax;
+      if (!math?.tex2chtmlPromise) {
+        node.textContent = latex;
+        model.send({ latex }); // the kernel answers in MathML: see `answer`
+        return;
+      }
+      math.tex2chtmlPromise(latex, { display: false }).then((typeset) => {
+        if (node.dataset.latex !== latex) return;
+        node.replaceChildren(typeset);
+        math.startup.document.clear();
+        math.startup.document.updateDocument();
+      });
+    },
     draw(action) {
       redraw = action;
       schedule();
@@ -462,6 +479,10 @@ function mount(setUp, model, el) {
   reset.classList.add("rope-reset");
 
   for (const name of names) model.on(`change:${name}`, schedule);
+  const answer = ({ latex, mathml }) => {
+    for (const node of body.querySelectorAll("[data-latex]")) if (node.dataset.latex === latex) node.innerHTML = mathml;
+  };
+  model.on("msg:custom", answer);
   const retheme = () => {
     colors = themeColors(root);
     schedule();
@@ -483,6 +504,7 @@ function mount(setUp, model, el) {
     run = -1;
     cancelAnimationFrame(pending);
     for (const name of names) model.off(`change:${name}`, schedule);
+    model.off("msg:custom", answer);
     sizes.disconnect();
     leaveTheme();
     document.removeEventListener("pointerdown", interrupt, true);

@@ -85,7 +85,6 @@ export default figure((fig) => {
   });
   const panel = fig.element("div", { className: "rope-sides" });
   const notice = "The broad arrow is the left side, the thin one the right side. On a true step they lie on each other wherever you put the sliders.";
-  let typeset = null;
   let awaited = null; // a step of the cards that has no numbers
 
   const now = () => steps[labels.indexOf(fig.traits.step)];
@@ -106,7 +105,7 @@ export default figure((fig) => {
     const real = [...left, ...right].every(([, y]) => Math.abs(y) < 5e-13) && step.left.concat(step.right).every(({ im }) => im === "0");
 
     showControls(fig.root, rival ? step.variables : step.own);
-    showStatement(step);
+    fig.formula(statement, step.latex);
     showVariants(step, variant);
     drawPlane(plot, { step, left, right, fits, values, scalar, real });
     showSides({ step, left, right, real, fits });
@@ -135,21 +134,6 @@ export default figure((fig) => {
             : "With the slip the arrows come apart. One setting where they differ is enough to refute it.",
     );
   });
-
-  function showStatement(step) {
-    if (typeset === step.name) return;
-    typeset = step.name;
-    const math = window.MathJax;
-    statement.dataset.latex = step.latex;
-    if (math?.tex2chtmlPromise) {
-      math.tex2chtmlPromise(step.latex, { display: false }).then((node) => {
-        if (typeset !== step.name) return;
-        statement.replaceChildren(node);
-        math.startup.document.clear();
-        math.startup.document.updateDocument();
-      });
-    } else statement.textContent = step.latex;
-  }
 
   function showVariants(step, variant) {
     const names = variants(step);

@@ -1,11 +1,15 @@
 """Derivations on the page: step through them, hold a mirror to them, choose their axioms."""
 
 import itertools
+import json
 import random
 import re
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
+
+from rope_minimal.explore.figure import Figure
 
 from .conftest import PAGES, SITE
 
@@ -266,3 +270,33 @@ def test_the_linear_bias_is_where_nothing_turns_or_decays(visit):
         factor.press("ArrowRight")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     assert seen.problems == []
+
+
+def formulas(value):
+    """Every LaTeX text in the state of a page's widgets, those in their scripts included."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name == "latex" and inner:
+                yield inner
+            elif name == "_esm":
+                yield from map(json.loads, re.findall(r'\blatex: ("(?:[^"\\]|\\.)*")', inner))
+            else:
+                yield from formulas(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from formulas(inner)
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_formula_of_a_figure_can_be_written_where_there_is_no_mathjax(name):
+    """In Jupyter the kernel writes it as MathML; a backslash would be a command left over."""
+    (state,) = re.findall(r'widget-state\+json">(.*?)</script>', HTML[name], re.DOTALL)
+    found = sorted(set(formulas(json.loads(state))))
+    assert len(found) > 20
+    sent = []
+    figure = SimpleNamespace(send=sent.append)
+    for latex in found:
+        Figure._typeset(figure, None, {"latex": latex}, [])
+    assert [answer["latex"] for answer in sent] == found
+    assert [answer for answer in sent if "\\" in answer["mathml"]] == []
+    assert all(answer["mathml"].startswith("<math") for answer in sent)

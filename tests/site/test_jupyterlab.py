@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 from playwright.sync_api import Browser, expect
 
@@ -22,6 +22,16 @@ from .figures import move, state
 
 CHAPTER = ROOT / "notebooks" / "04-many-planes.ipynb"
 PATIENCE = 120_000  # milliseconds; the machine may be busy
+# a figure with a formula: there is no MathJax for it here, so the kernel writes it
+FORMULA = """\
+import sympy as sp
+from rope_minimal.derivation import Derivation
+
+theta = sp.Symbol("theta", real=True)
+derivation = Derivation("unit", "A turn keeps the length")
+derivation.given("unit", (sp.cos(theta) ** 2 + sp.sin(theta) ** 2, 1), "Pythagoras")
+explore.mirror(derivation)
+"""
 QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 
 
@@ -93,8 +103,10 @@ def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
 
 @pytest.fixture
 def chapter(tmp_path: Path, browser: Browser) -> Iterator:
-    """Open a copy of the chapter in JupyterLab and yield the page."""
-    shutil.copy(CHAPTER, tmp_path)
+    """Open a copy of the chapter, with one more cell, in JupyterLab and yield the page."""
+    notebook = nbformat.read(CHAPTER, as_version=4)
+    notebook.cells.append(nbformat.v4.new_code_cell(FORMULA))
+    nbformat.write(notebook, tmp_path / CHAPTER.name)
     with lab(tmp_path) as (address, token):
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         page = context.new_page()
@@ -123,6 +135,8 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     before = state(figure)
     move(box.locator(".noUi-handle").first)
     assert state(figure) != before
+    formula = page.locator("[data-figure='mirror'] .rope-statement math")
+    expect(formula).to_have_text("sin2θ+cos2θ=1")
     # every cell came to its end, and none of them in an error
     expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(0, timeout=PATIENCE)
     assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
