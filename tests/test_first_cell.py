@@ -4,7 +4,6 @@ import importlib.util
 import json
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -42,10 +41,8 @@ def test_every_notebook_has_it_before_its_other_code(path) -> None:
 
 
 def test_it_does_nothing_where_the_package_is(calls) -> None:
-    start = time.perf_counter()
     run("".join(first_cell.cell("somebody/rope")["source"]))
     assert calls == []
-    assert time.perf_counter() - start < 1
 
 
 def test_it_installs_the_tag_of_this_version_from_the_repository(calls, without_the_package):

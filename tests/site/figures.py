@@ -1,8 +1,11 @@
 """Reading a figure's state and moving its controls, as a reader with a keyboard does."""
 
+# a change is laid out in the next frame and drawn in the one after it, however busy the machine is
+FRAMES = "await new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));"
 # pixels of every canvas and the words of a figure, once it has drawn: what a control drives
-STATE = """async figure => {
-    await new Promise(go => requestAnimationFrame(() => requestAnimationFrame(go)));
+STATE = (
+    f"async figure => {{ {FRAMES}"
+    """
     const pixels = [...figure.querySelectorAll('canvas')].map(canvas => {
         const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
         let hash = 0;
@@ -12,6 +15,12 @@ STATE = """async figure => {
     const drawings = [...figure.querySelectorAll('svg')].map(svg => svg.outerHTML);
     return JSON.stringify([figure.innerText, drawings, pixels]);
 }"""
+)
+
+
+def settle(page):
+    """Wait until what was changed stands on the page."""
+    page.evaluate(f"async () => {{ {FRAMES} }}")
 
 
 def state(figure):

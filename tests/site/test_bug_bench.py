@@ -4,6 +4,8 @@ import re
 
 from playwright.sync_api import expect
 
+from .figures import settle
+
 PAGE = "notebooks/08-attention.html"
 
 
@@ -23,7 +25,7 @@ def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
         option = options.nth(patient % 4)
         option.focus()
         option.press("Space")
-        page.wait_for_timeout(80)
+        settle(page)
         told = verdict.inner_text()
         seen_rightly += told.startswith("Yes")
         assert re.match("(Yes|No): ", told)
@@ -34,12 +36,12 @@ def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
         wanted = f"Patient {patient} of 12. Named so far: {patient}, of them right: {seen_rightly}."
         expect(score).to_have_text(wanted)
         bench.get_by_role("button", name="Next patient").click()
-        page.wait_for_timeout(80)
+        settle(page)
 
     assert 0 < seen_rightly < 12
     assert verdict.inner_text() != ""  # patient 1 again, answered
     bench.get_by_role("button", name="Reset").click()
-    page.wait_for_timeout(80)
+    settle(page)
     assert score.inner_text() == "Patient 1 of 12. Named so far: 0, of them right: 0."
     assert verdict.inner_text() == ""
     assert not options.evaluate_all("inputs => inputs.some(i => i.disabled || i.checked)")
@@ -54,9 +56,7 @@ def test_the_chart_is_read_by_keyboard(visit):
     before = caption.inner_text()
     chart.focus()
     chart.press("Home")
-    page.wait_for_timeout(80)
     expect(caption).to_contain_text("distance 0: 1.000 from position 0")
     chart.press("End")
-    page.wait_for_timeout(80)
     expect(caption).to_contain_text("Score at distance 47")
     assert caption.inner_text() != before

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from .figures import settle
+
 PAGE = "notebooks/05-layouts.html"
 LOOM = ".rope-figure[data-figure='layout-loom']"
 
@@ -38,7 +40,7 @@ def test_the_scores_break_and_agree_again(loom):
     seen, figure, box = loom()
     assert error(figure) > 0.5
     box.get_by_label("Permute the rows of W_q").check()
-    figure.page.wait_for_timeout(150)
+    settle(figure.page)
     assert error(figure) > 0.5
     box.get_by_label("Permute the rows of W_k").check()
     wait_for(figure, "error", "0")
@@ -53,7 +55,7 @@ def test_every_family_can_be_chosen_and_changes_the_code(loom):
     codes = set()
     for i in range(chooser.locator("option").count()):
         chooser.select_option(index=i)
-        figure.page.wait_for_timeout(150)
+        settle(figure.page)
         codes.add(figure.locator("pre").inner_text())
         assert error(figure) > 0.3
     assert len(codes) >= 6
@@ -89,7 +91,7 @@ def test_show_me_ends_with_equal_scores_and_reset_goes_back(loom):
     figure.get_by_role("button", name="Show me").click()
     wait_for(figure, "error", "0")
     figure.get_by_role("button", name="Reset").click()
-    figure.page.wait_for_timeout(300)
+    settle(figure.page)
     assert error(figure) > 0.5
     assert figure.get_attribute("data-channel") == "2"
 

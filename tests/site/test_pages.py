@@ -1,11 +1,14 @@
 """Promises that every page of the published book keeps. The tests of a page share one visit."""
 
+import re
+
 import pytest
+from playwright.sync_api import expect
 
 from tests.report import violations
 
 from .conftest import ROOT
-from .figures import move, state
+from .figures import move, settle, state
 
 AXE = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text("utf8")
 
@@ -96,8 +99,9 @@ def test_the_copy_button_copies_a_cell_beside_figures(opened):
     if not cell.count():
         return  # a page without code has nothing to copy
     cell.hover()
-    cell.locator("button.copybtn").click()
-    page.wait_for_timeout(150)
+    button = cell.locator("button.copybtn")
+    button.click()
+    expect(button).to_have_class(re.compile(r"\bsuccess\b"))
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.strip() == cell.locator("pre").inner_text().strip()
     assert opened.problems == []
@@ -174,7 +178,7 @@ def test_page_is_accessible_in_the_dark(opened):
 def test_page_fits_a_phone(opened):
     page = opened.page
     page.set_viewport_size({"width": 360, "height": 740})
-    page.wait_for_timeout(150)
+    settle(page)
     too_wide = page.evaluate(
         """() => {
             const box = document.documentElement;

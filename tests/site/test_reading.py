@@ -7,6 +7,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from .conftest import ROOT, SITE
+from .figures import settle
 
 
 def test_the_phone_menu_opens_and_its_links_lead_on(visit):
@@ -110,7 +111,7 @@ def test_the_cheat_sheet_is_printed_on_one_page_and_nothing_is_cut(visit, theme)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
     page.set_viewport_size({"width": int(A4_INSIDE), "height": 1000})
     page.emulate_media(media="print")
-    page.wait_for_timeout(150)
+    settle(page)
     wide = page.evaluate(
         """() => [...document.querySelectorAll('#cheat-sheet :is(table, pre, h2, p)')]
             .filter(e => e.checkVisibility())
