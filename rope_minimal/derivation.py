@@ -862,21 +862,7 @@ class Derivation:
 
     def latex(self, step: str) -> str:
         """Return the statement in LaTeX."""
-        return " ".join(tex for _, tex in self._tex_parts(self[step], mark=False))
-
-    def _tex_parts(self, step: Step, mark: bool = True) -> list[tuple[str, str]]:
-        premises = [self[name].statement for name in step.follows]
-        printer = _Printer(_fresh(step.statement, premises) if mark else set())
-        parts: list[tuple[str, str]] = []
-        for relation in _relations(step.statement):
-            if parts:
-                parts.append(("or", r"\quad\text{or}\quad"))
-            parts += [
-                ("left", printer.doprint(relation.lhs)),
-                ("relation", _RELATIONS[relation.rel_op]),
-                ("right", printer.doprint(relation.rhs)),
-            ]
-        return parts
+        return " ".join(tex for _, tex in _tex_parts(self[step].statement))
 
     def verdict(self, step: str) -> str:
         """Return one sentence: how the step was checked."""
@@ -908,31 +894,31 @@ class Derivation:
             by row) of ``{"re": code, "im": code}``; ``shape`` of the matrix or ``[1, 1]``.
             Undefined functions have the formulas of the model. None for an ``Or``.
         """
-        return _numeric(self[step], self.model)
+        return _numeric(self[step].statement, self.model)
 
     def evaluate(self, step: str, values: Mapping[str, complex]) -> tuple[list, list]:
         """Return both sides as numbers at a setting ``{"q": 1 + 2j, "m": 3, ...}``."""
-        return _evaluate(self[step], self.model, values)
+        return _evaluate(self[step].statement, self.model, values)
 
     def to_dict(self) -> dict:
         """Return everything the page needs, as plain JSON data."""
-        steps = [
-            {
-                "name": s.name,
-                "anchor": self.anchor(s.name),
-                "kind": s.kind,
-                "latex": self.latex(s.name),
-                "reason": s.reason,
-                "follows": list(s.follows),
-                "method": s.method,
-                "verdict": self.verdict(s.name),
-                "otherwise": s.otherwise,
-                "choices": list(s.choices),
-                "numeric": self.numeric(s.name),
-            }
-            for s in self
-        ]
+        steps = [{**self._described(s), "numeric": self.numeric(s.name)} for s in self]
         return {"name": self.name, "title": self.title, "steps": steps}
+
+    def _described(self, s: Step) -> dict:
+        """Return what a card shows of a step, as plain JSON data."""
+        return {
+            "name": s.name,
+            "anchor": self.anchor(s.name),
+            "kind": s.kind,
+            "latex": self.latex(s.name),
+            "reason": s.reason,
+            "follows": list(s.follows),
+            "method": s.method,
+            "verdict": self.verdict(s.name),
+            "otherwise": s.otherwise,
+            "choices": list(s.choices),
+        }
 
     def __repr__(self) -> str:
         return f"Derivation({self.name!r}, {len(self)} steps)"
@@ -948,68 +934,22 @@ class Derivation:
 
     def _repr_html_(self) -> str:
         self._shown = len(self)
-        cards = "\n".join(self._card(i, s) for i, s in enumerate(self, start=1))
-        return (
-            f'{_STYLE}<section class="derivation tex2jax_process" id="{self.name}" '
-            f'data-derivation="{self.name}" aria-labelledby="{self.name}-title">\n'
-            f'<p class="derivation-title" id="{self.name}-title">{_text(self.title)}</p>\n'
-            f'<ol class="derivation-steps">\n{cards}\n</ol>\n</section>'
-        )
+        cards = [self._card(number, s) for number, s in enumerate(self, start=1)]
+        return _all_cards(self.name, self.title, cards)
 
     def _new_cards(self, last: Step) -> str:
         """Cards up to a step that no cell has shown yet; without ids, the full list has those."""
-        names = list(self._steps)
-        stop = names.index(last.name) + 1
+        steps = list(self)
+        stop = list(self._steps).index(last.name) + 1
         first = self._shown if self._shown < stop else stop - 1
         self._shown = max(self._shown, stop)
-        cards = "\n".join(
-            self._card(i + 1, self[names[i]], anchored=False) for i in range(first, stop)
-        )
-        return (
-            f'{_STYLE}<ol class="derivation-steps derivation-new-steps tex2jax_process" '
-            f'start="{first + 1}">\n{cards}\n</ol>'
-        )
+        cards = [self._card(i + 1, steps[i], anchored=False) for i in range(first, stop)]
+        return _some_cards(first + 1, cards)
 
     def _card(self, number: int, s: Step, anchored: bool = True) -> str:
-        anchor = self.anchor(s.name)
-        parts = "".join(
-            f'<span class="derivation-{part}">\\(\\displaystyle {html.escape(tex)}\\)</span> '
-            for part, tex in self._tex_parts(s)
-        )
-        rows = [
-            f'<p class="derivation-head"><span class="derivation-number">{number}</span> '
-            f'<a class="derivation-name" href="#{anchor}">{s.name.replace("-", " ")}</a> '
-            f'<span class="derivation-kind derivation-kind-{s.kind}">{s.kind}</span></p>',
-            f'<div class="derivation-statement">{parts}</div>',
-            f'<p class="derivation-reason">{_text(s.reason)}</p>',
-        ]
-        if s.otherwise:
-            rows.append(
-                f'<p class="derivation-otherwise"><b>Otherwise:</b> {_text(s.otherwise)}</p>'
-            )
-        rows.append(
-            f'<p class="derivation-verdict"><span aria-hidden="true">'
-            f"{'&#10003;' if s.kind == 'derived' else '&#8226;'}</span> "
-            f"{_text(self.verdict(s.name))}</p>"
-        )
-        if s.follows:
-            rows.append(f'<p class="derivation-follows">Rests on {self._links(s.follows)}.</p>')
-            forced = (
-                f"Depends on the choice{'s' if len(s.choices) > 1 else ''} {self._links(s.choices)}"
-                if s.choices
-                else "Forced: it depends on no choice made here"
-            )
-            rows.append(f'<p class="derivation-choices">{forced}.</p>')
-        body = "\n".join(rows)
-        identity = f' id="{anchor}"' if anchored else ""
-        return (
-            f'<li class="derivation-step"{identity} data-step="{s.name}" '
-            f'data-kind="{s.kind}" data-method="{s.method}" '
-            f'data-follows="{" ".join(s.follows)}">\n{body}\n</li>'
-        )
-
-    def _links(self, names: Iterable[str]) -> str:
-        return ", ".join(f'<a href="#{self.anchor(n)}">{n.replace("-", " ")}</a>' for n in names)
+        premises = [self[name].statement for name in s.follows]
+        parts = _tex_parts(s.statement, premises)
+        return _card(number, self._described(s), parts, self.name, anchored)
 
 
 def _parts_shape(statement: Statement) -> set:
@@ -1106,6 +1046,21 @@ def _fresh(statement: Statement, premises: Sequence[Statement]) -> set:
     }
 
 
+def _tex_parts(statement: Statement, premises: Sequence[Statement] = ()) -> list[tuple[str, str]]:
+    """Return the sides and signs of a statement in LaTeX; what no premise contains is marked."""
+    printer = _Printer(_fresh(statement, premises))
+    parts: list[tuple[str, str]] = []
+    for relation in _relations(statement):
+        if parts:
+            parts.append(("or", r"\quad\text{or}\quad"))
+        parts += [
+            ("left", printer.doprint(relation.lhs)),
+            ("relation", _RELATIONS[relation.rel_op]),
+            ("right", printer.doprint(relation.rhs)),
+        ]
+    return parts
+
+
 def _plain_text(statement: Statement) -> str:
     signs = {"==": "="}
     return " or ".join(
@@ -1127,6 +1082,73 @@ def _text(text: str) -> str:
     return "".join(pieces)
 
 
+def _all_cards(derivation: str, title: str, cards: Iterable[str]) -> str:
+    """Return a whole derivation as HTML, under its title."""
+    body = "\n".join(cards)
+    return (
+        f'{_STYLE}<section class="derivation tex2jax_process" id="{derivation}" '
+        f'data-derivation="{derivation}" aria-labelledby="{derivation}-title">\n'
+        f'<p class="derivation-title" id="{derivation}-title">{_text(title)}</p>\n'
+        f'<ol class="derivation-steps">\n{body}\n</ol>\n</section>'
+    )
+
+
+def _some_cards(start: int, cards: Iterable[str]) -> str:
+    """Return a part of a derivation as HTML; ``start`` is the number of its first card."""
+    body = "\n".join(cards)
+    return (
+        f'{_STYLE}<ol class="derivation-steps derivation-new-steps tex2jax_process" '
+        f'start="{start}">\n{body}\n</ol>'
+    )
+
+
+def _card(
+    number: int, step: Mapping, parts: Iterable[tuple[str, str]], derivation: str, anchored: bool
+) -> str:
+    """Return one step as HTML: what `Derivation.to_dict` says of it, and its statement's parts."""
+    anchor, name, kind = step["anchor"], step["name"], step["kind"]
+    statement = "".join(
+        f'<span class="derivation-{part}">\\(\\displaystyle {html.escape(tex)}\\)</span> '
+        for part, tex in parts
+    )
+    rows = [
+        f'<p class="derivation-head"><span class="derivation-number">{number}</span> '
+        f'<a class="derivation-name" href="#{anchor}">{name.replace("-", " ")}</a> '
+        f'<span class="derivation-kind derivation-kind-{kind}">{kind}</span></p>',
+        f'<div class="derivation-statement">{statement}</div>',
+        f'<p class="derivation-reason">{_text(step["reason"])}</p>',
+    ]
+    if step["otherwise"]:
+        rows.append(
+            f'<p class="derivation-otherwise"><b>Otherwise:</b> {_text(step["otherwise"])}</p>'
+        )
+    rows.append(
+        f'<p class="derivation-verdict"><span aria-hidden="true">'
+        f"{'&#10003;' if kind == 'derived' else '&#8226;'}</span> "
+        f"{_text(step['verdict'])}</p>"
+    )
+    follows, choices = step["follows"], step["choices"]
+    if follows:
+        rows.append(f'<p class="derivation-follows">Rests on {_links(derivation, follows)}.</p>')
+        forced = (
+            f"Depends on the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}"
+            if choices
+            else "Forced: it depends on no choice made here"
+        )
+        rows.append(f'<p class="derivation-choices">{forced}.</p>')
+    body = "\n".join(rows)
+    identity = f' id="{anchor}"' if anchored else ""
+    return (
+        f'<li class="derivation-step"{identity} data-step="{name}" '
+        f'data-kind="{kind}" data-method="{step["method"]}" '
+        f'data-follows="{" ".join(follows)}">\n{body}\n</li>'
+    )
+
+
+def _links(derivation: str, names: Iterable[str]) -> str:
+    return ", ".join(f'<a href="#{derivation}-{n}">{n.replace("-", " ")}</a>' for n in names)
+
+
 # ------------------------------------------------------------------------------------------------
 # Numbers for the page
 
@@ -1143,8 +1165,8 @@ def _start_value(symbol: sp.Symbol) -> float:
     return 1.1 if symbol.is_positive else 0.8
 
 
-def _numeric(step: Step, model: Model) -> dict | None:
-    relations = _relations(step.statement)
+def _numeric(statement: Statement, model: Model) -> dict | None:
+    relations = _relations(statement)
     if len(relations) != 1:
         return None
     left, right = (_concrete(side, model) for side in (relations[0].lhs, relations[0].rhs))
@@ -1187,8 +1209,10 @@ def _javascript(expression: Any) -> str:
     return sp.jscode(expression.xreplace(names))
 
 
-def _evaluate(step: Step, model: Model, values: Mapping[str, complex]) -> tuple[list, list]:
-    relation = _relations(step.statement)[0]
+def _evaluate(
+    statement: Statement, model: Model, values: Mapping[str, complex]
+) -> tuple[list, list]:
+    relation = _relations(statement)[0]
     results = []
     for side in (relation.lhs, relation.rhs):
         parts = _parts(_concrete(side, model))
