@@ -1,6 +1,7 @@
 """Live cells without a browser: what the page's Python does, and what the build refuses."""
 
 import io
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -150,6 +151,30 @@ def test_the_archive_leaves_out_tests_and_keeps_what_sympy_imports_and_its_licen
     assert "licences/sympy.txt" in files
     assert not [name for name in files if "/tests/" in name]
     assert 500 < len(files) < 1000
+
+
+def test_the_packages_own_files_are_all_that_a_live_cell_needs_beside_sympy(tmp_path):
+    files = live_cells.package_files(ROOT)
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    code = (
+        "import sys\n"
+        f"sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import mpmath, sympy\n"
+        "before = set(sys.modules)\n"
+        "from rope_minimal.derivation import check_relative\n"
+        "assert check_relative(lambda q, m: q * sympy.exp(sympy.I * m))\n"
+        "new = [sys.modules[name] for name in set(sys.modules) - before]\n"
+        "print(*(f.__file__ for f in new if f.__name__.startswith('rope_minimal')), sep='\\n')\n"
+        "print(*{m.__name__.split('.')[0] for m in new} - sys.stdlib_module_names)\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True
+    )
+    *loaded, others = out.stdout.splitlines()
+    assert set(loaded) == {str(tmp_path / name) for name in files}
+    assert set(others.split()) <= {"rope_minimal", "sympy", "mpmath"}
 
 
 def test_an_archive_depends_on_its_content_only(tmp_path):

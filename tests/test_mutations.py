@@ -7,6 +7,7 @@ they make is collected. Each derived step is then written down wrong in every wa
 
 import ast
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -19,6 +20,7 @@ from sympy.matrices.matrixbase import MatrixBase
 
 from rope_minimal import derivation
 from rope_minimal.derivation import Derivation, DerivationError, equation
+from rope_minimal.derivation.statements import MatrixAt
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 PICTURES_AND_TORCH = {"plt", "explore", "torch", "palette", "ax", "fig"}
@@ -133,10 +135,10 @@ def local_changes(node):
         yield "drop transpose", node.arg
     if isinstance(node, sp.MatMul) and len({factor.shape for factor in node.args}) == 1:
         yield "reverse product", sp.MatMul(*reversed(node.args))
-    if isinstance(node, derivation.MatrixAt):
+    if isinstance(node, MatrixAt):
         name, position, size = node.args
-        yield "next position", derivation.MatrixAt(name, position + 1, size)
-        yield "opposite position", derivation.MatrixAt(name, -position, size)
+        yield "next position", MatrixAt(name, position + 1, size)
+        yield "opposite position", MatrixAt(name, -position, size)
         yield "transpose", node.T
     if isinstance(node, MatrixBase) and node.shape[0] == node.shape[1]:
         yield "transpose", node.T
@@ -218,7 +220,7 @@ def test_every_mutant_of_every_derived_step_is_refused(notebook, capsys):
                 count += 1
                 name = f"{d.name}/{step.name}/{label}"
                 try:
-                    d.check(derivation.replace(step, statement=statement))
+                    d.check(dataclasses.replace(step, statement=statement))
                 except DerivationError:
                     continue
                 (equivalent if name in EQUIVALENT else survivors).append(name)
@@ -246,6 +248,6 @@ def test_a_statement_that_cannot_fail_would_be_noticed():
     refused = 0
     for _, statement in mutants(step.statement):
         with pytest.raises(DerivationError):
-            d.check(derivation.replace(step, statement=statement))
+            d.check(dataclasses.replace(step, statement=statement))
         refused += 1
     assert refused >= 6

@@ -28,7 +28,8 @@ What the site serves
     sympy and mpmath as installed in the environment that builds the book, so the versions are
     those of requirements.txt; without their tests and the corners that this book has no use for.
 ``book``
-    This project's two modules and the runner, as source, so that error messages show lines.
+    What cells may import of this project, and the runner, as source, so that error messages show
+    lines.
 
 The first two are compiled, by Pyodide itself, and lose their docstrings: Python is ready in a third
 of the time, with fewer bytes. The WebAssembly file is served compressed, because not every host
@@ -64,7 +65,7 @@ LIBRARIES = ("sympy", "mpmath")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs")
 STDLIB = "python_stdlib.zip"
 WASM = "pyodide.asm.wasm"
-PACKAGE = ("rope_minimal/__init__.py", "rope_minimal/derivation.py")
+PACKAGE = ("rope_minimal/__init__.py", "rope_minimal/derivation/*.py")
 RUNNER = "live_runner.py"
 CONTENTS = "contents.json"
 COMPILER = "live_compile.mjs"
@@ -98,6 +99,12 @@ def library_files(name: str) -> dict[str, bytes]:
     if f"{name}/__init__.py" not in found:
         raise ExtensionError(f"the installed {name} has no __init__.py among its files")
     return found
+
+
+def package_files(root: Path) -> dict[str, bytes]:
+    """Return the modules of this project that a live cell may import, by their path."""
+    paths = [path for pattern in PACKAGE for path in root.glob(pattern)]
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in paths}
 
 
 def write_archive(target: Path, files: dict[str, bytes]) -> None:
@@ -164,8 +171,7 @@ def serve_python(app: Sphinx) -> None:
         logger.info("compiling sympy for the page ...")
         compile_python(pyodide, stdlib, libraries)
 
-    own = {RUNNER: (HERE / RUNNER).read_bytes()}
-    own |= {path: (root / path).read_bytes() for path in PACKAGE if (root / path).exists()}
+    own = {RUNNER: (HERE / RUNNER).read_bytes(), **package_files(root)}
     book = target / f"book-{digest(*(own[path] for path in sorted(own)))}.zip"
     if not book.exists():
         write_archive(book, own)

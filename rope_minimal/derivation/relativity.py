@@ -1,0 +1,158 @@
+"""Propose your own encoding, and hear whether its score depends on the distance only."""
+
+import html
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import sympy as sp
+
+from .counterexamples import NUMERIC_POINTS, Witness, find_counterexample, short
+from .equality import is_zero
+from .statements import equation
+
+
+@dataclass(frozen=True)
+class Relativity:
+    """The answer of `check_relative`.
+
+    Attributes
+    ----------
+    relative
+        True if the score depends on m - n only.
+    method
+        ``"symbolic"`` or ``"numeric"`` when relative, ``"counterexample"`` when not.
+    score
+        The score as sympy sees it.
+    counterexample
+        ``m``, ``n``, ``shift``, the values of all other symbols, and the two scores ``before``
+        and ``after`` both positions were moved by ``shift``; None when relative.
+    trivial
+        True if the score ignores both positions.
+    """
+
+    relative: bool
+    method: str
+    score: Any
+    counterexample: dict[str, Any] | None
+    trivial: bool
+
+    def __bool__(self) -> bool:
+        return self.relative
+
+    def __str__(self) -> str:
+        if not self.relative:
+            c = self.counterexample or {}
+            rest = ", ".join(
+                f"{name} = {short(v)}"
+                for name, v in c.items()
+                if name not in ("m", "n", "shift", "before", "after")
+            )
+            m, n, s = c["m"], c["n"], c["shift"]
+            where = textwrap.fill(f"Not relative. At {rest}:", 80, subsequent_indent="  ")
+            return (
+                f"{where}\n"
+                f"  score(m = {m}, n = {n}) = {short(c['before'])}\n"
+                f"  score(m = {m + s}, n = {n + s}) = {short(c['after'])}\n"
+                f"The distance m - n = {m - n} is the same, the score is not."
+            )
+        how = (
+            "sympy proves it for all m, n and shifts"
+            if self.method == "symbolic"
+            else f"not proved, but no counterexample in {NUMERIC_POINTS} random trials"
+        )
+        if self.trivial:
+            return f"Relative, but it ignores position altogether ({how})."
+        return f"Relative: the score depends on m - n only ({how})."
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        state = "true" if self.relative else "false"
+        return (
+            f'<pre class="relativity relativity-{state}" data-relative="{state}">'
+            f"{html.escape(str(self))}</pre>"
+        )
+
+
+def check_relative(
+    f_q: Callable[[Any, Any], Any],
+    f_k: Callable[[Any, Any], Any] | None = None,
+    *,
+    dim: int | None = None,
+    seed: int = 7,
+) -> Relativity:
+    """Tell whether the score of an encoding depends on m - n only.
+
+    Parameters
+    ----------
+    f_q
+        ``f_q(q, m)``: the query at position m, a sympy expression. A symbol of your own, such as
+        ``theta``, stands for any number, a real one unless you declared it complex.
+    f_k
+        The same for the key; ``f_q`` when left out.
+    dim
+        None: q and k are complex numbers and the score is Re f_q(q, m) conj(f_k(k, n)). An
+        integer: they are real column vectors of that length and the score is their dot product.
+    seed
+        Of the random trials.
+
+    Returns
+    -------
+    Relativity
+        True or false, with a proof or a counterexample (m, n, shift).
+
+    Raises
+    ------
+    TypeError
+        If a function does not return a sympy expression (or a column of length ``dim``).
+    """
+    f_k = f_q if f_k is None else f_k
+    m, n = sp.symbols("m n", integer=True, nonnegative=True)
+    s = sp.Symbol("shift", integer=True, positive=True)
+    q, k = _query_and_key(dim)
+    score = _real_parameters(_score(f_q(q, m), f_k(k, n), dim))
+    moved = score.subs({m: m + s, n: n + s}, simultaneous=True)
+    witness, _ = find_counterexample(equation(score, moved), {}, NUMERIC_POINTS, seed)
+    if witness is not None:
+        return Relativity(False, "counterexample", score, _positions(witness), False)
+    zero = score.count_ops() < 300 and is_zero(score - moved)
+    trivial = find_counterexample(equation(score, score.subs(m, s)), {}, 12, seed)[0] is None
+    return Relativity(True, "symbolic" if zero else "numeric", score, None, trivial)
+
+
+def _query_and_key(dim: int | None) -> tuple[Any, Any]:
+    if dim is None:
+        return sp.symbols("q k", complex=True)
+    if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
+        raise ValueError(f"dim must be a positive integer or None, got {dim!r}")
+    return tuple(sp.Matrix(sp.symbols(f"{name}:{dim}", real=True)) for name in "qk")
+
+
+def _score(query: Any, key: Any, dim: int | None) -> Any:
+    for name, value in (("f_q", query), ("f_k", key)):
+        try:
+            value = sp.sympify(value)
+        except sp.SympifyError as error:
+            raise TypeError(f"{name} must return a sympy expression, got {value!r}") from error
+        if dim is None and not isinstance(value, sp.Expr):
+            raise TypeError(f"{name} must return a sympy expression, got {value!r}")
+        if dim is not None and getattr(value, "shape", None) != (dim, 1):
+            raise TypeError(f"{name} must return a column of length {dim}, got {value!r}")
+    if dim is None:
+        return sp.re(sp.sympify(query) * sp.conjugate(key), evaluate=False)
+    return (sp.Matrix(query).T * sp.Matrix(key))[0]
+
+
+def _real_parameters(score: Any) -> Any:
+    """Read a symbol of which nothing was said as a real number."""
+    undeclared = [s for s in score.free_symbols if s.is_complex is None]
+    return score.xreplace({s: sp.Symbol(s.name, real=True) for s in undeclared})
+
+
+def _positions(witness: Witness) -> dict[str, Any]:
+    found = {name: witness.setting.get(name, 0) for name in ("m", "n", "shift")}
+    rest = {name: v for name, v in witness.setting.items() if name not in found}
+    return {**found, **rest, "before": witness.left, "after": witness.right}

@@ -1,0 +1,409 @@
+"""Steps and derivations: what each kind of step must pass before it is written down."""
+
+import re as regex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import sympy as sp
+from sympy.core.relational import Relational
+
+from .counterexamples import (
+    NUMERIC_POINTS,
+    SCREEN_POINTS,
+    DerivationError,
+    Model,
+    concrete,
+    definitions,
+    find_counterexample,
+)
+from .equality import equal, same_statement
+from .page import evaluate, numeric
+from .statements import Statement, equation, relations, shapes
+from .writing import all_cards, card, plain_text, some_cards, tex_parts
+
+
+@dataclass(frozen=True, repr=False)
+class Step:
+    """One step of a derivation.
+
+    Attributes
+    ----------
+    name
+        Short, unique in its derivation; part of the anchor on the page.
+    kind
+        ``"given"``, ``"chosen"`` or ``"derived"``.
+    statement
+        A sympy relation, or an ``Or`` of relations. A pair means an equation.
+    reason
+        Why, in words; ``$...$`` is mathematics.
+    follows
+        Names of the steps it rests on.
+    by
+        For a produced step: a function of the premises (in the order of ``follows``) that returns
+        the statement.
+    words
+        What ``by`` does, in words.
+    otherwise
+        For a chosen step: the other choice and what it would give.
+    rival
+        For a chosen step: ``(name, model)``, formulas that satisfy every earlier step but not this.
+    method, points
+        Filled in by the check: how it was checked and at how many settings.
+    choices
+        Filled in: names of the chosen steps among everything it rests on.
+    home
+        Filled in: the derivation that holds the step. As the last value of a notebook cell, a step
+        shows every card of its derivation that no cell has shown yet.
+    """
+
+    name: str
+    kind: str
+    statement: Statement
+    reason: str
+    follows: tuple[str, ...] = ()
+    by: Callable[..., Any] | None = None
+    words: str = ""
+    otherwise: str = ""
+    rival: tuple[str, Model] | None = None
+    method: str = ""
+    points: int = 0
+    choices: tuple[str, ...] = ()
+    home: "Derivation | None" = field(default=None, compare=False, repr=False)
+
+    @property
+    def sides(self) -> tuple[Any, Any]:
+        """Both sides; for an ``Or`` those of the first alternative."""
+        relation = relations(self.statement)[0]
+        return relation.lhs, relation.rhs
+
+    def __str__(self) -> str:
+        rests = f" (from {', '.join(self.follows)})" if self.follows else ""
+        return f"[{self.kind}] {self.name}: {plain_text(self.statement)}{rests}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str | None:
+        return None if self.home is None else self.home._new_cards(self)
+
+
+class Derivation:
+    """A named list of checked steps.
+
+    Parameters
+    ----------
+    name
+        Short identifier: letters, digits and dashes; the first part of every anchor.
+    title
+        Heading on the page.
+    model
+        Formulas for the undefined functions and matrices of the derivation: the solution. Every
+        statement must hold in it, so the assumptions are known not to contradict each other, and
+        every false step has a numeric counterexample.
+
+    Examples
+    --------
+    >>> import sympy as sp
+    >>> q, k = sp.symbols("q k")
+    >>> d = Derivation("dot", "The dot product")
+    >>> _ = d.given("start", (sp.Abs(q) ** 2, q * sp.conjugate(q)), "length squared")
+    """
+
+    def __init__(self, name: str, title: str, model: Model | None = None):
+        if not regex.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name):
+            raise ValueError(f"name must be letters, digits and dashes, got {name!r}")
+        self.name, self.title = name, title
+        self.model: dict = dict(model or {})
+        self._steps: dict[str, Step] = {}
+        self._fits: dict[tuple, bool] = {}
+        self._shown = 0
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self._steps.values())
+
+    def __len__(self) -> int:
+        return len(self._steps)
+
+    def __getitem__(self, name: str) -> Step:
+        if name not in self._steps:
+            raise KeyError(f"derivation {self.name!r} has no step {name!r}")
+        return self._steps[name]
+
+    def given(self, name: str, statement: Any, reason: str) -> Step:
+        """Add what the derivation starts from."""
+        return self.add(Step(name, "given", statement, reason))
+
+    def chosen(
+        self,
+        name: str,
+        statement: Any,
+        reason: str,
+        *,
+        otherwise: str,
+        rival: tuple[str, Model] | None = None,
+    ) -> Step:
+        """Add a choice; ``otherwise`` names the other one, ``rival`` proves that there is one."""
+        step = Step(name, "chosen", statement, reason, otherwise=otherwise, rival=rival)
+        return self.add(step)
+
+    def derived(
+        self,
+        name: str,
+        statement: Any,
+        reason: str,
+        *,
+        follows: Sequence[str],
+        by: Callable[..., Any] | None = None,
+        words: str = "",
+    ) -> Step:
+        """Add a step that follows from earlier ones; it is checked at once."""
+        follows = (follows,) if isinstance(follows, str) else tuple(follows)
+        return self.add(Step(name, "derived", statement, reason, follows, by, words))
+
+    def add(self, step: Step) -> Step:
+        """Check a step and append it.
+
+        Raises
+        ------
+        DerivationError
+            If the step is false or is not what its premises give.
+        ValueError
+            If its name is taken, a premise is unknown, or a field is missing.
+        """
+        if step.name in self._steps:
+            raise ValueError(f"derivation {self.name!r} already has a step {step.name!r}")
+        if not regex.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", step.name):
+            raise ValueError(f"step name must be letters, digits and dashes, got {step.name!r}")
+        checked = replace(self.check(step), home=self)
+        self._steps[step.name] = checked
+        return checked
+
+    def check(self, step: Step) -> Step:
+        """Return the step with ``method``, ``points`` and ``choices`` filled in, or raise."""
+        if step.kind not in ("given", "chosen", "derived"):
+            raise ValueError(f"kind must be given, chosen or derived, got {step.kind!r}")
+        if not step.reason:
+            raise ValueError(f"step {step.name!r} needs a reason in words")
+        step = replace(step, statement=_as_statement(step.statement, step.name))
+        if step.kind == "chosen":
+            self._check_choice(step)
+            return step
+        if step.kind == "given":
+            self._screen(step, self.model, "the model of this derivation breaks it")
+            return step
+        return self._check_derived(step)
+
+    def _screen(self, step: Step, model: Model, problem: str, points: int = SCREEN_POINTS) -> int:
+        witness, done = find_counterexample(step.statement, model, points)
+        if witness is not None:
+            raise DerivationError(
+                step.name, problem, step.sides, witness.setting, (witness.left, witness.right)
+            )
+        return done
+
+    def _check_choice(self, step: Step) -> None:
+        if not step.otherwise:
+            raise ValueError(f"chosen step {step.name!r} must say what the other choice gives")
+        self._screen(step, self.model, "the model of this derivation breaks it")
+        if step.rival is None:
+            return
+        name, rival = step.rival
+        model = {**self.model, **rival}
+        for earlier in self:
+            problem = f"the rival {name!r} of step {step.name!r} breaks it"
+            self._screen(earlier, model, problem)
+        if find_counterexample(step.statement, model, SCREEN_POINTS)[0] is None:
+            raise DerivationError(
+                step.name, f"it is no choice: the rival {name!r} satisfies it too", step.sides
+            )
+
+    def _check_derived(self, step: Step) -> Step:
+        if not step.follows:
+            raise ValueError(f"derived step {step.name!r} must name the steps it rests on")
+        premises = [self[name].statement for name in step.follows]
+        if len(shapes(step.statement)) > 1:
+            raise DerivationError(step.name, "the two sides differ in shape", step.sides)
+        self._screen(step, self.model, "the two sides differ")
+        if step.by is not None:
+            self._check_produced(step, step.by, premises)
+            method, points = "produced", SCREEN_POINTS
+        elif self._proved(step, premises):
+            method, points = "symbolic", SCREEN_POINTS
+        else:
+            facts = {**self.model, **definitions(premises)}
+            points = self._screen(step, facts, "the two sides differ", NUMERIC_POINTS)
+            method = "numeric"
+        return replace(step, method=method, points=points, choices=self._choices(step.follows))
+
+    def _check_produced(
+        self, step: Step, by: Callable[..., Any], premises: list[Statement]
+    ) -> None:
+        result = _as_statement(by(*premises), step.name)
+        if same_statement(result, step.statement):
+            return
+        problem = f"the premises give {plain_text(result)} instead"
+        for model in self._models(step.follows):
+            witness, _ = find_counterexample(step.statement, model, SCREEN_POINTS)
+            if witness is not None:
+                values = (witness.left, witness.right)
+                raise DerivationError(step.name, problem, step.sides, witness.setting, values)
+        raise DerivationError(step.name, problem, step.sides)
+
+    def _proved(self, step: Step, premises: list[Statement]) -> bool:
+        facts = definitions(premises)
+        for relation in relations(step.statement):
+            left, right = concrete(relation.lhs, facts), concrete(relation.rhs, facts)
+            if isinstance(relation, sp.Eq):
+                if equal(left, right):
+                    return True
+            elif sp.simplify(relation.func(left, right)) is sp.true:
+                return True
+        return False
+
+    def _models(self, follows: Sequence[str]) -> Iterator[dict]:
+        """Every model that satisfies the premises: the solution and the rivals of later choices."""
+        premises = tuple(self._closure(follows))
+        yield self.model
+        for step in self:
+            if step.rival is None:
+                continue
+            model = {**self.model, **step.rival[1]}
+            if (step.name, premises) not in self._fits:
+                self._fits[step.name, premises] = all(
+                    find_counterexample(self[p].statement, model, 4)[0] is None for p in premises
+                )
+            if self._fits[step.name, premises]:
+                yield model
+
+    def _closure(self, names: Iterable[str]) -> list[str]:
+        """Names of everything that the named steps rest on, themselves included, in order."""
+        wanted = set()
+        pending = list(names)
+        while pending:
+            name = pending.pop()
+            if name not in wanted:
+                wanted.add(name)
+                pending += self[name].follows
+        return [step.name for step in self if step.name in wanted]
+
+    def _choices(self, follows: Iterable[str]) -> tuple[str, ...]:
+        return tuple(n for n in self._closure(follows) if self[n].kind == "chosen")
+
+    # --- what the page shows -------------------------------------------------------------------
+
+    def anchor(self, step: str) -> str:
+        """Return the id of a step's card on the page."""
+        return f"{self.name}-{self[step].name}"
+
+    def latex(self, step: str) -> str:
+        """Return the statement in LaTeX."""
+        return " ".join(tex for _, tex in tex_parts(self[step].statement))
+
+    def verdict(self, step: str) -> str:
+        """Return one sentence: how the step was checked."""
+        s = self[step]
+        if s.kind == "given":
+            return "Nothing to prove; it agrees with the solution at random numbers."
+        if s.kind == "chosen":
+            if s.rival is None:
+                return "Nothing to prove."
+            return (
+                f"Really a choice: {s.rival[0]} satisfies every step above, but not this one "
+                "(checked at random numbers)."
+            )
+        if s.method == "produced":
+            return f"Produced: {s.words or 'sympy works it out'}; the result is what is printed."
+        if s.method == "symbolic":
+            return "Verified symbolically: sympy reduces left minus right to zero."
+        places = "once" if s.points == 1 else f"at {s.points} random settings"
+        return f"Verified numerically: both sides agree to 15 digits {places}."
+
+    def numeric(self, step: str) -> dict | None:
+        """Return both sides as JavaScript expressions of real variables, or None.
+
+        Returns
+        -------
+        dict
+            ``variables``: ``name``, ``latex``, ``integer``, ``positive`` and a ``start`` value;
+            ``relation``; ``left`` and ``right``: lists (one entry, or the entries of a matrix row
+            by row) of ``{"re": code, "im": code}``; ``shape`` of the matrix or ``[1, 1]``.
+            Undefined functions have the formulas of the model. None for an ``Or``.
+        """
+        return numeric(self[step].statement, self.model)
+
+    def evaluate(self, step: str, values: Mapping[str, complex]) -> tuple[list, list]:
+        """Return both sides as numbers at a setting ``{"q": 1 + 2j, "m": 3, ...}``."""
+        return evaluate(self[step].statement, self.model, values)
+
+    def to_dict(self) -> dict:
+        """Return everything the page needs, as plain JSON data."""
+        steps = [{**self._described(s), "numeric": self.numeric(s.name)} for s in self]
+        return {"name": self.name, "title": self.title, "steps": steps}
+
+    def _described(self, s: Step) -> dict:
+        """Return what a card shows of a step, as plain JSON data."""
+        return {
+            "name": s.name,
+            "anchor": self.anchor(s.name),
+            "kind": s.kind,
+            "latex": self.latex(s.name),
+            "reason": s.reason,
+            "follows": list(s.follows),
+            "method": s.method,
+            "verdict": self.verdict(s.name),
+            "otherwise": s.otherwise,
+            "choices": list(s.choices),
+        }
+
+    def __repr__(self) -> str:
+        return f"Derivation({self.name!r}, {len(self)} steps)"
+
+    def __str__(self) -> str:
+        lines = [self.title]
+        lines += [f"{number:>2}. {s}" for number, s in enumerate(self, start=1)]
+        return "\n".join(lines)
+
+    def _repr_latex_(self) -> str:
+        rows = [rf"\text{{{s.name}}} && {self.latex(s.name)} && \text{{{s.kind}}}" for s in self]
+        return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
+
+    def _repr_html_(self) -> str:
+        self._shown = len(self)
+        cards = [self._card(number, s) for number, s in enumerate(self, start=1)]
+        return all_cards(self.name, self.title, cards)
+
+    def _new_cards(self, last: Step) -> str:
+        """Cards up to a step that no cell has shown yet; without ids, the full list has those."""
+        names = list(self._steps)
+        stop = names.index(last.name) + 1
+        first = self._shown if self._shown < stop else stop - 1
+        self._shown = max(self._shown, stop)
+        cards = [self._card(i + 1, self[names[i]], anchored=False) for i in range(first, stop)]
+        return some_cards(first + 1, cards)
+
+    def _card(self, number: int, s: Step, anchored: bool = True) -> str:
+        premises = [self[name].statement for name in s.follows]
+        parts = tex_parts(s.statement, premises)
+        return card(number, self._described(s), parts, self.name, anchored)
+
+
+def _as_statement(statement: Any, name: str) -> Statement:
+    """Turn a pair into an unevaluated equation; refuse what cannot be checked."""
+    if isinstance(statement, tuple) and len(statement) == 2:
+        return equation(*statement)
+    if isinstance(statement, sp.Or) and all(isinstance(a, Relational) for a in statement.args):
+        return statement
+    if isinstance(statement, Relational):
+        return statement
+    if statement is sp.false or statement is False:
+        raise DerivationError(name, "the statement is false as written")
+    if statement is sp.true or statement is True:
+        raise ValueError(
+            f"statement of step {name!r} was evaluated to True before it could be checked: "
+            "write it as a pair (left, right)"
+        )
+    raise TypeError(
+        f"statement of step {name!r} must be a pair (left, right), a sympy relation or an Or of "
+        f"relations, got {statement!r}"
+    )
