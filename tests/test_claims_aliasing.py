@@ -447,6 +447,10 @@ def test_a_larger_base_buys_range_and_pays_resolution():
     D = [code_distance(m, own) for own in (small, large)]
     assert np.round([D[0][0], D[1][0]], 3).tolist() == [0.244, 0.210]
     assert (D[1] < D[0]).all()
+    near, far = np.arange(1, 10_001), np.arange(10_001, 131_073)
+    gains = [code_distance(m, large) > code_distance(m, small) for m in (near, far)]
+    assert gains[0].mean() < 0.001  # at nearly every distance the codes move closer together
+    assert 0.1 < gains[1].mean() < 0.3  # farther out some gain
 
 
 def test_the_good_bases_are_not_an_interval():

@@ -41,7 +41,7 @@ export const FAMILIES = {
     name: "Jordan block",
     latex: "M^s = \\begin{pmatrix} \\zeta^s R_{s\\theta} & s\\,\\zeta^{s-1} R_{(s-1)\\theta} \\\\ 0 & \\zeta^s R_{s\\theta} \\end{pmatrix}",
     formula: "M turns, scales, and adds one plane to another",
-    words: "The distance itself enters the score, as a factor: s times a turn. With θ = 0 and ζ = 1 nothing but s is left, a linear bias as in ALiBi.",
+    words: "The distance itself enters the score, as a factor: s times a turn. With θ = 0 and ζ = 1 it is s times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
     sliders: ["theta", "zeta"],
   },
   "mirrored-jordan": {

@@ -9,7 +9,6 @@ const SLIPS = [
   { name: "m and n swapped on the right", needs: ["m", "n"], twist: (v) => ({ m: v.n, n: v.m }) },
   { name: "i and j swapped on the right", needs: ["i", "j"], twist: (v) => ({ i: v.j, j: v.i }) },
   { name: "θ turned round on the right", needs: ["theta"], twist: (v) => ({ theta: -v.theta }) },
-  { name: "θ₀ turned round on the right", needs: ["theta_0"], twist: (v) => ({ theta_0: -v.theta_0 }) },
   { name: "ϕ turned round on the right", needs: ["phi"], twist: (v) => ({ phi: -v.phi }) },
   { name: "x turned round on the right", needs: ["x"], twist: (v) => ({ x: -v.x }) },
   { name: "ζ turned into 1/ζ on the right", needs: ["zeta"], twist: (v) => ({ zeta: 1 / v.zeta }) },
@@ -69,7 +68,7 @@ export function arrowsOf(entries, [rows, columns]) {
   return Array.from({ length: columns }, (_, c) => [flat[c], flat[columns + c] ?? 0]);
 }
 
-const LETTERS = { theta: "θ", theta_0: "θ₀", theta_1: "θ₁", zeta: "ζ", phi: "ϕ", omega: "ω", alpha: "α", q_0: "q₀", q_1: "q₁", k_0: "k₀", k_1: "k₁" };
+const LETTERS = { theta: "θ", theta_1: "θ₁", zeta: "ζ", phi: "ϕ", omega: "ω", alpha: "α", q_0: "q₀", q_1: "q₁", k_0: "k₀", k_1: "k₁" };
 
 export default figure((fig) => {
   const data = fig.model.get("_data");

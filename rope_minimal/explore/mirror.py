@@ -25,7 +25,6 @@ LABELS = {
     "j": ("Key position j", ""),
     "s": ("Distance s", ""),
     "theta": ("Turn per position θ", "rad"),
-    "theta_0": ("Turn per position θ₀", "rad"),
     "omega": ("Turn per position ω", "rad"),
     "phi": ("Angle ϕ", "rad"),
     "x": ("Angle x", "rad"),
@@ -40,10 +39,10 @@ LABELS = {
     "k_0": ("Key k, first channel", ""),
     "k_1": ("Key k, second channel", ""),
 }
-STEPWISE = {"theta", "theta_0", "omega"}  # radians per position: 0 to half a turn
+STEPWISE = {"theta", "omega"}  # radians per position: 0 to half a turn
 TURNS = {"phi", "x", "y"}  # radians: half a turn either way
-START = {"q_0": 1.2, "q_1": 0.5, "k_0": 0.6, "k_1": -0.9, "i": 5, "j": 2, "zeta": 0.95}
-START |= {"theta_0": 0.3, "omega": 0.3}
+START = {"q_0": 1.2, "q_1": 0.5, "k_0": 0.6, "k_1": -0.9, "i": 5, "j": 2}
+START |= {"zeta": 0.95, "omega": 0.3}
 FARTHEST = 30  # position on a slider
 PARTS = {"_x": "real part", "_y": "imaginary part"}
 
