@@ -123,7 +123,7 @@ def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
     check_positive("theta", theta)
     _check_count("max_distance", max_distance)
     turn = 2 * _pi()
-    step = Fraction(theta)
+    step = Fraction(float(theta))
     records: list[NearRepeat] = []
     for turns, distance in _convergents(step / turn):
         if distance > max_distance:
@@ -358,7 +358,7 @@ def unseen_pairs(
     Returns
     -------
     ndarray of shape (pairs,), bool
-        True where the largest angle exceeds the largest one of training, unless training had
+        True where ``asked`` steps turn farther than ``trained`` steps did, unless those had
         covered the whole circle. An excess below one part in 10**9 is rounding, not a new angle.
     """
     now, before = _check_bank(inv_freq), _check_bank(trained_inv_freq)

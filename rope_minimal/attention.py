@@ -103,7 +103,7 @@ class KVCache:
         self._padded = self._padded or padding is not None
         position_ids = position_ids.expand(self.next_position.shape[0], -1)
         if padding is not None:
-            position_ids = position_ids.masked_fill(padding, -1)
+            position_ids = position_ids.long().masked_fill(padding, -1)
         so_far = torch.cat((self.next_position - 1, position_ids), dim=-1)
         self.next_position = so_far.amax(dim=-1, keepdim=True) + 1
 
@@ -192,12 +192,13 @@ class RotarySelfAttention(nn.Module):
             Integers of shape (B, T) or (1, T). Where not given, each row counts its own tokens,
             without padding, and goes on from where the cache ends.
         key_padding_mask
-            True where a token of ``x`` is padding, shape (B, T). No other token attends to it,
-            now or from the cache; the output at its own place means nothing, but is finite.
+            True where a token of ``x`` is padding, shape (B, T); what stands there must be finite.
+            No other token attends to it, now or from the cache; the output at its own place means
+            nothing, but is finite.
 
         Returns
         -------
-        Tensor of the shape and type of ``x``
+        Tensor of the shape and type of ``x``; under autocast it has the autocast type
 
         Raises
         ------
@@ -219,7 +220,7 @@ class RotarySelfAttention(nn.Module):
         )
         q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
         if cache is not None:
-            _check_storable(k, cache)
+            _check_storable(k, v, cache)
             k, v, padding = cache._write(k, v, padding)
         mask = _mask(x.shape[1], k.shape[-2], padding, x.device)
         y = nn.functional.scaled_dot_product_attention(
@@ -232,6 +233,8 @@ class RotarySelfAttention(nn.Module):
 
     def new_cache(self, batch_size: int, max_seq_len: int | None = None) -> KVCache:
         """Return an empty cache of this layer's sizes, type and device.
+
+        Under autocast keys have the autocast type: make a `KVCache` of that type instead.
 
         Parameters
         ----------
@@ -309,14 +312,14 @@ def _check_sizes(
     return num_kv_heads, head_dim, rotary_dim
 
 
-def _check_storable(k: Tensor, cache: KVCache) -> None:
-    """Raise unless the cache can take ``k`` as it is."""
+def _check_storable(k: Tensor, v: Tensor, cache: KVCache) -> None:
+    """Raise unless the cache can take ``k`` and ``v`` as they are."""
     if (k.dtype, k.device) != (cache._keys.dtype, cache._keys.device):
         raise ValueError(
             f"cache holds {cache._keys.dtype} on {cache._keys.device}, "
             f"but the keys are {k.dtype} on {k.device}"
         )
-    if k.requires_grad:
+    if k.requires_grad or v.requires_grad:
         raise ValueError("cache holds no gradient: decode under torch.no_grad()")
 
 

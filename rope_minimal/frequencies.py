@@ -133,7 +133,13 @@ def rescaled_frequencies(
     _check_parameter_names(kind, rule, parameters)
     if kind != "proportional":
         dim = _partial_width(dim, parameters.pop("partial_rotary_factor", 1.0))
-    return rule(dim, float(base), **parameters)
+    plain = {  # a Fraction or a NumPy number is computed with as a float
+        name: float(value)
+        if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+        else value
+        for name, value in parameters.items()
+    }
+    return rule(dim, float(base), **plain)
 
 
 def _default(dim: int, base: float) -> tuple[np.ndarray, float]:
@@ -231,6 +237,8 @@ def _yarn(
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     if base <= 1.0:
         raise ValueError(f"base must be > 1 for kind 'yarn', got {base}")
+    if not isinstance(truncate, bool):
+        raise TypeError(f"truncate must be True or False, got {truncate!r}")
 
     def pair_with(turns: float) -> float:
         ratio = original_max_position_embeddings / (turns * 2.0 * math.pi)
@@ -245,6 +253,8 @@ def _yarn(
 
     temperature = _yarn_temperature(factor)
     if mscale and mscale_all_dim:
+        check_positive("mscale", mscale)
+        check_positive("mscale_all_dim", mscale_all_dim)
         temperature = _yarn_temperature(factor, mscale) / _yarn_temperature(factor, mscale_all_dim)
     attention = _given_or("attention_factor", attention_factor, temperature)
     return _blend(inverse_frequencies(dim, base), factor, keep), attention
@@ -292,6 +302,8 @@ def _longrope(
         check_positive("max_position_embeddings", max_position_embeddings)
         factor = max_position_embeddings / original
     check_positive("factor", factor)
+    if seq_len is not None:
+        check_positive("seq_len", seq_len)
     short = _check_divisors("short_factor", short_factor, dim)
     long = _check_divisors("long_factor", long_factor, dim)
     divisors = long if seq_len is not None and seq_len > original else short
@@ -310,8 +322,14 @@ def _proportional(
     """Proportional RoPE (p-RoPE): the fast pairs of the full series turn, the slow ones stand."""
     check_positive("factor", factor)
     _check_fraction("partial_rotary_factor", partial_rotary_factor)
+    turning = int(partial_rotary_factor * dim // 2)
+    if not turning:
+        raise ValueError(
+            "partial_rotary_factor must leave at least one pair that turns, "
+            f"got {partial_rotary_factor} x {dim}"
+        )
     inv_freq = inverse_frequencies(dim, base) / factor
-    inv_freq[int(partial_rotary_factor * dim // 2) :] = 0.0
+    inv_freq[turning:] = 0.0
     return inv_freq, 1.0
 
 

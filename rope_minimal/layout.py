@@ -31,7 +31,8 @@ def to_half(x: Array) -> Array:
     Returns
     -------
     array or tensor of the shape of ``x``
-        ``y[..., i] = x[..., 2i]`` and ``y[..., i + D/2] = x[..., 2i + 1]``.
+        ``y[..., i] = x[..., 2i]`` and ``y[..., i + D/2] = x[..., 2i + 1]``. A copy, unless D = 2:
+        there nothing moves, and it may be a view.
 
     Raises
     ------
@@ -55,7 +56,8 @@ def to_interleaved(x: Array) -> Array:
     Returns
     -------
     array or tensor of the shape of ``x``
-        ``y[..., 2i] = x[..., i]`` and ``y[..., 2i + 1] = x[..., i + D/2]``.
+        ``y[..., 2i] = x[..., i]`` and ``y[..., 2i + 1] = x[..., i + D/2]``. A copy, unless D = 2:
+        there nothing moves, and it may be a view.
 
     Raises
     ------
@@ -88,7 +90,8 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
     Returns
     -------
     array or tensor of the shape of ``weight``
-        The same rows, `to_half` (or `to_interleaved`) applied within each head.
+        The same rows, `to_half` (or `to_interleaved`) applied within each head. A copy, unless
+        head_dim = 2: there nothing moves, and it may be a view.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def rotation_matrix(
         raise TypeError(f"position must be a real number, got {position!r}")
     if not math.isfinite(position):
         raise ValueError(f"position must be finite, got {position}")
-    angle = position * _frequencies(dim, base, inv_freq)
+    angle = float(position) * _frequencies(dim, base, inv_freq)
     first, second = _pairs(dim, interleaved)
     matrix = np.zeros((dim, dim))
     matrix[first, first], matrix[first, second] = np.cos(angle), -np.sin(angle)

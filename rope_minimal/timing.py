@@ -422,6 +422,10 @@ class Operation:
     written: int
 
 
+# operations that write their first argument without reading it
+_OVERWRITES = {f"aten::{name}_" for name in ("copy", "fill", "zero", "normal", "uniform")}
+
+
 class _Traffic(TorchDispatchMode):
     """List the operations that read or write a tensor."""
 
@@ -431,7 +435,8 @@ class _Traffic(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         out = func(*args, **(kwargs or {}))
-        inputs, results, name = _tensors((args, kwargs)), _tensors(out), func._schema.name
+        given = {key: value for key, value in (kwargs or {}).items() if key != "out"}
+        inputs, results, name = _tensors((args, given)), _tensors(out), func._schema.name
         if not name.startswith("aten::"):
             raise ValueError(
                 f"call must use PyTorch's own operations, got {name}: its inside hides"
@@ -440,8 +445,8 @@ class _Traffic(TorchDispatchMode):
             return out
         in_place = func._schema.is_mutable
         moved = in_place or not _is_view(results, inputs)
-        if in_place and name in ("aten::copy_", "aten::fill_", "aten::zero_"):
-            inputs = inputs[1:]  # the first is overwritten, not read
+        if name in _OVERWRITES:
+            inputs = inputs[1:]  # the first is not read
         elif name.startswith("aten::new_") or name.endswith("_like"):
             inputs = []  # only their shape is read
         if moved:

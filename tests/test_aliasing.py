@@ -86,6 +86,11 @@ def test_near_repeat_errors_agree_with_80_digit_arithmetic(theta):
             assert error == pytest.approx(float(exact), rel=1e-15, abs=0)
 
 
+def test_near_repeats_take_a_numpy_number():
+    half = np.float32(0.5)  # as exact in either type
+    assert aliasing.near_repeats(half, 1000) == aliasing.near_repeats(0.5, 1000)
+
+
 def test_near_repeats_at_one_radian_are_the_convergents_of_two_pi():
     records = [(r.distance, r.turns) for r in near_repeats(1.0, 103_993)]
     assert records == [

@@ -204,6 +204,16 @@ def test_padding_anywhere_is_not_seen() -> None:
     )
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int64])
+def test_padding_and_positions_of_any_integer_type_leave_the_next_position(dtype) -> None:
+    attention = layer()
+    cache = attention.new_cache(2)
+    padding = torch.tensor([[True, True, False, False, False], [False] * 5])
+    positions = (~padding).cumsum(1).sub(1).clamp(min=0).to(dtype)
+    attention(random(2, 5, 32), cache=cache, key_padding_mask=padding, position_ids=positions)
+    assert cache.next_position.tolist() == [[3], [5]]
+
+
 # What positions mean
 
 
@@ -440,6 +450,9 @@ def test_a_cache_under_gradients_is_refused() -> None:
     with pytest.raises(ValueError, match="holds no gradient"):
         attention(X, cache=cache)
     assert cache.length == 0
+    attention.k_proj.requires_grad_(False)  # the values would still bring their gradient along
+    with pytest.raises(ValueError, match="holds no gradient"):
+        attention(X.detach(), cache=cache)
     with torch.no_grad():
         attention(X, cache=cache)
     assert cache.length == 3

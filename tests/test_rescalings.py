@@ -1,6 +1,7 @@
 """The published rescalings of the frequencies: peers, golden numbers, limits, bad input."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -272,6 +273,7 @@ def test_missing_parameters_are_named(kind, missing):
 PARTS = {"factor": 2, "original_max_position_embeddings": 1024}
 LONG = PARTS | {"short_factor": [1] * 4, "long_factor": [1] * 4}
 NO_FACTOR = {name: value for name, value in LONG.items() if name != "factor"}
+MSCALE = PARTS | {"mscale": 1, "mscale_all_dim": 1}
 KNEES = PARTS | {"low_freq_factor": 4, "high_freq_factor": 4}
 
 
@@ -295,7 +297,13 @@ KNEES = PARTS | {"low_freq_factor": 4, "high_freq_factor": 4}
         ("longrope", 8, 1e4, LONG | {"long_factor": [1, 1, 0, 1]}, ValueError, "long_factor must"),
         ("longrope", 8, 1e4, LONG | {"short_factor": "abcd"}, TypeError, "short_factor must be a"),
         ("longrope", 8, 1e4, NO_FACTOR, TypeError, "needs factor or max_position_embeddings"),
+        ("longrope", 8, 1e4, LONG | {"seq_len": -5}, ValueError, "seq_len must be finite and > 0"),
+        ("longrope", 8, 1e4, LONG | {"seq_len": "5"}, TypeError, "seq_len must be a real number"),
+        ("yarn", 8, 1e4, PARTS | {"truncate": "False"}, TypeError, "truncate must be True or"),
+        ("yarn", 8, 1e4, MSCALE | {"mscale": math.nan}, ValueError, "mscale must be finite"),
+        ("yarn", 8, 1e4, MSCALE | {"mscale_all_dim": -1}, ValueError, "mscale_all_dim must be"),
         ("proportional", 8, 1e4, {"partial_rotary_factor": 1.5}, ValueError, r"in \(0, 1\]"),
+        ("proportional", 8, 1e4, {"partial_rotary_factor": 0.1}, ValueError, "one pair that turns"),
         ("default", 6, 1e4, {"partial_rotary_factor": 0.5}, ValueError, "positive even rotated"),
         ("default", 8, 1e4, {"partial_rotary_factor": 0.1}, ValueError, "positive even rotated"),
         ("monotone", 8, 1e4, {"max_positions": 8, "turns": -1}, ValueError, "turns must be finite"),
@@ -305,6 +313,14 @@ KNEES = PARTS | {"low_freq_factor": 4, "high_freq_factor": 4}
 def test_bad_values_are_named(kind, dim, base, parameters, error, message):
     with pytest.raises(error, match=message):
         rescaled_frequencies(kind, dim, base, **parameters)
+
+
+@pytest.mark.parametrize("factor", [Fraction(8), np.float16(8), np.float32(8), np.int64(8)])
+@pytest.mark.parametrize("kind", ["linear", "ntk"])
+def test_a_factor_may_be_any_real_number(kind, factor):
+    inv_freq, _ = rescaled_frequencies(kind, 64, factor=factor)
+    assert inv_freq.dtype == np.float64
+    np.testing.assert_array_equal(inv_freq, rescaled_frequencies(kind, 64, factor=8)[0])
 
 
 def test_a_sequence_length_of_nothing_is_named():

@@ -104,6 +104,8 @@ def test_a_compiled_form_says_so_and_does_not_claim_a_count():
         (lambda x: x * 2, 2),
         (lambda x: x + x, 3),
         (lambda x: x.mul_(2), 2),
+        (lambda x: torch.add(x, x, out=torch.empty_like(x)), 3),
+        (lambda x: torch.empty_like(x).normal_(), 1),
         (lambda x: x.double(), 3),
         (lambda x: x.expand(5, *x.shape).sum(0), 2),  # one copy of x is read
     ],
