@@ -270,6 +270,7 @@ def _bounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return bounded
 
 
+# mpmath's functions, a few of them with care
 _FUNCTIONS: list = [
     {
         **{name: _bounded(getattr(mpmath, name)) for name in ("exp", "cos", "sin", "cosh", "sinh")},
