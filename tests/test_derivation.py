@@ -21,6 +21,7 @@ from rope_minimal.derivation import (
     equation,
     substitute,
 )
+from rope_minimal.derivation.counterexamples import find_counterexample
 
 q, k = sp.symbols("q k", complex=True)
 m, n = sp.symbols("m n", integer=True)
@@ -136,6 +137,98 @@ def test_step_that_sympy_cannot_prove_is_checked_at_many_points():
     assert "60 random settings" in d.verdict("dilogarithm")
     with pytest.raises(DerivationError):
         d.derived("wrong", (five, sp.pi**2 / 6 - golden), "slip", follows=["start"])
+
+
+def from_theta():
+    d = Derivation("far", "Near, far and zero")
+    d.given("start", (theta, theta), "a number")
+    return d
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        (sp.arg(sp.exp(sp.I * theta)), theta),
+        (sp.atan2(sp.sin(theta), sp.cos(theta)), theta),
+        (sp.log(sp.exp(sp.I * theta)), sp.I * theta),
+        (sp.acos(sp.cos(theta)), sp.Abs(theta)),
+        (sp.sin(10 * sp.pi * theta), 0),
+        (sp.exp(20 * sp.pi * sp.I * theta), 1),
+        sp.Ne(theta, 0),
+        (sp.Heaviside(theta - 3), 0),
+        (sp.Heaviside(m - 20), 0),
+        (sp.Heaviside(zeta - 3), 0),
+        sp.Ne(theta + sp.Abs(q), 0),
+        (sp.exp(sp.exp(theta)) * sp.sin(10 * sp.pi * theta), 0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["given", "derived"])
+def test_statement_that_fails_only_far_away_or_at_zero_is_refused(kind, statement):
+    step = Step("wrong", kind, statement, "wrong", follows=("start",))
+    with pytest.raises(DerivationError) as caught:
+        from_theta().add(step)
+    left, right = caught.value.values
+    assert (left == pytest.approx(right)) == isinstance(statement, sp.Ne)
+    # what is shown is a counterexample: each side has its value there
+    at = {s: caught.value.counterexample.get(s.name, 0) for s in (theta, zeta, m, q)}
+    for side, value in zip(caught.value.sides, (left, right), strict=True):
+        assert complex(sp.N(side.subs(at))) == pytest.approx(complex(value), abs=1e-6)
+    assert "  at    " in str(caught.value)
+
+
+HUGE = sp.exp(sp.exp(sp.exp(theta)))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        sp.Gt(zeta, 0, evaluate=False),  # a positive symbol is never 0
+        # undefined at 0: no angle, division by zero, infinity
+        equation(sp.Abs(q) * sp.exp(sp.I * sp.arg(q)), q),
+        equation(sp.exp(sp.I * sp.arg(q)), q / sp.Abs(q)),
+        equation(sp.exp(2 * sp.I * sp.atan2(sp.im(q), sp.re(q))), q / sp.conjugate(q)),
+        sp.Ne(sp.arg(-q), sp.arg(q)),
+        sp.Ne(sp.atan2(-sp.im(q), -sp.re(q)), sp.atan2(sp.im(q), sp.re(q))),
+        equation(sp.Abs(theta) * sp.sign(theta) / theta, 1),
+        equation(sp.log(sp.Abs(theta * zeta)), sp.log(sp.Abs(theta)) + sp.log(zeta)),
+        equation(sp.gamma(theta + 1), theta * sp.gamma(theta)),
+        # large: the digits cancel, do not suffice, or are too many
+        equation(sp.cosh(theta) ** 2 - sp.sinh(theta) ** 2, 1),
+        equation(sp.cosh(m * theta) ** 2 - sp.sinh(m * theta) ** 2, 1),
+        sp.Ne(sp.exp(-(theta**2)), 0, evaluate=False),
+        sp.Lt(sp.tanh(2 * theta), 1, evaluate=False),
+        equation(sp.cos(HUGE) ** 2 + sp.sin(HUGE) ** 2, 1),
+    ],
+    ids=str,
+)
+def test_points_without_a_number_are_no_counterexample_and_are_made_up_for(statement):
+    assert find_counterexample(statement, {}, 60) == (None, 60)
+
+
+def test_infinity_is_no_agreement():
+    nothing = sp.floor(sp.cos(theta) ** 2 / 2)  # 0, but sympy does not see it
+    with pytest.raises(ValueError, match="no setting could be evaluated"):
+        find_counterexample(sp.Lt(sp.log(nothing), theta**2), {}, 12)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [equation(theta**3, theta), equation(sp.re(q), q), equation(zeta, sp.cos(zeta))],
+    ids=str,
+)
+def test_counterexample_is_short_where_there_is_a_short_one(statement):
+    found, _ = find_counterexample(statement, {}, 60)
+    for value in found.setting.values():
+        for part in (complex(value).real, complex(value).imag):
+            assert abs(part) <= 2.4
+            assert 10 * part == pytest.approx(round(10 * part))
+
+
+def test_two_symbols_of_one_name_are_refused():
+    other = sp.Symbol("theta", positive=True)
+    with pytest.raises(ValueError, match="two different symbols are called theta"):
+        from_theta().given("both", (theta, other), "which?")
 
 
 def test_matrix_statement_with_a_position_matrix():
@@ -434,6 +527,32 @@ def test_bad_proposals_are_named():
         check_relative(lambda v, p: v.T, dim=2)
     with pytest.raises(ValueError, match="dim must be a positive integer or None, got 0"):
         check_relative(lambda v, p: v, dim=0)
+
+
+@pytest.mark.parametrize("dim", [None, 2])
+def test_text_is_no_proposal(dim):
+    with pytest.raises(TypeError, match=r"f_q must return .*, got 'q"):
+        check_relative(lambda v, p: "q*exp(I*m**2)", dim=dim)
+    with pytest.raises(TypeError, match=r"f_k must return .*, got 'k"):
+        check_relative(lambda v, p: v, lambda v, p: "k", dim=dim)
+
+
+@pytest.mark.parametrize("name", ["m", "n", "shift", "q", "k", "before"])
+@pytest.mark.parametrize(
+    "own", [{}, {"integer": True, "nonnegative": True}, {"positive": True}, {"complex": True}]
+)
+def test_own_symbol_with_a_taken_name_is_named(name, own):
+    with pytest.raises(ValueError, match=f"the name {name} is taken"):
+        check_relative(lambda v, p: v * sp.exp(sp.I * sp.Symbol(name, **own) * p))
+    with pytest.raises(ValueError, match="the name q1 is taken"):
+        check_relative(lambda v, p: v * sp.Symbol("q1", **own), dim=2)
+
+
+def test_answer_shows_plain_symbols():
+    answer = check_relative(lambda v, p: v * sp.exp(sp.I * p**2 * sp.Symbol("w")))
+    assert sorted(map(str, answer.score.free_symbols)) == ["k", "m", "n", "q", "w"]
+    assert "_" not in str(answer)
+    assert re.search(r"At k = \S+, q = \S+, w = \S+:\n  score\(m = \d+, n = \d+\)", str(answer))
 
 
 def test_only_sympy_and_the_standard_library_are_imported():

@@ -22,9 +22,12 @@ from .statements import MatrixAt, MatrixFunction, Statement, is_matrix, relation
 Model = Mapping[Any, Any]
 
 DIGITS = 30
+MANY_DIGITS = 1000
 TOLERANCE = mpmath.mpf(10) ** -15
 SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
+# division by zero, infinity or too large; a pole; a sum without an end
+UNDEFINED = (ArithmeticError, ValueError, mpmath.mp.NoConvergence)
 
 
 class DerivationError(ValueError):
@@ -116,7 +119,7 @@ def _sorted_symbols(*expressions: Any) -> list[sp.Symbol]:
     return sorted(set().union(*(e.free_symbols for e in expressions)), key=lambda s: s.name)
 
 
-def _random_value(symbol: sp.Symbol, rng: random.Random) -> Any:
+def _near(symbol: sp.Symbol, rng: random.Random) -> Any:
     """Draw a short number of the symbol's kind: an integer, a tenth, or a complex of tenths."""
     if symbol.is_integer:
         low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -12
@@ -128,10 +131,40 @@ def _random_value(symbol: sp.Symbol, rng: random.Random) -> Any:
     return x if symbol.is_real else x + sp.I * y
 
 
+def _far(symbol: sp.Symbol, rng: random.Random) -> Any:
+    """Draw a number up to ten times as large, a fraction with another denominator each time."""
+    if symbol.is_integer:
+        low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -40
+        return sp.Integer(rng.randint(low, 40))
+    bottoms = (rng.randint(11, 97) for _ in "xy")
+    low = 0 if symbol.is_positive else -24
+    x, y = (sp.Rational(rng.randint(low * b + 1, 24 * b), b) for b in bottoms)
+    return x if symbol.is_real else x + sp.I * y
+
+
 def _settings(symbols: Sequence[sp.Symbol], count: int, seed: int) -> Iterator[list]:
+    """Yield ``count`` settings: near ones, far ones, some with zeros; then as many spare ones.
+
+    The near ones come first, so that a counterexample is short where there is a short one. Zeros
+    come last: all symbols at once, then one after the other.
+    """
     rng = random.Random(seed)
-    for _ in range(count if symbols else 1):
-        yield [_random_value(symbol, rng) for symbol in symbols]
+    if not symbols:
+        yield []
+        return
+    zeros = min(count // 6, len(symbols) + 1)
+    far = count // 3
+    for _ in range(count - far - zeros):
+        yield [_near(symbol, rng) for symbol in symbols]
+    for _ in range(far):
+        yield [_far(symbol, rng) for symbol in symbols]
+    for chosen in [symbols, *([symbol] for symbol in symbols)][:zeros]:
+        yield [
+            sp.S.Zero if symbol in chosen and symbol.is_zero is None else _near(symbol, rng)
+            for symbol in symbols
+        ]
+    for _ in range(count):
+        yield [_near(symbol, rng) for symbol in symbols]
 
 
 # ------------------------------------------------------------------------------------------------
@@ -160,42 +193,92 @@ def find_counterexample(
     if unknown:
         raise ValueError(f"the model gives no formula for {', '.join(map(str, unknown))}")
     symbols = _sorted_symbols(*sides)
+    names = [symbol.name for symbol in symbols]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"two different symbols are called {', '.join(twice)}")
     functions = [(relation, _compile(left), _compile(right)) for relation, left, right in filled]
-    done = 0
-    with mpmath.workdps(DIGITS):
-        for setting in _settings(symbols, points, seed):
+
+    def failures(setting: list, digits: int) -> list:
+        """Return where each relation fails, as a pair of numbers, or None where it holds."""
+        with mpmath.workdps(digits):
             numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
-            failures = []
-            try:
-                for relation, left, right in functions:
-                    pairs = zip(_entries(left(numbers)), _entries(right(numbers)), strict=True)
-                    failures.append(
-                        next(((x, y) for x, y in pairs if not _holds(relation, x, y)), None)
-                    )
-            except ZeroDivisionError:
-                continue
-            done += 1
-            if all(failures) and (first := failures[0]):
+            found = []
+            for relation, left, right in functions:
+                pairs = zip(_entries(left(numbers)), _entries(right(numbers)), strict=True)
+                found.append(next((p for p in pairs if not _holds(relation, *p)), None))
+            return found
+
+    done = 0
+    for setting in _settings(symbols, points, seed):
+        if done == points:
+            break
+        try:
+            failed = failures(setting, DIGITS)
+            if all(failed) and not _same(failed, failures(setting, MANY_DIGITS)):
+                continue  # rounding, not the statement, made the difference
+            if all(failed) and (first := failed[0]):
                 at = {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
-                return Witness(at, plain(first[0]), plain(first[1])), done
+                return Witness(at, plain(first[0]), plain(first[1])), done + 1
+        except UNDEFINED:
+            continue
+        done += 1
     if not done:
         raise ValueError("no setting could be evaluated")
     return None, done
 
 
+def _same(ones: list, others: list) -> bool:
+    return all(
+        one and other and all(map(_close, one, other))
+        for one, other in zip(ones, others, strict=True)
+    )
+
+
+def _close(left: Any, right: Any, tolerance: Any = TOLERANCE) -> bool:
+    return bool(abs(left - right) <= tolerance * (1 + abs(left) + abs(right)))
+
+
 def _holds(relation: Relational, left: Any, right: Any) -> bool:
-    close = abs(left - right) <= TOLERANCE * (1 + abs(left) + abs(right))
+    digits = mpmath.mp.dps
+    close = _close(left, right, TOLERANCE * mpmath.mpf(10) ** (DIGITS - digits))
     if isinstance(relation, sp.Eq):
-        return bool(close)
+        return close
     if isinstance(relation, sp.Ne):
         return not close
-    if isinstance(relation, sp.Gt | sp.Lt):
-        return bool(relation.func(sp.Float(left.real, DIGITS), sp.Float(right.real, DIGITS)))
-    return bool(close or relation.func(sp.Float(left.real, DIGITS), sp.Float(right.real, DIGITS)))
+    ordered = bool(relation.func(sp.Float(left.real, digits), sp.Float(right.real, digits)))
+    return ordered if isinstance(relation, sp.Gt | sp.Lt) else close or ordered
 
 
 # ------------------------------------------------------------------------------------------------
 # From expressions to numbers
+
+
+def _angle(y: Any, x: Any) -> Any:
+    if x == y == 0:
+        raise ZeroDivisionError("zero has no angle")
+    return mpmath.atan2(y, x)
+
+
+def _bounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Refuse arguments so large that the function would take its time or all memory."""
+
+    def bounded(x: Any) -> Any:
+        if mpmath.mag(x) > 10_000:
+            raise OverflowError("too large")
+        return function(x)
+
+    return bounded
+
+
+# mpmath's functions, a few of them with care
+_FUNCTIONS: list = [
+    {
+        **{name: _bounded(getattr(mpmath, name)) for name in ("exp", "cos", "sin", "cosh", "sinh")},
+        "atan2": _angle,
+        "arg": lambda z: _angle(mpmath.im(z), mpmath.re(z)),
+    },
+    "mpmath",
+]
 
 
 @functools.lru_cache(maxsize=2048)
@@ -203,7 +286,7 @@ def _compile(expression: Any) -> Callable[[dict], Any]:
     """Turn an expression into a function of the symbols' values; matrices stay factored."""
     symbols = _sorted_symbols(expression)
     if isinstance(expression, MatrixBase):
-        entries = sp.lambdify(symbols, list(expression), "mpmath")
+        entries = sp.lambdify(symbols, list(expression), _FUNCTIONS)
         rows, columns = expression.shape
 
         def explicit(values: dict) -> Any:
@@ -212,7 +295,7 @@ def _compile(expression: Any) -> Callable[[dict], Any]:
 
         return explicit
     if not (is_matrix(expression) or isinstance(expression, sp.Determinant)):
-        scalar = sp.lambdify(symbols, expression, "mpmath")
+        scalar = sp.lambdify(symbols, expression, _FUNCTIONS)
         return lambda values: scalar(*(values[s] for s in symbols))
     if isinstance(expression, sp.Identity):
         return lambda _: mpmath.eye(int(expression.shape[0]))
@@ -234,7 +317,10 @@ _MATRIX_OPERATIONS: tuple = (
 
 
 def _entries(value: Any) -> list:
-    return list(value) if isinstance(value, mpmath.matrix) else [mpmath.mpmathify(value)]
+    numbers = list(value) if isinstance(value, mpmath.matrix) else [mpmath.mpmathify(value)]
+    if not all(map(mpmath.isfinite, numbers)):
+        raise OverflowError("infinite, or not a number")
+    return numbers
 
 
 def _to_mp(value: Any) -> Any:

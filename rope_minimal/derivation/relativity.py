@@ -108,33 +108,39 @@ def check_relative(
     ------
     TypeError
         If a function does not return a sympy expression (or a column of length ``dim``).
+    ValueError
+        If a symbol of your own is called m, n, shift, q or k (with ``dim``: q0, q1, ...).
     """
     f_k = f_q if f_k is None else f_k
-    m, n = sp.symbols("m n", integer=True, nonnegative=True)
-    s = sp.Symbol("shift", integer=True, positive=True)
+    m, n = (sp.Dummy(name, integer=True, nonnegative=True) for name in "mn")
+    s = sp.Dummy("shift", integer=True, positive=True)
     q, k = _query_and_key(dim)
     score = _real_parameters(_score(f_q(q, m), f_k(k, n), dim))
+    _check_names(score, {m, n, s, *sp.sympify((q, k)).free_symbols})
     moved = score.subs({m: m + s, n: n + s}, simultaneous=True)
     witness, _ = find_counterexample(equation(score, moved), {}, NUMERIC_POINTS, seed)
+    shown = score.xreplace({d: sp.Symbol(d.name, **d.assumptions0) for d in score.atoms(sp.Dummy)})
     if witness is not None:
-        return Relativity(False, "counterexample", score, _positions(witness), False)
+        return Relativity(False, "counterexample", shown, _positions(witness), False)
     zero = score.count_ops() < 300 and is_zero(score - moved)
     trivial = find_counterexample(equation(score, score.subs(m, s)), {}, 12, seed)[0] is None
-    return Relativity(True, "symbolic" if zero else "numeric", score, None, trivial)
+    return Relativity(True, "symbolic" if zero else "numeric", shown, None, trivial)
 
 
 def _query_and_key(dim: int | None) -> tuple[Any, Any]:
     if dim is None:
-        return sp.symbols("q k", complex=True)
+        return sp.Dummy("q", complex=True), sp.Dummy("k", complex=True)
     if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
         raise ValueError(f"dim must be a positive integer or None, got {dim!r}")
-    return tuple(sp.Matrix(sp.symbols(f"{name}:{dim}", real=True)) for name in "qk")
+    return tuple(
+        sp.Matrix([sp.Dummy(f"{name}{index}", real=True) for index in range(dim)]) for name in "qk"
+    )
 
 
 def _score(query: Any, key: Any, dim: int | None) -> Any:
     for name, value in (("f_q", query), ("f_k", key)):
         try:
-            value = sp.sympify(value)
+            value = sp.sympify(value, strict=True)
         except sp.SympifyError as error:
             raise TypeError(f"{name} must return a sympy expression, got {value!r}") from error
         if dim is None and not isinstance(value, sp.Expr):
@@ -150,6 +156,14 @@ def _real_parameters(score: Any) -> Any:
     """Read a symbol of which nothing was said as a real number."""
     undeclared = [s for s in score.free_symbols if s.is_complex is None]
     return score.xreplace({s: sp.Symbol(s.name, real=True) for s in undeclared})
+
+
+def _check_names(score: Any, ours: set[Any]) -> None:
+    taken = {symbol.name for symbol in ours} | {"before", "after"}
+    if clash := sorted({s.name for s in score.free_symbols - ours} & taken):
+        raise ValueError(
+            f"the name {clash[0]} is taken by check_relative, call your own symbol something else"
+        )
 
 
 def _positions(witness: Witness) -> dict[str, Any]:
