@@ -128,9 +128,9 @@ class _Rotation(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, cos, sin, ctx.interleaved = inputs
+        x, cos, sin, ctx.interleaved = inputs
         ctx.save_for_backward(cos, sin)
-        ctx.save_for_forward(cos, sin)
+        ctx.save_for_forward(x, cos, sin)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
@@ -144,8 +144,12 @@ class _EagerRotation(_Rotation):
     generate_vmap_rule = True
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
-        return apply_rope(tangent, *ctx.saved_tensors, interleaved=ctx.interleaved)
+    def jvp(ctx: Any, dx: Tensor, dcos: Tensor, dsin: Tensor, _: None) -> Tensor:
+        x, cos, sin = ctx.saved_tensors
+        width = 2 * cos.shape[-1]
+        of_x = apply_rope(dx, cos, sin, interleaved=ctx.interleaved)
+        of_table = _formula(x[..., :width], dcos, dsin, ctx.interleaved)
+        return of_x + nn.functional.pad(of_table, (0, x.shape[-1] - width))
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:

@@ -45,6 +45,11 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
     )
 
 
+def fill(whole: tuple, places: tuple, parts: tuple) -> list:
+    """Return ``whole`` with ``parts`` in ``places``."""
+    return [parts[places.index(i)] if i in places else t for i, t in enumerate(whole)]
+
+
 def formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     return rotation._with_tail(rotation._formula, x, cos, sin, interleaved)
 
@@ -248,6 +253,31 @@ def test_second_gradients_of_tiles_and_tables(interleaved: bool, monkeypatch) ->
     learned = [t.clone().requires_grad_() for t in rows]
     assert torch.autograd.gradcheck(curved, (x, *learned))
     assert torch.autograd.gradcheck(lambda cos: curved(x.detach(), cos, rows[1]), learned[0])
+
+
+@LAYOUTS
+@pytest.mark.parametrize("tail", [0, 3])
+def test_forward_derivatives_see_the_table_where_x_has_a_gradient(tail, interleaved: bool) -> None:
+    x = random(2, 3, LENGTH, WIDTH + tail, dtype=torch.float64).requires_grad_()
+    inputs = (x, *(t.double() for t in TABLE))
+    directions = [random(*t.shape, dtype=torch.float64, seed=1) for t in inputs]
+    for along in ((0,), (1,), (1, 2), (0, 1, 2)):
+        got, want = (
+            jvp(
+                lambda *some, f=f: f(*fill(inputs, along, some), interleaved=interleaved),
+                tuple(inputs[i] for i in along),
+                tuple(directions[i] for i in along),
+            )[1]
+            for f in (apply_rope, formula)
+        )
+        assert (want != 0).any()
+        torch.testing.assert_close(got, want)
+
+    def slope(cos: Tensor, f) -> Tensor:
+        return grad(lambda x: (f(x, cos, inputs[2], interleaved=interleaved) ** 3).sum())(x)
+
+    mixed = [jacfwd(lambda cos, f=f: slope(cos, f))(inputs[1]) for f in (apply_rope, formula)]
+    torch.testing.assert_close(*mixed)
 
 
 @LAYOUTS
