@@ -92,7 +92,8 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
         If the shapes do not fit, or the tensors live on different devices.
     RuntimeError
         In compiled code on the CPU, if an interleaved float32 or bfloat16 ``x`` begins at an odd
-        element of its memory (``x.storage_offset()``): clone it.
+        element of its memory (``x.storage_offset()``): clone it before the compiled call, for the
+        compiler drops a clone inside.
 
     Notes
     -----
@@ -135,6 +136,8 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         cos, sin = ctx.saved_tensors
+        if ctx.interleaved and torch.compiler.is_compiling():  # it may begin at an odd element
+            return _with_tail(_formula, grad, cos, -sin, True), None, None, None
         return apply_rope(grad, cos, -sin, interleaved=ctx.interleaved), None, None, None
 
 

@@ -408,6 +408,25 @@ def test_compiled_interleaved_pairs_must_begin_at_an_even_offset(dtype: torch.dt
     rotate(VIEWS["odd storage offset"](x), *TABLE)
 
 
+def test_a_clone_before_the_compiled_call_begins_at_an_even_offset() -> None:
+    rotate, _ = compiled()
+    x = VIEWS["odd storage offset"](random(2, LENGTH, WIDTH))
+    want = rotation._formula(x, *TABLE, True)
+    assert same_bits(rotate(x.clone(), *TABLE, interleaved=True), want)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("tail", [0, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_compiled_gradient_may_begin_at_an_odd_offset(dtype, tail, interleaved: bool) -> None:
+    rotate, _ = compiled(backend="aot_eager")
+    x = random(2, 2, LENGTH, WIDTH + tail, dtype=dtype).requires_grad_()
+    back = random(*x.shape, dtype=dtype, seed=1)
+    y = rotate(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, VIEWS["odd storage offset"](back))[0]
+    assert same_bits(got, formula(back, TABLE[0], -TABLE[1], interleaved))
+
+
 @LAYOUTS
 def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
     rotate, _ = compiled(backend="aot_eager")
