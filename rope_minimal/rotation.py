@@ -444,6 +444,9 @@ def _tensor(name: str, value: Any, kind: str) -> Tensor:
         return value
     if isinstance(value, Sequence) and len(value) == 0:
         value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
+    if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
+        # torch reads no other byte order than the machine's and no negative stride
+        value = value.astype(value.dtype.newbyteorder("="), order="C")
     try:
         return torch.tensor(np.asarray(value))
     except (TypeError, ValueError) as error:
@@ -453,6 +456,8 @@ def _tensor(name: str, value: Any, kind: str) -> Tensor:
 def _integers(name: str, value: Any) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
     tensor = _tensor(name, value, "integers")
+    if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64):  # no arithmetic of torch's
+        return tensor.long()
     if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor

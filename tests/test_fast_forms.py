@@ -264,7 +264,9 @@ def test_forward_derivatives_see_the_table_where_x_has_a_gradient(tail, interlea
     for along in ((0,), (1,), (1, 2), (0, 1, 2)):
         got, want = (
             jvp(
-                lambda *some, f=f: f(*fill(inputs, along, some), interleaved=interleaved),
+                lambda *some, f=f, along=along: f(
+                    *fill(inputs, along, some), interleaved=interleaved
+                ),
                 tuple(inputs[i] for i in along),
                 tuple(directions[i] for i in along),
             )[1]
