@@ -17,6 +17,7 @@ from .frequencies import check_dim, check_positive, inverse_frequencies
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 
 _TILE = 2**20  # numbers that are rotated at once: 4 MiB of float32, for the caches of two cores
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # by a transform of torch.func
 _WORDS = (torch.float32, torch.bfloat16)  # whose pairs compiled code reads as integers
 
 
@@ -161,10 +162,13 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     if torch.compiler.is_compiling():
         form = _formula
         if on_cpu and interleaved and x.dtype in _WORDS and _has_pairs(x):
-            form = _in_words
+            # An exported program may be given other strides than those of its example.
+            form = _formula if torch.compiler.is_exporting() else _in_words
         elif on_cpu and not interleaved and x.dtype.itemsize == 2 and _share_tables(x, cos):
             form = _in_halves
         return _with_tail(form, x, cos, sin, interleaved)
+    if _is_wrapped(x) or _is_wrapped(cos) or _is_wrapped(sin):  # vmap forbids changes in place
+        return _with_tail(_formula, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -199,12 +203,12 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    pairs = torch.unflatten(x, -1, (-1, 2))
+    pairs = x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2)
     try:
         z = torch.view_as_complex(pairs)
     except RuntimeError:  # its strides or its offset are odd
         z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+    return torch.view_as_real(z * torch.complex(cos, sin)).reshape(x.shape)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -225,7 +229,8 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
         y = torch.empty_like(x, dtype=cos.dtype, memory_format=order)
     y.copy_(x)
     if interleaved:
-        torch.view_as_complex(y.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
+        pairs = y.view(*y.shape[:-1], y.shape[-1] // 2, 2)
+        torch.view_as_complex(pairs).mul_(torch.complex(cos, sin))
     else:
         a, b = y.chunk(2, dim=-1)
         given = b.clone()
@@ -482,7 +487,9 @@ def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
 
 def _readable(tensor: Tensor) -> bool:
     """Whether a check may look at the values: not where that would stall a device or a graph."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    if torch.compiler.is_compiling() or _is_wrapped(tensor):
+        return False
+    return tensor.device.type == "cpu"
 
 
 def _check_count(name: str, value: Any, least: int = 0) -> None:

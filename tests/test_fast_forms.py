@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.func import grad, jacfwd, jacrev, jvp, vmap
 
-from rope_minimal import apply_rope, rope_table, rotation
+from rope_minimal import RotaryEmbedding, apply_rope, rope_table, rotation
 from rope_minimal.timing import peak_extra_bytes
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
@@ -316,6 +316,43 @@ def test_the_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool)
     close(twice, 2 * torch.eye(WIDTH))
 
 
+@pytest.mark.filterwarnings("error:There is a performance drop")
+@LAYOUTS
+@pytest.mark.parametrize("tile", [1, 2**20])
+@pytest.mark.parametrize("mapped", [(1,), (2,), (1, 2), (0, 1, 2)])
+def test_vmap_takes_any_of_the_three(mapped, tile: int, interleaved: bool, monkeypatch) -> None:
+    monkeypatch.setattr(rotation, "_TILE", tile)
+    inputs = [random(3, LENGTH, WIDTH + 2), *TABLE]
+    doubled = [torch.stack((t, 2 * t)) if i in mapped else t for i, t in enumerate(inputs)]
+    dims = tuple(0 if i in mapped else None for i in range(3))
+    got = vmap(lambda *some: apply_rope(*some, interleaved=interleaved), dims)(*doubled)
+    for i in range(2):
+        row = [t[i] if j in mapped else t for j, t in enumerate(doubled)]
+        torch.testing.assert_close(got[i], formula(*row, interleaved), rtol=0, atol=2e-6)
+
+
+def test_vmap_takes_positions() -> None:
+    rope, x = RotaryEmbedding(WIDTH, 16), random(4, 2, 3, LENGTH, WIDTH)
+    ids = torch.stack([torch.arange(LENGTH).expand(2, -1) + i for i in range(4)])
+    got = vmap(lambda x, ids: rope(x, position_ids=ids))(x, ids)
+    want = torch.stack([rope(*each) for each in zip(x, range(4), strict=True)])
+    torch.testing.assert_close(got, want, rtol=0, atol=2e-6)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("tile", [1, 2**20])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_come_in_batches(dtype, tile: int, interleaved: bool, monkeypatch) -> None:
+    monkeypatch.setattr(rotation, "_TILE", tile)
+    x = random(2, LENGTH, WIDTH + 2, dtype=dtype).requires_grad_()
+    backs = random(3, *x.shape, dtype=dtype, seed=1)
+    y = apply_rope(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, backs, is_grads_batched=True)[0]
+    for each, back in zip(got, backs, strict=True):
+        want = formula(back, TABLE[0], -TABLE[1], interleaved)
+        torch.testing.assert_close(each, want, rtol=0, atol=bound(back))
+
+
 # Memory
 
 
@@ -427,6 +464,17 @@ def test_a_compiled_gradient_may_begin_at_an_odd_offset(dtype, tail, interleaved
     y = rotate(x, *TABLE, interleaved=interleaved)
     got = torch.autograd.grad(y, x, VIEWS["odd storage offset"](back))[0]
     assert same_bits(got, formula(back, TABLE[0], -TABLE[1], interleaved))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
+    rope = RotaryEmbedding(WIDTH, LENGTH, interleaved=interleaved)
+    x = random(2, 4, LENGTH, WIDTH, dtype=dtype)
+    program = torch.export.export(rope, (x,)).module()
+    for name, view in VIEWS.items():
+        want = formula(view(x), *TABLE, interleaved)
+        assert same_bits(program(view(x)), want), name
 
 
 @LAYOUTS
