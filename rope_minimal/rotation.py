@@ -203,12 +203,12 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    pairs = x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2)
+    pairs = x.unfold(-1, 2, 2)  # (..., D/2, 2); torch batches no gradients through unflatten
     try:
         z = torch.view_as_complex(pairs)
     except RuntimeError:  # its strides or its offset are odd
         z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(z * torch.complex(cos, sin)).reshape(x.shape)
+    return torch.view_as_real(z * torch.complex(cos, sin)).reshape_as(x)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -229,8 +229,7 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
         y = torch.empty_like(x, dtype=cos.dtype, memory_format=order)
     y.copy_(x)
     if interleaved:
-        pairs = y.view(*y.shape[:-1], y.shape[-1] // 2, 2)
-        torch.view_as_complex(pairs).mul_(torch.complex(cos, sin))
+        torch.view_as_complex(y.unfold(-1, 2, 2)).mul_(torch.complex(cos, sin))
     else:
         a, b = y.chunk(2, dim=-1)
         given = b.clone()
