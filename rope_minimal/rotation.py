@@ -17,8 +17,8 @@ from .frequencies import check_dim, check_positive, inverse_frequencies
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 
 _TILE = 2**20  # numbers that are rotated at once: 4 MiB of float32, for the caches of two cores
-_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # by a transform of torch.func
 _WORDS = (torch.float32, torch.bfloat16)  # whose pairs compiled code reads as integers
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # by a transform of torch.func
 
 
 def rope_table(
@@ -485,7 +485,7 @@ def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
 
 
 def _readable(tensor: Tensor) -> bool:
-    """Whether a check may look at the values: not where that would stall a device or a graph."""
+    """Whether a check may look at the values: not where that stalls a device, a graph or vmap."""
     if torch.compiler.is_compiling() or _is_wrapped(tensor):
         return False
     return tensor.device.type == "cpu"
