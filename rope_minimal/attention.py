@@ -212,7 +212,7 @@ class RotarySelfAttention(nn.Module):
             start = 0 if cache is None else cache.next_position
             counted = x.new_ones(1, x.shape[1], dtype=torch.long) if padding is None else ~padding
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
-        position_ids = torch.as_tensor(position_ids, device=x.device)
+        position_ids = rotation._integers("position_ids", position_ids).to(x.device)
 
         q, k, v = (
             project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)

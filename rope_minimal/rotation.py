@@ -18,6 +18,7 @@ __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 
 _TILE = 2**20  # numbers that are rotated at once: 4 MiB of float32, for the caches of two cores
 _WORDS = (torch.float32, torch.bfloat16)  # whose pairs compiled code reads as integers
+_is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor  # by a transform of torch.func
 
 
 def rope_table(
@@ -92,7 +93,8 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
         If the shapes do not fit, or the tensors live on different devices.
     RuntimeError
         In compiled code on the CPU, if an interleaved float32 or bfloat16 ``x`` begins at an odd
-        element of its memory (``x.storage_offset()``): clone it.
+        element of its memory (``x.storage_offset()``): clone it before the compiled call, for the
+        compiler drops a clone inside.
 
     Notes
     -----
@@ -128,13 +130,15 @@ class _Rotation(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _, cos, sin, ctx.interleaved = inputs
+        x, cos, sin, ctx.interleaved = inputs
         ctx.save_for_backward(cos, sin)
-        ctx.save_for_forward(cos, sin)
+        ctx.save_for_forward(x, cos, sin)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         cos, sin = ctx.saved_tensors
+        if ctx.interleaved and torch.compiler.is_compiling():  # it may begin at an odd element
+            return _with_tail(_formula, grad, cos, -sin, True), None, None, None
         return apply_rope(grad, cos, -sin, interleaved=ctx.interleaved), None, None, None
 
 
@@ -144,8 +148,12 @@ class _EagerRotation(_Rotation):
     generate_vmap_rule = True
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: None) -> Tensor:
-        return apply_rope(tangent, *ctx.saved_tensors, interleaved=ctx.interleaved)
+    def jvp(ctx: Any, dx: Tensor, dcos: Tensor, dsin: Tensor, _: None) -> Tensor:
+        x, cos, sin = ctx.saved_tensors
+        width = 2 * cos.shape[-1]
+        of_x = apply_rope(dx, cos, sin, interleaved=ctx.interleaved)
+        of_table = _formula(x[..., :width], dcos, dsin, ctx.interleaved)
+        return of_x + nn.functional.pad(of_table, (0, x.shape[-1] - width))
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -154,10 +162,13 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     if torch.compiler.is_compiling():
         form = _formula
         if on_cpu and interleaved and x.dtype in _WORDS and _has_pairs(x):
-            form = _in_words
+            # An exported program may be given other strides than those of its example.
+            form = _formula if torch.compiler.is_exporting() else _in_words
         elif on_cpu and not interleaved and x.dtype.itemsize == 2 and _share_tables(x, cos):
             form = _in_halves
         return _with_tail(form, x, cos, sin, interleaved)
+    if _is_wrapped(x) or _is_wrapped(cos) or _is_wrapped(sin):  # vmap forbids changes in place
+        return _with_tail(_formula, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -192,12 +203,12 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    pairs = torch.unflatten(x, -1, (-1, 2))
+    pairs = x.unfold(-1, 2, 2)  # (..., D/2, 2); torch batches no gradients through unflatten
     try:
         z = torch.view_as_complex(pairs)
     except RuntimeError:  # its strides or its offset are odd
         z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+    return torch.view_as_real(z * torch.complex(cos, sin)).reshape_as(x)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -218,7 +229,7 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
         y = torch.empty_like(x, dtype=cos.dtype, memory_format=order)
     y.copy_(x)
     if interleaved:
-        torch.view_as_complex(y.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
+        torch.view_as_complex(y.unfold(-1, 2, 2)).mul_(torch.complex(cos, sin))
     else:
         a, b = y.chunk(2, dim=-1)
         given = b.clone()
@@ -437,6 +448,9 @@ def _tensor(name: str, value: Any, kind: str) -> Tensor:
         return value
     if isinstance(value, Sequence) and len(value) == 0:
         value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
+    if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
+        # torch reads no other byte order than the machine's and no negative stride
+        value = value.astype(value.dtype.newbyteorder("="), order="C")
     try:
         return torch.tensor(np.asarray(value))
     except (TypeError, ValueError) as error:
@@ -446,6 +460,8 @@ def _tensor(name: str, value: Any, kind: str) -> Tensor:
 def _integers(name: str, value: Any) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
     tensor = _tensor(name, value, "integers")
+    if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64):  # no arithmetic of torch's
+        return tensor.long()
     if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor
@@ -469,8 +485,10 @@ def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
 
 
 def _readable(tensor: Tensor) -> bool:
-    """Whether a check may look at the values: not where that would stall a device or a graph."""
-    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+    """Whether a check may look at the values: not where that stalls a device, a graph or vmap."""
+    if torch.compiler.is_compiling() or _is_wrapped(tensor):
+        return False
+    return tensor.device.type == "cpu"
 
 
 def _check_count(name: str, value: Any, least: int = 0) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from torch.func import grad, jacfwd, jacrev, jvp, vmap
 
-from rope_minimal import apply_rope, rope_table, rotation
+from rope_minimal import RotaryEmbedding, apply_rope, rope_table, rotation
 from rope_minimal.timing import peak_extra_bytes
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
@@ -43,6 +43,11 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
         and torch.equal(nan, b.isnan())
         and torch.equal(a.masked_fill(nan, 0).view(bits), b.masked_fill(nan, 0).view(bits))
     )
+
+
+def fill(whole: tuple, places: tuple, parts: tuple) -> list:
+    """Return ``whole`` with ``parts`` in ``places``."""
+    return [parts[places.index(i)] if i in places else t for i, t in enumerate(whole)]
 
 
 def formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
@@ -251,6 +256,33 @@ def test_second_gradients_of_tiles_and_tables(interleaved: bool, monkeypatch) ->
 
 
 @LAYOUTS
+@pytest.mark.parametrize("tail", [0, 3])
+def test_forward_derivatives_see_the_table_where_x_has_a_gradient(tail, interleaved: bool) -> None:
+    x = random(2, 3, LENGTH, WIDTH + tail, dtype=torch.float64).requires_grad_()
+    inputs = (x, *(t.double() for t in TABLE))
+    directions = [random(*t.shape, dtype=torch.float64, seed=1) for t in inputs]
+    for along in ((0,), (1,), (1, 2), (0, 1, 2)):
+        got, want = (
+            jvp(
+                lambda *some, f=f, along=along: f(
+                    *fill(inputs, along, some), interleaved=interleaved
+                ),
+                tuple(inputs[i] for i in along),
+                tuple(directions[i] for i in along),
+            )[1]
+            for f in (apply_rope, formula)
+        )
+        assert (want != 0).any()
+        torch.testing.assert_close(got, want)
+
+    def slope(cos: Tensor, f) -> Tensor:
+        return grad(lambda x: (f(x, cos, inputs[2], interleaved=interleaved) ** 3).sum())(x)
+
+    mixed = [jacfwd(lambda cos, f=f: slope(cos, f))(inputs[1]) for f in (apply_rope, formula)]
+    torch.testing.assert_close(*mixed)
+
+
+@LAYOUTS
 def test_nothing_but_the_table_is_kept_for_the_gradient(interleaved: bool) -> None:
     kept = []
     x = random(2, 3, LENGTH, WIDTH).requires_grad_()
@@ -282,6 +314,43 @@ def test_the_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool)
     rows = [t[5:6] for t in TABLE]
     twice = jacfwd(jacrev(lambda x: (rotate(x[None], *rows) ** 2).sum()))(row)
     close(twice, 2 * torch.eye(WIDTH))
+
+
+@pytest.mark.filterwarnings("error:There is a performance drop")
+@LAYOUTS
+@pytest.mark.parametrize("tile", [1, 2**20])
+@pytest.mark.parametrize("mapped", [(1,), (2,), (1, 2), (0, 1, 2)])
+def test_vmap_takes_any_of_the_three(mapped, tile: int, interleaved: bool, monkeypatch) -> None:
+    monkeypatch.setattr(rotation, "_TILE", tile)
+    inputs = [random(3, LENGTH, WIDTH + 2), *TABLE]
+    doubled = [torch.stack((t, 2 * t)) if i in mapped else t for i, t in enumerate(inputs)]
+    dims = tuple(0 if i in mapped else None for i in range(3))
+    got = vmap(lambda *some: apply_rope(*some, interleaved=interleaved), dims)(*doubled)
+    for i in range(2):
+        row = [t[i] if j in mapped else t for j, t in enumerate(doubled)]
+        torch.testing.assert_close(got[i], formula(*row, interleaved), rtol=0, atol=2e-6)
+
+
+def test_vmap_takes_positions() -> None:
+    rope, x = RotaryEmbedding(WIDTH, 16), random(4, 2, 3, LENGTH, WIDTH)
+    ids = torch.stack([torch.arange(LENGTH).expand(2, -1) + i for i in range(4)])
+    got = vmap(lambda x, ids: rope(x, position_ids=ids))(x, ids)
+    want = torch.stack([rope(*each) for each in zip(x, range(4), strict=True)])
+    torch.testing.assert_close(got, want, rtol=0, atol=2e-6)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("tile", [1, 2**20])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_come_in_batches(dtype, tile: int, interleaved: bool, monkeypatch) -> None:
+    monkeypatch.setattr(rotation, "_TILE", tile)
+    x = random(2, LENGTH, WIDTH + 2, dtype=dtype).requires_grad_()
+    backs = random(3, *x.shape, dtype=dtype, seed=1)
+    y = apply_rope(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, backs, is_grads_batched=True)[0]
+    for each, back in zip(got, backs, strict=True):
+        want = formula(back, TABLE[0], -TABLE[1], interleaved)
+        torch.testing.assert_close(each, want, rtol=0, atol=bound(back))
 
 
 # Memory
@@ -376,6 +445,36 @@ def test_compiled_interleaved_pairs_must_begin_at_an_even_offset(dtype: torch.dt
     with pytest.raises(RuntimeError, match="storage_offset"):
         rotate(VIEWS["odd storage offset"](x), *TABLE, interleaved=True)
     rotate(VIEWS["odd storage offset"](x), *TABLE)
+
+
+def test_a_clone_before_the_compiled_call_begins_at_an_even_offset() -> None:
+    rotate, _ = compiled()
+    x = VIEWS["odd storage offset"](random(2, LENGTH, WIDTH))
+    want = rotation._formula(x, *TABLE, True)
+    assert same_bits(rotate(x.clone(), *TABLE, interleaved=True), want)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("tail", [0, 2])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_compiled_gradient_may_begin_at_an_odd_offset(dtype, tail, interleaved: bool) -> None:
+    rotate, _ = compiled(backend="aot_eager")
+    x = random(2, 2, LENGTH, WIDTH + tail, dtype=dtype).requires_grad_()
+    back = random(*x.shape, dtype=dtype, seed=1)
+    y = rotate(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, VIEWS["odd storage offset"](back))[0]
+    assert same_bits(got, formula(back, TABLE[0], -TABLE[1], interleaved))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
+    rope = RotaryEmbedding(WIDTH, LENGTH, interleaved=interleaved)
+    x = random(2, 4, LENGTH, WIDTH, dtype=dtype)
+    program = torch.export.export(rope, (x,)).module()
+    for name, view in VIEWS.items():
+        want = formula(view(x), *TABLE, interleaved)
+        assert same_bits(program(view(x)), want), name
 
 
 @LAYOUTS

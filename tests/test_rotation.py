@@ -9,7 +9,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from rope_minimal import RotaryEmbedding, apply_rope, rope_table, rotate_complex, rotation
+from rope_minimal import (
+    RotaryEmbedding,
+    RotarySelfAttention,
+    apply_rope,
+    rope_table,
+    rotate_complex,
+    rotation,
+)
 from rope_minimal.frequencies import inverse_frequencies
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
@@ -63,7 +70,25 @@ def test_a_table_of_any_type_is_the_float64_table_rounded_once(dtype: torch.dtyp
         assert torch.equal(table, want.to(dtype))
 
 
-@pytest.mark.parametrize("kind", [list, np.array, torch.tensor, lambda p: torch.tensor(p).int()])
+KINDS = {
+    "list": list,
+    "array": np.array,
+    "reversed array": lambda p: np.flip(np.flip(p).copy()),
+    "every second": lambda p: np.repeat(p, 2, axis=0)[::2],
+    "big-endian": lambda p: np.array(p, ">i8"),
+    "little-endian": lambda p: np.array(p, "<i4"),
+    "uint16": lambda p: np.array(p, np.uint16),
+    "big-endian uint32": lambda p: np.array(p, ">u4"),
+    "uint64": lambda p: np.array(p, np.uint64),
+    "tensor": torch.tensor,
+    "int32 tensor": lambda p: torch.tensor(p, dtype=torch.int32),
+    "uint16 tensor": lambda p: torch.tensor(p, dtype=torch.uint16),
+    "uint32 tensor": lambda p: torch.tensor(p, dtype=torch.uint32),
+    "uint64 tensor": lambda p: torch.tensor(p, dtype=torch.uint64),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_positions_come_as_any_integers(kind) -> None:
     cos, sin = rope_table(kind([3, 1, 4]), 8)
     want_cos, want_sin = rope_table(torch.arange(5)[[3, 1, 4]], 8)
@@ -86,7 +111,8 @@ def test_given_frequencies_replace_the_base() -> None:
     want = rope_table([131_071], 8, 77.0, dtype=torch.float64)
     frozen = theta.copy()
     frozen.setflags(write=False)
-    for inv_freq in (theta, frozen, theta.tolist(), torch.from_numpy(theta)):
+    arrays = theta, frozen, theta[::-1].copy()[::-1], theta.astype(">f8")
+    for inv_freq in (*arrays, theta.tolist(), torch.from_numpy(theta)):
         got = rope_table([131_071], 8, inv_freq=inv_freq, dtype=torch.float64)
         assert torch.equal(got[0], want[0])
         assert torch.equal(got[1], want[1])
@@ -361,6 +387,14 @@ def test_one_token_at_a_time_equals_the_whole_sequence(interleaved: bool) -> Non
         torch.testing.assert_close(
             rope(x[:, :, t : t + 1], offset=t), whole[:, :, t : t + 1], rtol=0, atol=1e-6
         )
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_position_ids_come_as_any_integers(kind) -> None:
+    rope, attention, x = RotaryEmbedding(8, 8), RotarySelfAttention(8, 2), torch.ones(1, 3, 8)
+    for rotate in (rope, attention):
+        y = rotate(x, position_ids=kind([[3, 1, 4]]))
+        assert torch.equal(y, rotate(x, position_ids=torch.tensor([[3, 1, 4]])))
 
 
 @LAYOUTS
