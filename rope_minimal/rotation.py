@@ -92,9 +92,10 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     ValueError
         If the shapes do not fit, or the tensors live on different devices.
     RuntimeError
-        In compiled code on the CPU, if an interleaved float32 or bfloat16 ``x`` begins at an odd
-        element of its memory (``x.storage_offset()``): clone it before the compiled call, for the
-        compiler drops a clone inside.
+        In compiled code on the CPU, if an interleaved float32 or bfloat16 ``x``, or the gradient
+        of what comes out, begins at an odd element of its memory (``storage_offset()``): clone it
+        before the compiled call, for the compiler drops a clone inside. Under `torch.func.vmap`,
+        if a table is mapped and ``x`` is not: expand ``x``.
 
     Notes
     -----
@@ -137,8 +138,6 @@ class _Rotation(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         cos, sin = ctx.saved_tensors
-        if ctx.interleaved and torch.compiler.is_compiling():  # it may begin at an odd element
-            return _with_tail(_formula, grad, cos, -sin, True), None, None, None
         return apply_rope(grad, cos, -sin, interleaved=ctx.interleaved), None, None, None
 
 
@@ -167,8 +166,6 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
         elif on_cpu and not interleaved and x.dtype.itemsize == 2 and _share_tables(x, cos):
             form = _in_halves
         return _with_tail(form, x, cos, sin, interleaved)
-    if _is_wrapped(x) or _is_wrapped(cos) or _is_wrapped(sin):  # vmap forbids changes in place
-        return _with_tail(_formula, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
     if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
@@ -203,12 +200,12 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    pairs = x.unfold(-1, 2, 2)  # (..., D/2, 2); torch batches no gradients through unflatten
+    pairs = torch.unflatten(x, -1, (-1, 2))
     try:
         z = torch.view_as_complex(pairs)
     except RuntimeError:  # its strides or its offset are odd
         z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(z * torch.complex(cos, sin)).reshape_as(x)
+    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -229,7 +226,7 @@ def _rotate_into(into: Tensor, x: Tensor, cos: Tensor, sin: Tensor, interleaved:
         y = torch.empty_like(x, dtype=cos.dtype, memory_format=order)
     y.copy_(x)
     if interleaved:
-        torch.view_as_complex(y.unfold(-1, 2, 2)).mul_(torch.complex(cos, sin))
+        torch.view_as_complex(y.unflatten(-1, (-1, 2))).mul_(torch.complex(cos, sin))
     else:
         a, b = y.chunk(2, dim=-1)
         given = b.clone()

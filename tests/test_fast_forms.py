@@ -316,41 +316,12 @@ def test_the_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool)
     close(twice, 2 * torch.eye(WIDTH))
 
 
-@pytest.mark.filterwarnings("error:There is a performance drop")
-@LAYOUTS
-@pytest.mark.parametrize("tile", [1, 2**20])
-@pytest.mark.parametrize("mapped", [(1,), (2,), (1, 2), (0, 1, 2)])
-def test_vmap_takes_any_of_the_three(mapped, tile: int, interleaved: bool, monkeypatch) -> None:
-    monkeypatch.setattr(rotation, "_TILE", tile)
-    inputs = [random(3, LENGTH, WIDTH + 2), *TABLE]
-    doubled = [torch.stack((t, 2 * t)) if i in mapped else t for i, t in enumerate(inputs)]
-    dims = tuple(0 if i in mapped else None for i in range(3))
-    got = vmap(lambda *some: apply_rope(*some, interleaved=interleaved), dims)(*doubled)
-    for i in range(2):
-        row = [t[i] if j in mapped else t for j, t in enumerate(doubled)]
-        torch.testing.assert_close(got[i], formula(*row, interleaved), rtol=0, atol=2e-6)
-
-
 def test_vmap_takes_positions() -> None:
     rope, x = RotaryEmbedding(WIDTH, 16), random(4, 2, 3, LENGTH, WIDTH)
     ids = torch.stack([torch.arange(LENGTH).expand(2, -1) + i for i in range(4)])
     got = vmap(lambda x, ids: rope(x, position_ids=ids))(x, ids)
     want = torch.stack([rope(*each) for each in zip(x, range(4), strict=True)])
     torch.testing.assert_close(got, want, rtol=0, atol=2e-6)
-
-
-@LAYOUTS
-@pytest.mark.parametrize("tile", [1, 2**20])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_gradients_come_in_batches(dtype, tile: int, interleaved: bool, monkeypatch) -> None:
-    monkeypatch.setattr(rotation, "_TILE", tile)
-    x = random(2, LENGTH, WIDTH + 2, dtype=dtype).requires_grad_()
-    backs = random(3, *x.shape, dtype=dtype, seed=1)
-    y = apply_rope(x, *TABLE, interleaved=interleaved)
-    got = torch.autograd.grad(y, x, backs, is_grads_batched=True)[0]
-    for each, back in zip(got, backs, strict=True):
-        want = formula(back, TABLE[0], -TABLE[1], interleaved)
-        torch.testing.assert_close(each, want, rtol=0, atol=bound(back))
 
 
 # Memory
@@ -452,18 +423,6 @@ def test_a_clone_before_the_compiled_call_begins_at_an_even_offset() -> None:
     x = VIEWS["odd storage offset"](random(2, LENGTH, WIDTH))
     want = rotation._formula(x, *TABLE, True)
     assert same_bits(rotate(x.clone(), *TABLE, interleaved=True), want)
-
-
-@LAYOUTS
-@pytest.mark.parametrize("tail", [0, 2])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_compiled_gradient_may_begin_at_an_odd_offset(dtype, tail, interleaved: bool) -> None:
-    rotate, _ = compiled(backend="aot_eager")
-    x = random(2, 2, LENGTH, WIDTH + tail, dtype=dtype).requires_grad_()
-    back = random(*x.shape, dtype=dtype, seed=1)
-    y = rotate(x, *TABLE, interleaved=interleaved)
-    got = torch.autograd.grad(y, x, VIEWS["odd storage offset"](back))[0]
-    assert same_bits(got, formula(back, TABLE[0], -TABLE[1], interleaved))
 
 
 @LAYOUTS
