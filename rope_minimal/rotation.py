@@ -160,9 +160,10 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     exact, on_cpu = _exact(x), x.is_cpu
     if torch.compiler.is_compiling():
         form = _formula
-        if on_cpu and interleaved and x.dtype in _WORDS and _has_pairs(x):
-            # An exported program may be given other strides than those of its example.
-            form = _formula if torch.compiler.is_exporting() else _in_words
+        # An exported program may be given other strides than those of its example.
+        words = interleaved and x.dtype in _WORDS and not torch.compiler.is_exporting()
+        if on_cpu and words and _has_pairs(x):
+            form = _in_words
         elif on_cpu and not interleaved and x.dtype.itemsize == 2 and _share_tables(x, cos):
             form = _in_halves
         return _with_tail(form, x, cos, sin, interleaved)

@@ -111,17 +111,16 @@ def test_a_direction_must_be_shared(interleaved):
     q, k = torch.randn(2, 1, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     cos, sin = rope_table(torch.arange(24), 16, dtype=torch.float64)
 
-    def scores(left, right):
-        turned = (
+    def table(left, right):
+        first, second = (
             apply_rope(vector.expand(24, 16), cos, sign * sin, interleaved=interleaved)
             for vector, sign in ((q, left), (k, right))
         )
-        first, second = turned
         return (first @ second.T).numpy()
 
-    assert diagonals_are_constant(scores(1, 1))
-    assert diagonals_are_constant(scores(-1, -1))
-    for mixed in (scores(1, -1), scores(-1, 1)):
+    assert diagonals_are_constant(table(1, 1))
+    assert diagonals_are_constant(table(-1, -1))
+    for mixed in (table(1, -1), table(-1, 1)):
         assert not diagonals_are_constant(mixed)
         assert diagonals_are_constant(mixed[:, ::-1])  # where the pair stands: m + n
 
