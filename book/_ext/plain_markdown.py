@@ -3,8 +3,9 @@
 JupyterLab, VS Code, Colab and GitHub show MyST's roles and directives as raw text. So the notebooks
 are written in Markdown that any of them can show, and three of its forms mean more on the site:
 
-``> **Claim 4.1**`` and the rest of that quotation
+``> **Claim 4.1** [second check](../tests/test_x.py "test_name")`` and the rest of that quotation
     is a box. Its class is the title's first word if that is claim, exercise or myth, else warning.
+    The link, which only claims have, names the test that asks the claim in another way.
 ``[hands](../book/glossary.md "hand")``
     is a word of the glossary; without the title in quotes, the text itself is the word.
 ``[[Su et al., 2021]](../book/references.bib)``
@@ -19,7 +20,9 @@ import re
 from bibliography import cited_as
 from sphinx.application import Sphinx
 
-BOX = re.compile(r"^> \*\*(.+)\*\*\n((?:^>.*(?:\n|\Z))+)", re.MULTILINE)
+BOX = re.compile(
+    r"^> \*\*(.+)\*\*(?: \[second check\]\(.*\))?\n((?:^>.*(?:\n|\Z))+)", re.MULTILINE
+)
 WORD = re.compile(r'\[([^][]+)\]\(\.\./book/glossary\.md(?: "([^"]+)")?\)')
 CITATION = re.compile(r"\[\[([^][]+)\]\]\(\.\./book/references\.bib\)")
 KINDS = ("claim", "exercise", "myth")

@@ -15,6 +15,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `equaliser`             Which hands must be slowed for a longer context?
 `layout_loom`           Which rows must move between the two layouts?
 `mirror`                Do both sides of a derivation's step agree?
+`myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
 `rotor`                 What does the angle between query and key depend on?
@@ -34,7 +35,7 @@ from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
 from .mirror import Mirror, mirror
 from .precision_microscope import PrecisionMicroscope, precision_microscope
-from .questions import ChoiceQuestion, NumberQuestion, choice, number
+from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .rotor import Rotor, rotor
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
@@ -66,6 +67,7 @@ __all__ = [
     "equaliser",
     "layout_loom",
     "mirror",
+    "myth_fails",
     "number",
     "precision_microscope",
     "rotor",

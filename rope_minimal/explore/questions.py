@@ -3,14 +3,15 @@
 Prompts, options and explanations are plain text with ``**bold**`` and ```code```.
 """
 
+import contextlib
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import traitlets
 
 from .figure import Figure, Real
 
-__all__ = ["ChoiceQuestion", "NumberQuestion", "choice", "number"]
+__all__ = ["ChoiceQuestion", "NumberQuestion", "choice", "myth_fails", "number"]
 
 
 class ChoiceQuestion(Figure):
@@ -96,6 +97,29 @@ def number(
     """
     _check_texts(prompt=prompt, why=why, unit=unit)
     return NumberQuestion(prompt=prompt, answer=answer, tolerance=tolerance, why=why, unit=unit)
+
+
+@contextlib.contextmanager
+def myth_fails() -> Iterator[None]:
+    """Print how an assertion fails that states a myth; a myth that holds stops the build.
+
+    Raises
+    ------
+    RuntimeError
+        If no assertion in the block fails.
+
+    Examples
+    --------
+    >>> with myth_fails():
+    ...     assert 2 + 2 == 5, "2 + 2 is 4"
+    the myth fails: 2 + 2 is 4
+    """
+    try:
+        yield
+    except AssertionError as failure:
+        print("the myth fails:", failure)
+    else:
+        raise RuntimeError("the myth held: no assertion in its cell failed")
 
 
 def _check_texts(**texts: str) -> None:
