@@ -128,6 +128,31 @@ def replace_factors(product: Any, rule: sp.Eq) -> Any:
     raise ValueError(f"product must contain {rule.lhs}, got {product}")
 
 
+def for_every(statement: sp.Eq, vector: Any) -> sp.Eq:
+    """Drop a vector that stands last in both products: ``X v = Y v`` for every v, so ``X = Y``.
+
+    It is enough that the equation holds for the vectors of one basis. A transposed vector that
+    stands first is dropped in the same way.
+
+    Raises
+    ------
+    ValueError
+        If the vector does not stand there on both sides, or stands elsewhere, too.
+    """
+    for at, wanted in ((-1, vector), (0, vector.T)):
+        sides = [_factors(side) for side in (statement.lhs, statement.rhs)]
+        if all(factors[at] == wanted for factors in sides):
+            for factors in sides:
+                del factors[at]
+            left, right = (
+                sp.MatMul(*factors).doit() if factors else sp.Identity(vector.shape[0])
+                for factors in sides
+            )
+            if not (left.has(vector) or right.has(vector)):
+                return equation(left, right)
+    raise ValueError(f"{vector} must stand last, or transposed first, on both sides and only there")
+
+
 def _factors(product: Any) -> list:
     product = product.doit() if not isinstance(product, MatrixBase) else product
     return list(product.args) if isinstance(product, sp.MatMul) else [product]
