@@ -41,7 +41,7 @@ def complex_derivation():
     )
     d.given("size", (size(q, m), sp.sqrt(q * sp.conjugate(q))), "the length")
     relative = q * sp.conjugate(k) * sp.exp(sp.I * (m - n) * theta)
-    d.derived("product", (score, relative), "angles add", follows=["start"])
+    d.derived("product", (score, relative), "angles add", follows=["start", "alike"])
     d.derived("score", (sp.re(score), sp.re(relative)), "real parts", follows=["product"])
     d.given("polar", (q, sp.Abs(q) * sp.exp(sp.I * sp.arg(q))), "length and angle")
     ratio = zeta**m / zeta ** (m - 1)
