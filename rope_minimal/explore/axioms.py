@@ -47,8 +47,8 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
     families
         One entry for each of the 16 states: ``axioms``, the four truth values in the order one rule
         for query and key, eigenvalues of size 1, diagonalisable, determinant positive; ``kind``,
-        one of `KINDS`; ``certificate``, the words of the machine; and, where a step of a derivation on the page
-        proves it, ``anchor``, the id of its card, and ``latex``, its statement.
+        one of `KINDS`; ``certificate``, the words of the machine; and, where a step of a derivation
+        on the page proves it, ``anchor``, the id of its card, and ``latex``, its statement.
 
     Returns
     -------
