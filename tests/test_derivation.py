@@ -17,8 +17,10 @@ from rope_minimal.derivation import (
     MatrixFunction,
     Step,
     both_sides,
+    cancel,
     check_relative,
     equation,
+    replace_factors,
     substitute,
 )
 from rope_minimal.derivation.counterexamples import find_counterexample
@@ -133,10 +135,230 @@ def test_step_that_sympy_cannot_prove_is_checked_at_many_points():
     five = sp.polylog(2, zeta / 3) + sp.polylog(2, 1 - zeta / 3)
     reflected = sp.pi**2 / 6 - sp.log(zeta / 3) * sp.log(1 - zeta / 3)
     step = d.derived("dilogarithm", (five, reflected), "Euler's reflection", follows=["start"])
-    assert (step.method, step.points) == ("numeric", 60)
-    assert "60 random settings" in d.verdict("dilogarithm")
+    assert (step.kind, step.method, step.points) == ("found", "numeric", 60)
+    found = d.verdict("dilogarithm")
+    assert found.startswith("Found true, not derived: both sides agree to 20 digits")
+    assert found.endswith("at 60 random settings of numbers up to 40.")
     with pytest.raises(DerivationError):
         d.derived("wrong", (five, sp.pi**2 / 6 - golden), "slip", follows=["start"])
+
+
+# --- every model that satisfies what a step names ------------------------------------------------
+
+GROWS = {R_q: sp.Lambda((x, t), sp.Abs(x) * (1 + t**2))}
+GROWS |= {R_k: sp.Lambda((x, t), sp.Abs(x) / (1 + t**2))}
+
+
+def start_only(others=None):
+    d = Derivation("start", "What the start says", LENGTHS, others=others)
+    d.given("start", (R_q(q, 0), sp.Abs(q)), "position 0 changes nothing")
+    d.given("same", (R_q(q, m), R_k(q, m)), "one function for both")
+    return d
+
+
+@pytest.mark.parametrize("by", [None, lambda _: (R_q(q, m), sp.Abs(q))])
+def test_step_that_a_rival_of_any_choice_refutes_is_refused(by):
+    d = radial()
+    with pytest.raises(DerivationError, match="it does not follow: xPos satisfies all") as caught:
+        d.derived("bogus", (R_q(q, m), sp.Abs(q)), "no reason", follows=["product"], by=by)
+    assert "zeta" in caught.value.counterexample
+    assert [s.name for s in d][-1] == "same-f"
+
+
+def test_step_that_another_model_refutes_is_refused_unless_it_names_enough():
+    d = start_only({"one that grows": GROWS})
+    constant = (R_q(q, m), sp.Abs(q))
+    with pytest.raises(DerivationError, match="one that grows satisfies all that it rests on"):
+        d.derived("bogus", constant, "no reason", follows=["start"])
+    # with both named there is no model left to refute it; and still nothing shows that it follows
+    step = d.derived("length", constant, "who knows", follows=["start", "same"])
+    assert (step.kind, step.method) == ("found", "numeric")
+    assert "No other model is known here that could refute it." in d.verdict("length")
+
+
+def test_a_rival_that_refutes_an_earlier_step_is_told_as_such():
+    d = start_only()
+    d.derived("length", (R_q(q, m), sp.Abs(q)), "no rival yet", follows=["start"])
+    rival = ("one that grows", {**GROWS, R_k: GROWS[R_q]})
+    with pytest.raises(DerivationError, match="'length': it does not follow: one that grows"):
+        d.chosen("slow", (R_q(q, 1), sp.Abs(q)), "?", otherwise="it grows", rival=rival)
+
+
+def test_a_card_that_rests_on_what_was_only_found_says_so():
+    d = start_only({"the same": {R_q: LENGTHS[R_q]}})
+    d.derived("length", (R_q(q, m), sp.Abs(q)), "who knows", follows=["start"])
+    assert d.verdict("length").endswith("of the solution, and of the same.")
+    d.derived("key", (R_k(q, m), sp.Abs(q)), "put in", follows=["length", "same"], by=lambda a, b: (
+        b.rhs, a.rhs))  # fmt: skip
+    cards = d._repr_html_()
+    assert "Tried with" in cards
+    assert "what was only found true: <a" in cards
+    assert "Forced" not in cards
+    data = d.to_dict()["steps"][-1]
+    assert (data["kind"], data["found"], data["choices"]) == ("derived", ["length"], [])
+
+
+def test_a_rival_may_be_one_of_the_others_but_no_third_model_of_that_name():
+    d = Derivation("radial", "Lengths", LENGTHS, others={"xPos": XPOS})
+    d.given("product", (R_q(q, m) * R_k(k, n), R_g(q, k, m - n)), "take moduli")
+    d.chosen("same", (R_q(q, m), R_k(q, m)), "?", otherwise="xPos", rival=("xPos", XPOS))
+    with pytest.raises(ValueError, match="already has another model 'xPos'"):
+        d.chosen("kept", (R_q(q, m), sp.Abs(q)), "?", otherwise="?", rival=("xPos", GROWS))
+
+
+def test_a_definition_counts_only_for_values_of_its_kind():
+    g = sp.Function("g")
+    # true for whole m, and the solution could not tell; for other numbers nothing was said
+    d = Derivation("whole", "Whole positions", {g: sp.Lambda(t, 1)})
+    d.given("g", (g(m), 1), "for every position")
+    assert d.derived("sum", (g(m + n), 1), "a position", follows="g").method == "symbolic"
+    assert d.derived("half", (g(theta), 1), "no position", follows="g").kind == "found"
+    # one value of a function is no definition of the function
+    one = sp.Symbol("one", positive=True)
+    d = Derivation("value", "One value", {g: sp.Lambda(t, 1), one: 1})
+    d.given("one", (g(one), one), "at 1 it is 1")
+    assert d.derived("all", (g(zeta), 1), "everywhere", follows="one").kind == "found"
+
+
+# --- matrices of any size ------------------------------------------------------------------------
+
+d_size = sp.Symbol("d", integer=True, positive=True)
+f_q, f_k = (MatrixFunction(name, d_size, 1) for name in ("f_q", "f_k"))
+A, B = (MatrixFunction(name, d_size) for name in "AB")
+vx, vy, e_j = (sp.MatrixSymbol(name, d_size, 1) for name in ("x", "y", "e_j"))
+score = sp.Function("s", real=True)
+j = sp.Symbol("j", integer=True)
+
+
+def in_channels(query, key, size):
+    """An encoding by matrices, of vectors with ``size`` channels."""
+    return {
+        d_size: size,
+        A: query,
+        B: key,
+        f_q: lambda v, p: query(p) * v,
+        f_k: lambda v, p: key(p) * v,
+        score: lambda v, w, p: (v.T * query(p).T * w)[0, 0],
+        e_j: sp.ImmutableMatrix([sp.KroneckerDelta(sp.Mod(j, size), row) for row in range(size)]),
+    }
+
+
+def two_channels_and_a_mirror(p):
+    return sp.diag(turn(p * theta), (-1) ** p).as_immutable()
+
+
+def shear(p):
+    return sp.ImmutableMatrix([[zeta**p, p * zeta**p], [0, zeta**p]])
+
+
+def linearity():
+    """Whatever keeps the promise is linear: in any number of channels, tried with 3 and with 2."""
+    solution = in_channels(two_channels_and_a_mirror, two_channels_and_a_mirror, 3)
+    growing = in_channels(shear, lambda p: shear(-p).T, 2)
+    d = Derivation("main", "In d channels", solution, others={"a shear": growing})
+    d.given("promise", (f_q(vx, m).T * f_k(vy, n), score(vx, vy, m - n)), "the distance only")
+    d.given("start-q", (f_q(vx, 0), vx), "position 0 changes nothing")
+    d.given("start-k", (f_k(vy, 0), vy), "position 0 changes nothing")
+    d.derived(
+        "one-place",
+        (f_q(vx, m).T * f_k(vy, m), vx.T * vy),
+        "at distance 0 both are the same number",
+        follows=["promise", "start-q", "start-k"],
+        by=lambda e, of_q, of_k: (
+            substitute(e, {n: m}).lhs,
+            substitute(substitute(e, {m: 0, n: 0}), {of_q.lhs: of_q.rhs, of_k.lhs: of_k.rhs}).lhs,
+        ),
+    )
+    d.given("columns-q", (A(m) * e_j, f_q(e_j, m)), "the columns of $A$")
+    d.given("columns-k", (B(m) * e_j, f_k(e_j, m)), "the columns of $B$")
+    d.derived(
+        "rows",
+        (B(m).T * f_q(vx, m), vx),
+        "compare row by row",
+        follows=["one-place", "columns-k"],
+        by=lambda e, columns: both_sides(
+            cancel(substitute(substitute(e, {vy: e_j}), {columns.rhs: columns.lhs}), e_j),
+            lambda side: side.T.doit(),
+        ),
+    )
+    d.derived(
+        "inverse",
+        (B(m).T * A(m), sp.Identity(d_size)),
+        "column by column",
+        follows=["rows", "columns-q"],
+        by=lambda e, columns: cancel(
+            substitute(substitute(e, {vx: e_j}), {columns.rhs: columns.lhs}), e_j
+        ),
+    )
+    return d
+
+
+def test_a_theorem_in_d_channels():
+    d = linearity()
+    d.given("square", (A(m) * B(m).T, sp.Identity(d_size)), "of square matrices, so the other way")
+    step = d.derived(
+        "linear",
+        (f_q(vx, m), A(m) * vx),
+        "**linear**",
+        follows=["rows", "square"],
+        by=lambda e, inverse: (replace_factors(A(m) * e.lhs, inverse), A(m) * e.rhs),
+    )
+    assert (step.kind, step.method, step.choices) == ("derived", "produced", ())
+    assert d.refuters(step.follows) == ("a shear",)
+    assert r"f_{q}{\left(x, m\right)}" in d.latex("linear")
+    assert d.numeric("linear")["shape"] == [3, 1]
+    assert len(d.numeric("promise")["variables"]) == 9  # two vectors, two positions, one angle
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ((A(m).T * A(m), sp.Identity(d_size)), "a shear satisfies all"),  # true in the solution
+        ((A(m) * A(n), A(m - n)), "the two sides differ"),
+        ((A(m) * vx, vx.T), "differ in shape"),
+        ((vx.T * vy, vx), "differ in shape"),
+        ((vx.T * vy, score(vx, vy, 1)), "the two sides differ"),
+    ],
+    ids=str,
+)
+def test_a_false_step_in_d_channels_is_refused(statement, words):
+    with pytest.raises(DerivationError, match=words):
+        linearity().derived("wrong", statement, "wrong", follows=["inverse"])
+
+
+def test_definitions_of_a_vector_function_are_put_in():
+    d = Derivation("put", "Put in", in_channels(shear, lambda p: shear(-p).T, 2))
+    d.given("linear", (f_q(vx, m), A(m) * vx), "linear")
+    doubled = (f_q(2 * vx + vy, n), 2 * (A(n) * vx) + A(n) * vy)
+    assert d.derived("twice", doubled, "linear", follows="linear").method == "symbolic"
+
+
+def test_a_number_is_its_own_transpose():
+    d = Derivation("turned", "Turned", in_channels(shear, lambda p: shear(-p).T, 2))
+    d.given("linear", (f_q(vx, m), A(m) * vx), "linear")
+    turned = (vy.T * f_q(vx, m), vx.T * A(m).T * vy)
+    assert d.derived("turned", turned, "transposed", follows="linear").method == "symbolic"
+
+
+def test_cancel_asks_for_the_vector_at_one_end_and_nowhere_else():
+    assert cancel(equation(A(m) * vx, B(m) * vx), vx) == equation(A(m), B(m))
+    assert cancel(equation(vx.T * A(m), vx.T), vx) == equation(A(m), sp.Identity(d_size))
+    for left, right in [
+        (A(m) * vx, B(m) * vy),
+        (A(m) * vx, f_q(vx, m)),
+        (f_q(vx, m) * vx.T * vx, vy * vx.T * vx),
+    ]:
+        with pytest.raises(ValueError, match="x must be the last or the first factor"):
+            cancel(equation(left, right), vx)
+
+
+def test_a_size_without_a_number_is_named():
+    d = Derivation("sizeless", "No size", {A: shear})
+    with pytest.raises(ValueError, match="no number for the size d"):
+        d.given("unit", (sp.Identity(d_size) * vx, vx), "the identity")
+
+
+# --- what the numbers of a statement may be ------------------------------------------------------
 
 
 def from_theta():

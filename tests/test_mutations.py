@@ -136,10 +136,11 @@ def local_changes(node):
     if isinstance(node, sp.MatMul) and len({factor.shape for factor in node.args}) == 1:
         yield "reverse product", sp.MatMul(*reversed(node.args))
     if isinstance(node, MatrixAt):
-        name, position, size = node.args
-        yield "next position", MatrixAt(name, position + 1, size)
-        yield "opposite position", MatrixAt(name, -position, size)
-        yield "transpose", node.T
+        *vectors, position = node.where
+        yield "next position", node.at(*vectors, position + 1)
+        yield "opposite position", node.at(*vectors, -position)
+        if node.is_square:
+            yield "transpose", node.T
     if isinstance(node, MatrixBase) and node.shape[0] == node.shape[1]:
         yield "transpose", node.T
     if isinstance(node, sp.Pow) and node.exp.is_Symbol:

@@ -9,6 +9,8 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from .counterexamples import (
+    AGREED,
+    LARGEST,
     NUMERIC_POINTS,
     SCREEN_POINTS,
     DerivationError,
@@ -19,8 +21,10 @@ from .counterexamples import (
 )
 from .equality import equal, same_statement
 from .page import evaluate, numeric
-from .statements import Statement, equation, relations, shapes
+from .statements import Statement, equation, relations, shapes, unknowns
 from .writing import all_cards, card, plain_text, some_cards, tex_parts
+
+KINDS = ("given", "chosen", "derived", "found")
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +36,8 @@ class Step:
     name
         Short, unique in its derivation; part of the anchor on the page.
     kind
-        ``"given"``, ``"chosen"`` or ``"derived"``.
+        ``"given"``, ``"chosen"``, ``"derived"``, or ``"found"``: written down as derived, but only
+        found true where it was tried.
     statement
         A sympy relation, or an ``Or`` of relations. A pair means an equation.
     reason
@@ -49,7 +54,7 @@ class Step:
     rival
         For a chosen step: ``(name, model)``, formulas that satisfy every earlier step but not this.
     method, points
-        Filled in by the check: how it was checked and at how many settings.
+        Filled in by the check: how it was checked and at how many settings of each model.
     choices
         Filled in: names of the chosen steps among everything it rests on.
     home
@@ -100,7 +105,12 @@ class Derivation:
     model
         Formulas for the undefined functions and matrices of the derivation: the solution. Every
         statement must hold in it, so the assumptions are known not to contradict each other, and
-        every false step has a numeric counterexample.
+        every false step has a numeric counterexample. A symbol that is the size of a matrix has
+        its number here.
+    others
+        More models, ``{name: formulas}``, each told by what it has other than the solution. They
+        and the rivals of the choices are there to refute: a derived step must hold in each that
+        satisfies the steps it names.
 
     Examples
     --------
@@ -110,11 +120,24 @@ class Derivation:
     >>> _ = d.given("start", (sp.Abs(q) ** 2, q * sp.conjugate(q)), "length squared")
     """
 
-    def __init__(self, name: str, title: str, model: Model | None = None):
-        if not regex.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name):
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        model: Model | None = None,
+        *,
+        others: Mapping[str, Model] | None = None,
+    ):
+        if not isinstance(name, str) or not regex.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name):
             raise ValueError(f"name must be letters, digits and dashes, got {name!r}")
+        if not isinstance(title, str) or not title:
+            raise ValueError(f"title must be a text, got {title!r}")
+        for label, other in (others or {}).items():
+            if not isinstance(other, Mapping):
+                raise TypeError(f"others must give formulas for {label!r}, got {other!r}")
         self.name, self.title = name, title
         self.model: dict = dict(model or {})
+        self.others: dict[str, Model] = dict(others or {})
         self._steps: dict[str, Step] = {}
         self._fits: dict[tuple, bool] = {}
         self._shown = 0
@@ -181,8 +204,8 @@ class Derivation:
 
     def check(self, step: Step) -> Step:
         """Return the step with ``method``, ``points`` and ``choices`` filled in, or raise."""
-        if step.kind not in ("given", "chosen", "derived"):
-            raise ValueError(f"kind must be given, chosen or derived, got {step.kind!r}")
+        if step.kind not in KINDS:
+            raise ValueError(f"kind must be {', '.join(KINDS)}, got {step.kind!r}")
         if not step.reason:
             raise ValueError(f"step {step.name!r} needs a reason in words")
         step = replace(step, statement=_as_statement(step.statement, step.name))
@@ -194,13 +217,12 @@ class Derivation:
             return step
         return self._check_derived(step)
 
-    def _screen(self, step: Step, model: Model, problem: str, points: int = SCREEN_POINTS) -> int:
-        witness, done = find_counterexample(step.statement, model, points)
+    def _screen(self, step: Step, model: Model, problem: str, points: int = SCREEN_POINTS) -> None:
+        witness, _ = find_counterexample(step.statement, model, points)
         if witness is not None:
             raise DerivationError(
                 step.name, problem, step.sides, witness.setting, (witness.left, witness.right)
             )
-        return done
 
     def _check_choice(self, step: Step) -> None:
         if not step.otherwise:
@@ -208,12 +230,16 @@ class Derivation:
         self._screen(step, self.model, "the model of this derivation breaks it")
         if step.rival is None:
             return
-        name, rival = step.rival
-        model = {**self.model, **rival}
+        name, formulas = step.rival
+        if self._refuters().get(name, formulas) != formulas:
+            raise ValueError(f"derivation {self.name!r} already has another model {name!r}")
+        rival = {**self.model, **formulas}
         for earlier in self:
             problem = f"the rival {name!r} of step {step.name!r} breaks it"
-            self._screen(earlier, model, problem)
-        if find_counterexample(step.statement, model, SCREEN_POINTS)[0] is None:
+            if earlier.follows:  # what it names stands above and has just been found to hold
+                problem = _unproved(name)
+            self._screen(earlier, rival, problem, _points(earlier.method))
+        if find_counterexample(step.statement, rival, SCREEN_POINTS)[0] is None:
             raise DerivationError(
                 step.name, f"it is no choice: the rival {name!r} satisfies it too", step.sides
             )
@@ -225,33 +251,29 @@ class Derivation:
         if len(shapes(step.statement)) > 1:
             raise DerivationError(step.name, "the two sides differ in shape", step.sides)
         self._screen(step, self.model, "the two sides differ")
-        if step.by is not None:
-            self._check_produced(step, step.by, premises)
-            method, points = "produced", SCREEN_POINTS
-        elif self._proved(step, premises):
-            method, points = "symbolic", SCREEN_POINTS
-        else:
-            facts = {**self.model, **definitions(premises)}
-            points = self._screen(step, facts, "the two sides differ", NUMERIC_POINTS)
-            method = "numeric"
-        return replace(step, method=method, points=points, choices=self._choices(step.follows))
+        method, problem = self._method(step, premises)
+        points = _points(method)
+        if method == "numeric":
+            self._screen(step, self.model, "the two sides differ", points)
+        for name in self.refuters(step.follows):
+            model = {**self.model, **self._refuters()[name]}
+            self._screen(step, model, problem or _unproved(name), points)
+        if problem:
+            raise DerivationError(step.name, problem, step.sides)
+        kind = "found" if method == "numeric" else "derived"
+        choices = self._choices(step.follows)
+        return replace(step, kind=kind, method=method, points=points, choices=choices)
 
-    def _check_produced(
-        self, step: Step, by: Callable[..., Any], premises: list[Statement]
-    ) -> None:
-        result = _as_statement(by(*premises), step.name)
-        if same_statement(result, step.statement):
-            return
-        problem = f"the premises give {plain_text(result)} instead"
-        for model in self._models(step.follows):
-            witness, _ = find_counterexample(step.statement, model, SCREEN_POINTS)
-            if witness is not None:
-                values = (witness.left, witness.right)
-                raise DerivationError(step.name, problem, step.sides, witness.setting, values)
-        raise DerivationError(step.name, problem, step.sides)
+    def _method(self, step: Step, premises: list[Statement]) -> tuple[str, str]:
+        """Return how the step is shown, and what is wrong if its premises give another one."""
+        if step.by is None:
+            return ("symbolic" if self._proved(step, premises) else "numeric"), ""
+        result = _as_statement(step.by(*premises), step.name)
+        same = same_statement(result, step.statement)
+        return "produced", "" if same else f"the premises give {plain_text(result)} instead"
 
     def _proved(self, step: Step, premises: list[Statement]) -> bool:
-        facts = definitions(premises)
+        facts = definitions(premises, fixed=self.model)
         for relation in relations(step.statement):
             left, right = concrete(relation.lhs, facts), concrete(relation.rhs, facts)
             if isinstance(relation, sp.Eq):
@@ -261,20 +283,25 @@ class Derivation:
                 return True
         return False
 
-    def _models(self, follows: Sequence[str]) -> Iterator[dict]:
-        """Every model that satisfies the premises: the solution and the rivals of later choices."""
-        premises = tuple(self._closure(follows))
-        yield self.model
-        for step in self:
-            if step.rival is None:
-                continue
-            model = {**self.model, **step.rival[1]}
-            if (step.name, premises) not in self._fits:
-                self._fits[step.name, premises] = all(
-                    find_counterexample(self[p].statement, model, 4)[0] is None for p in premises
-                )
-            if self._fits[step.name, premises]:
-                yield model
+    def _refuters(self) -> dict[str, Model]:
+        """All models but the solution: those given, and the rivals of the choices made."""
+        rivals = {step.rival[0]: step.rival[1] for step in self if step.rival is not None}
+        return {**self.others, **rivals}
+
+    def refuters(self, follows: Sequence[str]) -> tuple[str, ...]:
+        """Names of the models beside the solution that satisfy all the named steps."""
+        return tuple(
+            name
+            for name in self._refuters()
+            if all(self._satisfies(name, self[step].statement) for step in follows)
+        )
+
+    def _satisfies(self, name: str, statement: Statement) -> bool:
+        if (name, statement) not in self._fits:
+            model = {**self.model, **self._refuters()[name]}
+            witness, _ = find_counterexample(statement, model, SCREEN_POINTS)
+            self._fits[name, statement] = witness is None
+        return self._fits[name, statement]
 
     def _closure(self, names: Iterable[str]) -> list[str]:
         """Names of everything that the named steps rest on, themselves included, in order."""
@@ -317,7 +344,12 @@ class Derivation:
         if s.method == "symbolic":
             return "Verified symbolically: sympy reduces left minus right to zero."
         places = "once" if s.points == 1 else f"at {s.points} random settings"
-        return f"Verified numerically: both sides agree to 15 digits {places}."
+        agree = f"Found true, not derived: both sides agree to {AGREED} digits {places}"
+        if not unknowns(s.statement) and not s.statement.free_symbols & set(self.model):
+            return f"{agree} of numbers up to {LARGEST}."
+        if others := self.refuters(s.follows):
+            return f"{agree} of the solution, and of {' and '.join(others)}."
+        return f"{agree} of the solution. No other model is known here that could refute it."
 
     def numeric(self, step: str) -> dict | None:
         """Return both sides as JavaScript expressions of real variables, or None.
@@ -354,6 +386,7 @@ class Derivation:
             "verdict": self.verdict(s.name),
             "otherwise": s.otherwise,
             "choices": list(s.choices),
+            "found": [n for n in self._closure(s.follows) if self[n].kind == "found"],
         }
 
     def __repr__(self) -> str:
@@ -386,6 +419,14 @@ class Derivation:
         premises = [self[name].statement for name in s.follows]
         parts = tex_parts(s.statement, premises)
         return card(number, self._described(s), parts, self.name, anchored)
+
+
+def _points(method: str) -> int:
+    return NUMERIC_POINTS if method == "numeric" else SCREEN_POINTS
+
+
+def _unproved(model: str) -> str:
+    return f"it does not follow: {model} satisfies all that it rests on, but not this step"
 
 
 def _as_statement(statement: Any, name: str) -> Statement:

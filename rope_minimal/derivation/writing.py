@@ -108,6 +108,7 @@ ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-step[data-kind="given"] { border-inline-start-color: #5c7cfa; }
 .derivation-step[data-kind="chosen"] { border-inline-start-color: #e8890c; }
 .derivation-step[data-kind="derived"] { border-inline-start-color: #2b9a66; }
+.derivation-step[data-kind="found"] { border-inline-start: 4px dashed #2b9a66; }
 .derivation-step:target { outline: 2px solid currentColor; outline-offset: 2px; }
 .derivation-step p { margin: .25rem 0; }
 .derivation-number { font-variant-numeric: tabular-nums; opacity: .75; }
@@ -168,21 +169,32 @@ def card(
         f"{'&#10003;' if kind == 'derived' else '&#8226;'}</span> "
         f"{_text(step['verdict'])}</p>"
     )
-    follows, choices = step["follows"], step["choices"]
-    if follows:
+    follows = step["follows"]
+    if follows and kind == "found":
+        rows.append(f'<p class="derivation-follows">Tried with {_links(derivation, follows)}.</p>')
+    elif follows:
         rows.append(f'<p class="derivation-follows">Rests on {_links(derivation, follows)}.</p>')
-        forced = (
-            f"Depends on the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}"
-            if choices
-            else "Forced: it depends on no choice made here"
-        )
-        rows.append(f'<p class="derivation-choices">{forced}.</p>')
+        rows.append(f'<p class="derivation-choices">{_forced(derivation, step)}.</p>')
     body = "\n".join(rows)
     identity = f' id="{anchor}"' if anchored else ""
     return (
         f'<li class="derivation-step"{identity} data-step="{name}" '
         f'data-kind="{kind}" data-method="{step["method"]}" '
         f'data-follows="{" ".join(follows)}">\n{body}\n</li>'
+    )
+
+
+def _forced(derivation: str, step: Mapping) -> str:
+    choices, found = step["choices"], step["found"]
+    rests = []
+    if choices:
+        rests.append(f"the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}")
+    if found:
+        rests.append(f"what was only found true: {_links(derivation, found)}")
+    return (
+        f"Depends on {', and on '.join(rests)}"
+        if rests
+        else ("Forced: it depends on no choice made here")
     )
 
 
