@@ -81,7 +81,7 @@ def test_every_claim_names_tests_that_exist_and_assert_something(path):
 
 
 @each_chapter
-def test_the_cell_after_every_claim_asserts_something(path):
+def test_the_code_after_every_claim_asserts_something(path):
     claims = boxes(path, "Claim")
     assert [title for title, _, code in claims if not assertions(ast.parse(code))] == []
 
