@@ -1,7 +1,10 @@
 """The claims of chapters 06, 07 and 09, checked apart from the chapters' code."""
 
+import ast
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -25,11 +28,18 @@ from rope_minimal.aliasing import (
     wrapped_angle,
 )
 
+from .boxes import boxes
+
 TURN = 2 * math.pi
 THETA = 10_000.0 ** (-np.arange(64) / 64)  # d = 128, written out: no function of the package
 WINDOW = 2048
 A = math.pi / WINDOW * THETA  # the two reconstructions, written out
 B = 2 * math.pi / WINDOW * THETA
+TESTS = Path(__file__).parent
+CHAPTERS = [
+    TESTS.parent / "notebooks" / f"{name}.ipynb"
+    for name in ("06-aliasing", "07-longer-contexts", "09-precision")
+]
 
 
 def bank(dim, base=10_000.0):
@@ -42,6 +52,39 @@ def distances_of_codes(bank, last):
     blocks = np.array_split(np.arange(1, last + 1), max(1, last * len(bank) // 2**20))
     codes = (np.exp(1j * m[:, None] * bank) for m in blocks)
     return np.concatenate([np.sqrt((np.abs(1 - code) ** 2).mean(1)) for code in codes])
+
+
+# The chapters and this file belong together ------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_claim_is_numbered_and_names_a_test_that_exists(path):
+    claims = list(boxes(path, "Claim"))
+    number = str(int(path.name[:2]))
+    assert [title for title, *_ in claims] == [
+        f"Claim {number}.{i + 1}" for i in range(len(claims))
+    ]
+    for title, text, code in claims:
+        (file, name), *_ = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text) or [(None, None)]
+        assert file, title
+        functions = ast.walk(ast.parse((TESTS / file).read_text("utf8")))
+        assert name in {f.name for f in functions if isinstance(f, ast.FunctionDef)}, title
+        assert "assert" in code or "def " in code, title
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_myth_is_followed_by_its_failing_assertion(path):
+    myths = list(boxes(path, "Myth"))
+    assert len(myths) >= 2
+    for title, _, code in myths:
+        assert title.startswith('Myth: "')
+        assert "except AssertionError" in code, title
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_test_named_in_a_chapter_exists(path):
+    for file, name in re.findall(r"(test_\w+\.py)::(test_\w+)", path.read_text("utf8")):
+        assert f"def {name}(" in (TESTS / file).read_text("utf8")
 
 
 # 06 Aliasing -------------------------------------------------------------------------------------
