@@ -87,7 +87,7 @@ export default figure((fig) => {
 
     const all = pairs === 1 ? "the only wave is" : pairs === 2 ? "both waves add up to" : `the ${pairs} waves add up to`;
     fig.say(
-      `${CONTENT[content]} At distance **${distance}** ${all} **${num(says.score, 2)}**, **${share(says.score, says)}** of all heights together. ` +
+      `${CONTENT[content]} At distance **${distance}** ${all} **${num(says.score, 2)}**, **${share(says.score, says)}** of ${pairs === 1 ? "its height" : "all heights together"}. ` +
         `Of the distances 0 to ${FARTHEST} the sum is largest at **${says.best}** with **${share(says.peak, says)}**; ` +
         (says.near === 0 ? "no other comes within ten points of that." : `**${says.near}** ${says.near === 1 ? "other comes" : "others come"} within ten points of that.`),
     );
