@@ -20,7 +20,9 @@ import re
 from bibliography import cited_as
 from sphinx.application import Sphinx
 
-BOX = re.compile(r"^> \*\*(.+)\*\*(?: \[second check\]\(.*\))?\n((?:^>.*(?:\n|\Z))+)", re.MULTILINE)
+BOX = re.compile(
+    r"^> \*\*(.+)\*\*(?: \[second check\]\(.*\))?\n((?:^>.*(?:\n|\Z))+)", re.MULTILINE
+)
 WORD = re.compile(r'\[([^][]+)\]\(\.\./book/glossary\.md(?: "([^"]+)")?\)')
 CITATION = re.compile(r"\[\[([^][]+)\]\]\(\.\./book/references\.bib\)")
 KINDS = ("claim", "exercise", "myth")
