@@ -313,6 +313,8 @@ def test_the_kernel_of_many_geometric_hands_is_the_integral():
         worst[hands] = np.abs(np.cos(np.outer(distances, theta)).mean(axis=1) - integral).max()
     assert worst[4096] < 0.001 < worst[1024] < 0.013 < 0.13 < worst[64] < 0.14
     line = 1 - (np.log(distances) + 0.5772) / math.log(10_000)
+    many = np.cos(np.outer(distances, 10_000.0 ** (-np.arange(1024) / 1024))).mean(axis=1)
+    assert np.sqrt(np.mean((many - line) ** 2)) < 0.006  # most of 0.05 is that of 64 hands
     assert np.abs(integral - line)[9:].max() < 0.01  # from distance 10 on
     assert formula(56) == pytest.approx(0.5, abs=0.001)
 
@@ -410,19 +412,24 @@ def test_distance_acts_through_the_means(distance):
     assert without.std() == pytest.approx(math.sqrt(128), rel=0.03)
 
 
-def test_without_a_preferred_direction_the_spread_stays():
+def test_independent_pairs_without_a_preferred_direction_keep_the_spread():
+    """Both conditions are needed: give one of them up, and the spread follows the distance."""
     rng = np.random.default_rng(8)
     size = rng.uniform(0.2, 2, size=(2, 1, 64))  # pairs vary by different amounts
-    free = size * (rng.normal(size=(2, 20_000, 64, 2)) @ [1, 1j])
-    bound = size * rng.normal(size=(2, 20_000, 64))  # along one direction in each pair
-    bound = bound + 0j
-    mean = rng.normal(size=(2, 1, 64)) + 0j
-    spreads = {}
-    for name, z in (("free", mean + free), ("bound", bound)):
-        q, k = channels(z)
-        spreads[name] = [scores(q, k, s + 2, 2).std() for s in (0, 3, 30, 300, 3000)]
-    assert max(spreads["free"]) / min(spreads["free"]) < 1.03
-    assert max(spreads["bound"]) / min(spreads["bound"]) > 1.2
+    free = rng.normal(size=(2, 20_000, 64, 2)) @ [1, 1j]
+    heads = {
+        "as the claim says": free,
+        "one direction in each pair": free.real + 0j,
+        "all pairs alike": np.broadcast_to(free[..., :1], free.shape),
+    }
+    mean = rng.normal(size=(2, 1, 64))
+    widest = {}
+    for name, noise in heads.items():
+        q, k = channels(mean + size * noise)
+        spreads = [scores(q, k, s + 2, 2).std() for s in (0, 3, 30, 300, 3000)]
+        widest[name] = max(spreads) / min(spreads)
+    assert widest.pop("as the claim says") < 1.03
+    assert min(widest.values()) > 1.2
 
 
 def test_a_projection_with_a_bias_gives_its_queries_a_mean():
@@ -487,6 +494,13 @@ HEADS += [(range(32, 64), 0.004, 11_000)]
 def test_attention_of_a_layer_on_an_aimed_key(pairs, share, price):
     digits = 2 if share > 0.01 else 3
     assert round(attention_on_the_aimed_key(list(pairs)), digits) == share
+
+
+def test_four_hands_have_near_repeats_and_sixteen_have_none():
+    away = np.arange(1, 3596)  # from the aimed distance, up to 4,095
+    four, sixteen = (np.cos(np.outer(away, THETA[:n])).mean(axis=1) for n in (4, 16))
+    assert four[0] < 0.7 < 0.99 < four.max()
+    assert sixteen.argmax() == 0  # its nearest rival is the neighbour
 
 
 @pytest.mark.parametrize(("pairs", "share", "price"), HEADS)
