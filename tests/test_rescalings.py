@@ -171,13 +171,14 @@ def test_llama4_sharpens_with_the_position_by_the_formula_of_yarn():
 
 
 def test_gemma4_rotates_a_quarter_globally_and_everything_in_its_windows():
-    transformers = pytest.importorskip("transformers")
-    rope = transformers.Gemma4TextConfig().rope_parameters
-    far, near = rope["full_attention"], rope["sliding_attention"]
-    assert (far["rope_type"], far["partial_rotary_factor"]) == ("proportional", 0.25)
-    assert (far["rope_theta"], near["rope_theta"]) == (1e6, 1e4)
-    assert near["rope_type"] == "default"
-    assert transformers.Gemma4TextConfig().global_head_dim == 512
+    gemma = pytest.importorskip("transformers.models.gemma4.modeling_gemma4")
+    config = gemma.Gemma4TextConfig()
+    assert set(config.layer_types) == {"full_attention", "sliding_attention"}
+    rope = gemma.Gemma4TextRotaryEmbedding(config)
+    far, near = rope.full_attention_inv_freq, rope.sliding_attention_inv_freq
+    assert (len(far), (far > 0).sum()) == (256, 64)
+    assert wavelengths(far[:64].double().numpy())[-1] == pytest.approx(188.3, abs=0.1)
+    assert near.double().numpy() == pytest.approx(inverse_frequencies(256, 1e4), rel=1e-5)
 
 
 # Golden numbers: each from the paper or the configuration named -------------------------------
