@@ -1,4 +1,4 @@
-"""The claims of chapters 06, 07 and 09, checked apart from the chapters' code."""
+"""The claims of chapters 06 and 07, checked apart from the chapters' code."""
 
 import math
 from itertools import combinations, pairwise
@@ -10,7 +10,6 @@ import sympy as sp
 import torch
 
 from rope_minimal import (
-    RotaryEmbedding,
     apply_rope,
     rescaled_frequencies,
     rope_table,
@@ -22,7 +21,6 @@ from rope_minimal.aliasing import (
     near_repeats,
     nearest_code,
     neighbour_contrast,
-    rounding_noise,
     unseen_pairs,
     wrapped_angle,
 )
@@ -623,139 +621,3 @@ def test_the_good_bases_are_not_an_interval():
         there = turned(q, [distance] * len(q), THETA)
         preference = ((there * (q + noise)).sum(1) - (there * other).sum(1)).mean()
         assert (preference > 0) == similar_wins
-
-
-# 09 Precision ------------------------------------------------------------------------------------
-
-HANDS = torch.from_numpy(THETA)
-POSITIONS = torch.arange(131_072)
-
-
-def test_how_far_the_dtypes_count():
-    left = {n: torch.arange(n).bfloat16().unique().numel() for n in (512, 4096, 131_072)}
-    assert left == {n: 257 + 128 * (n.bit_length() - 9) for n in left}
-    assert left == {512: 385, 4096: 769, 131_072: 1409}
-    assert (POSITIONS.bfloat16().long() != POSITIONS).nonzero()[0] == 257
-    half = np.arange(4096).astype(np.float16)
-    assert len(np.unique(half)) == 3073
-    assert (half[:2049] == np.arange(2049)).all()
-    with np.errstate(over="ignore"):
-        assert np.isinf(np.arange(131_072).astype(np.float16)).argmax() == 65_520
-
-
-def cosine_error(cosine, rows):
-    return (cosine.double() - (rows.double()[:, None] * HANDS).cos()).abs().max().item()
-
-
-def test_cast_last():
-    late = POSITIONS[-8192:]
-    early = POSITIONS[:4096]
-    for rows in (early, late):
-        cos, _ = rope_table(rows, 128)
-        assert cosine_error(cos, rows) < 3.0e-8
-        cos, _ = rope_table(rows, 128, dtype=torch.bfloat16)
-        assert 1.5e-3 < cosine_error(cos, rows) < 2.0e-3
-    theta32 = 1 / 10_000 ** (torch.arange(0, 128, 2).float() / 128)
-    assert 6e-3 < cosine_error((late.float()[:, None] * theta32).cos(), late) < 9e-3
-    assert cosine_error((early.double()[:, None] * HANDS.bfloat16().double()).cos(), early) > 1.9
-    assert cosine_error((early.bfloat16().double()[:, None] * HANDS).cos(), early) > 1.9
-    with mpmath.workdps(50):  # float64 itself, against 50 digits
-        for i in (0, 1, 63):
-            exact = mpmath.cos(131_071 * mpmath.power(10_000, -mpmath.mpf(i) / 64))
-            assert float(rope_table([131_071], 128)[0][0, i]) == pytest.approx(
-                float(exact), abs=6e-8
-            )
-
-
-def test_float32_angles_err_in_proportion():
-    worst = torch.zeros(64, dtype=torch.float64)
-    for rows in POSITIONS.split(16_384):
-        angle = rows.double()[:, None] * HANDS
-        off = ((rows.float()[:, None] * HANDS.float()).double() - angle).abs()
-        assert (off <= 2.0**-23 * angle).all()
-        worst = torch.maximum(worst, off.amax(0))
-    assert worst[0] == 0
-    assert worst.argmax() == 1
-    assert round(worst[1].item(), 4) == 0.0078
-
-
-def spread(angles, cast, seed, distance=5):
-    """Largest minus smallest logit of one q and k, both slid along 131,072 positions."""
-    generator = torch.Generator().manual_seed(seed)
-    q, k = torch.randn(2, 64, dtype=torch.complex128, generator=generator)
-    offsets = torch.linspace(0, 131_066, 128).round().long()
-
-    def turned(z, position):
-        a = angles(position)
-        return z * torch.complex(a.cos().to(cast).double(), a.sin().to(cast).double())
-
-    logits = (turned(q, offsets + distance) * turned(k, offsets).conj()).real.sum(-1) / 128**0.5
-    return (logits.max() - logits.min()).item()
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_relativity_is_lost_with_rounded_angles(seed):
-    theta32 = HANDS.float()
-
-    def exact(p):
-        return p.double()[:, None] * HANDS
-
-    assert spread(exact, torch.float32, seed) < 5e-7
-    assert 2e-4 < spread(lambda p: p.float()[:, None] * theta32, torch.float32, seed) < 5e-3
-    assert 2e-3 < spread(exact, torch.bfloat16, seed) < 2e-2
-    assert spread(lambda p: p.bfloat16().double()[:, None] * HANDS, torch.float32, seed) > 0.2
-    assert spread(lambda p: exact(p).bfloat16().double(), torch.float32, seed) > 0.4
-
-
-def test_shift_invariance_cannot_see_a_wrong_frequency():
-    wrong = HANDS.bfloat16().double()
-    assert spread(lambda p: p.double()[:, None] * wrong, torch.float64, 0, distance=1000) < 1e-9
-    # The correlation of right and wrong scores is the mean cosine of the angle errors.
-    for distance, expected in ((1000, 0.97), (10_000, 0.66), (100_000, 0.41)):
-        correlation = torch.cos(distance * (wrong - HANDS)).mean().item()
-        assert correlation == pytest.approx(expected, abs=0.005)
-
-
-def test_round_once():
-    x = torch.randn(1, 4096, 128, generator=torch.Generator().manual_seed(9)).bfloat16()
-    angle = torch.arange(4096).double()[:, None] * HANDS
-    cos, sin = angle.cos(), angle.sin()
-
-    def turned(x, cos, sin):
-        a, b = x.chunk(2, dim=-1)
-        return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
-
-    truth = turned(x.double(), cos, sin)
-
-    def noise(y):
-        assert y.dtype == torch.bfloat16
-        return (y.double() - truth).square().mean().sqrt().item()
-
-    low = cos.bfloat16(), sin.bfloat16()
-    assert noise(truth.bfloat16()) == pytest.approx(rounding_noise("bfloat16"), rel=0.01)
-    assert noise(apply_rope(x, cos.float(), sin.float())) == pytest.approx(0.00166, abs=3e-5)
-    assert noise(turned(x.float(), *(t.float() for t in low)).bfloat16()) == pytest.approx(
-        0.0021, abs=1e-4
-    )
-    assert noise(turned(x, *low)) == pytest.approx(0.0027, abs=1e-4)
-
-
-@pytest.mark.parametrize("interleaved", [False, True])
-def test_a_cast_does_not_degrade_the_module(interleaved):
-    x = torch.randn(2, 64, 32)
-    rope = RotaryEmbedding(32, max_seq_len=64, interleaved=interleaved)
-    before = rope(x)
-    for cast in (rope.bfloat16, rope.half, lambda: rope.to(torch.bfloat16)):
-        cast()
-        assert torch.equal(rope(x), before)
-
-
-def test_a_complex_buffer_loses_its_sines():
-    holder = torch.nn.Module()
-    angle = torch.arange(4.0)
-    holder.register_buffer("cis", torch.polar(torch.ones(4), angle))
-    assert holder.half().cis.dtype == holder.bfloat16().cis.dtype == torch.complex64
-    with pytest.warns(UserWarning, match="imaginary"):
-        holder.to(torch.bfloat16)
-    assert holder.cis.dtype == torch.bfloat16
-    assert torch.allclose(holder.cis.float(), angle.cos(), atol=4e-3)
