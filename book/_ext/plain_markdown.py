@@ -26,7 +26,7 @@ BOX = re.compile(
 )
 WORD = re.compile(r'\[([^][]+)\]\(\.\./book/glossary\.md(?: "([^"]+)")?\)')
 CITATION = re.compile(r"\[\[([^][]+)\]\]\(\.\./book/references\.bib\)")
-KINDS = ("claim", "exercise", "myth")
+KINDS = ("claim", "exercise", "myth", "theorem")
 
 
 def unquoted(lines: str) -> str:
