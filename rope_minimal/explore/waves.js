@@ -80,7 +80,7 @@ export default figure((fig) => {
     const says = reading(shown, distance);
     const { width, height } = plot.clear();
     const size = chainSize(width);
-    field = drawSum(plot, shown, says, distance, { left: 52, right: wide(width) ? size + 34 : 14, top: WAVES + 26, bottom: height - WAVES - SUM + 40 });
+    field = drawSum(plot, shown, says, distance, { left: 66, right: wide(width) ? size + 34 : 14, top: WAVES + 26, bottom: height - WAVES - SUM + 40 });
     drawWaves(plot, shown, distance, field);
     if (wide(width)) drawChain(plot, shown, says, distance, width - size / 2, TOP + size / 2, size / 2);
     else drawChain(plot, shown, says, distance, width / 2, WAVES + SUM + 28 + size / 2, size / 2);
@@ -113,7 +113,7 @@ export default figure((fig) => {
     fig.set({ content: "random", draw: content === "random" ? draw + 1 : draw });
   });
   fig.notice(
-    "Query and key decide how high each wave is and where it starts; the speeds they cannot change. Turning the key beforehand slides all waves by the same number of tokens, so that equal content can peak at any distance. Fast waves make the peak narrow but bring rivals, slow waves make it wide, and together they leave one.",
+    "Query and key decide how high each wave is and where it starts; the speeds they cannot change. Turning the key beforehand slides all waves by the same number of tokens, so that equal content can peak at any distance. Fast waves make the peak narrow, though a few of them alone bring rivals; slow waves make it wide.",
   );
 });
 
