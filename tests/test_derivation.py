@@ -24,6 +24,7 @@ from rope_minimal.derivation import (
     substitute,
 )
 from rope_minimal.derivation.counterexamples import find_counterexample
+from rope_minimal.derivation.equality import is_zero
 
 q, k = sp.symbols("q k", complex=True)
 m, n = sp.symbols("m n", integer=True)
@@ -137,7 +138,7 @@ def test_step_that_sympy_cannot_prove_is_checked_at_many_points():
     step = d.derived("dilogarithm", (five, reflected), "Euler's reflection", follows=["start"])
     assert (step.kind, step.method, step.points) == ("found", "numeric", 60)
     found = d.verdict("dilogarithm")
-    assert found.startswith("Found true, not derived: both sides agree to 20 digits")
+    assert found.startswith("Found true, not derived: it holds to 20 digits")
     assert found.endswith("at 60 random settings of numbers up to 40.")
     with pytest.raises(DerivationError):
         d.derived("wrong", (five, sp.pi**2 / 6 - golden), "slip", follows=["start"])
@@ -196,6 +197,20 @@ def test_a_card_that_rests_on_what_was_only_found_says_so():
     assert "Forced" not in cards
     data = d.to_dict()["steps"][-1]
     assert (data["kind"], data["found"], data["choices"]) == ("derived", ["length"], [])
+
+
+def test_an_identity_may_rest_on_nothing_but_not_what_only_a_model_knows():
+    d = Derivation("alone", "Alone", {q: 1 + sp.I * theta, **LENGTHS})
+    circle = d.derived("circle", (sp.cos(theta) ** 2, 1 - sp.sin(theta) ** 2), "Pythagoras")
+    assert (circle.method, circle.follows, circle.choices) == ("symbolic", (), ())
+    length = (sp.re(q * sp.conjugate(q)), sp.Abs(q) ** 2)  # of any q, the model's included
+    assert d.derived("length", length, "the length").method == "symbolic"
+    assert "Rests on no other step." in d._repr_html_()
+    assert "Forced" not in d._repr_html_()
+    for statement in [(R_q(k, m), sp.Abs(k)), (q, 1 + sp.I * theta)]:
+        for by in [None, lambda statement=statement: statement]:
+            with pytest.raises(ValueError, match="must name the steps it rests on"):
+                d.derived("known", statement, "the model says so", by=by)
 
 
 def test_a_rival_may_be_one_of_the_others_but_no_third_model_of_that_name():
@@ -447,6 +462,60 @@ def test_counterexample_is_short_where_there_is_a_short_one(statement):
             assert 10 * part == pytest.approx(round(10 * part))
 
 
+LATE = [
+    (theta, theta + sp.Rational(1, 10**16)),
+    (10**20 + theta, sp.Integer(10) ** 20),
+    (sp.exp(100 * theta) - sp.sinh(100 * theta), sp.cosh(100 * theta) + sp.Rational(1, 10**16)),
+]
+
+
+@pytest.mark.parametrize("statement", LATE, ids=str)
+def test_statement_that_fails_in_a_late_digit_only_is_refused(statement):
+    with pytest.raises(DerivationError, match="differ"):
+        from_theta().derived("wrong", statement, "wrong", follows="start")
+
+
+def test_true_statement_whose_digits_cancel_is_not_refused():
+    statement = (sp.cosh(100 * theta) ** 2 - sp.sinh(100 * theta) ** 2, 1)
+    assert from_theta().derived("circle", statement, "true", follows="start").kind == "derived"
+
+
+@pytest.mark.parametrize("power", [sp.Rational(1, 2), sp.Rational(5, 2), m + sp.Rational(1, 2), t])
+def test_power_of_a_matrix_that_is_no_integer_is_refused(power):
+    root = sp.MatPow(turn(theta), power, evaluate=False)
+    with pytest.raises(ValueError, match="the power of a matrix must be an integer, got"):
+        from_theta().derived("root", (root, sp.eye(2)), "truncated", follows="start")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ((sp.zoo + theta, theta), "has no numbers"),
+        ((sp.nan, theta), "has no numbers"),
+        ((sp.zeros(0, 0), sp.zeros(0, 0)), "has no numbers"),
+        ((sp.DiracDelta(theta) + theta, theta), "DiracDelta"),
+        ((sp.Sum(1 / t**2, (t, 1, 10**9)), sp.pi**2 / 6), "more terms than can be added up"),
+    ],
+    ids=str,
+)
+def test_statement_without_numbers_is_named(statement, words):
+    with pytest.raises(ValueError, match=words):
+        from_theta().derived("odd", statement, "?", follows="start")
+
+
+def test_statement_too_long_to_multiply_out_is_not_called_derived():
+    factors = sp.prod([sp.cos(i * theta) + sp.I * sp.sin(i * theta) for i in range(25)])
+    step = from_theta().derived("long", (factors, sp.exp(300 * sp.I * theta)), "?", follows="start")
+    assert step.kind == "found"
+
+
+def test_parts_of_a_complex_symbol_are_no_symbol_of_the_reader():
+    q_x = sp.Symbol("q_x", real=True)
+    assert is_zero(sp.re(q) - (q + sp.conjugate(q)) / 2)
+    assert not is_zero(sp.re(q) - q_x)
+    assert not is_zero(sp.re(sp.log(theta)) - sp.log(theta))  # the logarithm of -1 is not real
+
+
 def test_two_symbols_of_one_name_are_refused():
     other = sp.Symbol("theta", positive=True)
     with pytest.raises(ValueError, match="two different symbols are called theta"):
@@ -551,11 +620,21 @@ def test_step_lists_the_choices_it_depends_on():
         (lambda d: d.given("new", sp.Eq(q, q), "true"), ValueError, "evaluated to True"),
         (lambda d: d.given("new", sp.Eq(1, 2), "false"), DerivationError, "false as written"),
         (lambda d: d.given("new", 3, "?"), TypeError, "got 3"),
-        (lambda d: d.derived("new", (q, q), "?", follows=[]), ValueError, "must name the steps"),
+        (
+            lambda d: d.derived("new", (R_q(q, m), R_q(q, 0)), "?"),
+            ValueError,
+            "must name the steps",
+        ),
         (lambda d: d.derived("new", (q, q), "?", follows=["none"]), KeyError, "none"),
         (lambda d: d.given("new", (sp.Function("h")(q), q), "?"), ValueError, "no formula for h"),
         (lambda d: d.add(Step("new", "guess", (q, q), "?")), ValueError, "got 'guess'"),
         (lambda d: Derivation("bad name", "?"), ValueError, "'bad name'"),
+        (lambda d: Derivation(None, "?"), ValueError, "got None"),
+        (lambda d: Derivation("name", None), ValueError, "title must be a text, got None"),
+        (lambda d: Derivation("name", "?", others={"x": 3}), TypeError, "for 'x', got 3"),
+        (lambda d: MatrixFunction("R", 2, 0.5), ValueError, "columns must be a positive integer"),
+        (lambda d: MatrixFunction("R", m), ValueError, "rows must be a positive integer"),
+        (lambda d: MatrixFunction("R", 2)(), ValueError, "R needs a position"),
         (lambda d: MatrixFunction("R", 0), ValueError, "got 0"),
     ],
 )
@@ -671,6 +750,16 @@ def test_matrix_sides_are_given_entry_by_entry():
     assert len(spec["left"]) == len(spec["right"]) == 4
 
 
+def test_variables_that_would_be_one_on_the_page_are_refused():
+    one, other = sp.symbols("a' a_", real=True)
+    d = Derivation("names", "Names")
+    d.given("sum", (one + other, other + one), "two variables")
+    with pytest.raises(ValueError, match="one name for a' and a_"):
+        d.numeric("sum")
+    d.given("part", (sp.re(q) + sp.Symbol("q_x", real=True) * 0 + other, other + sp.re(q)), "?")
+    assert [v["name"] for v in d.numeric("part")["variables"]] == ["a_", "q_x"]
+
+
 def test_evaluate_names_what_is_missing():
     with pytest.raises(ValueError, match="values must give q"):
         radial().evaluate("start-q", {"m": 1})
@@ -747,6 +836,8 @@ def test_bad_proposals_are_named():
         check_relative(lambda v, p: None)
     with pytest.raises(TypeError, match="column of length 2"):
         check_relative(lambda v, p: v.T, dim=2)
+    with pytest.raises(ValueError, match="a side cannot be worked out in numbers"):
+        check_relative(lambda v, p: v * sp.exp(sp.I * sp.Mod(p, 3)))  # Mod(i m, 3 i), for sympy
     with pytest.raises(ValueError, match="dim must be a positive integer or None, got 0"):
         check_relative(lambda v, p: v, dim=0)
 

@@ -278,6 +278,8 @@ def find_counterexample(
                     return Witness(at, plain(first[0]), plain(first[1])), done + 1
         except UNDEFINED:
             continue
+        except (NameError, TypeError) as error:
+            raise ValueError(f"a side cannot be worked out in numbers: {error}") from error
         done += 1
     if not done:
         raise ValueError("no setting could be evaluated")

@@ -1,6 +1,7 @@
 """What counts as equal: sympy must show it, for all numbers at once."""
 
 import functools
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -101,8 +102,13 @@ def _function(e: Any, parts: list[tuple]) -> tuple:
 # The comparison
 
 
+MOST_TERMS = 10_000
+
+
 def is_zero(expression: Any) -> bool:
     """Return True only if sympy reduces the scalar to zero."""
+    if _terms(expression) > MOST_TERMS:
+        return False  # it would not come back for hours
     expression = sp.expand(expression)
     if expression == 0:
         return True
@@ -112,6 +118,18 @@ def is_zero(expression: Any) -> bool:
         return sp.simplify(expression) == 0
     # sums of exponentials decide what is a polynomial in cosines and sines, and quickly
     return all(sp.expand(p.rewrite(sp.exp)) == 0 or sp.simplify(p) == 0 for p in parts)
+
+
+def _terms(e: Any) -> int:
+    """Bound the number of terms when a scalar is multiplied out."""
+    inner = [_terms(a) for a in e.args]
+    if e.is_Add:
+        return sum(inner)
+    if e.is_Mul:
+        return math.prod(inner)
+    if e.is_Pow and e.exp.is_Integer:
+        return inner[0] ** min(abs(int(e.exp)), 100)
+    return max(inner, default=1)
 
 
 def equal(left: Any, right: Any) -> bool:

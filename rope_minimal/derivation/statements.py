@@ -60,7 +60,8 @@ class MatrixFunction:
 
 def _size(argument: str, value: Any) -> Any:
     size = sp.sympify(value)
-    if isinstance(value, bool) or not (size.is_integer and size.is_positive):
+    whole = getattr(size, "is_integer", False) and getattr(size, "is_positive", False)
+    if isinstance(value, bool) or not whole:
         raise ValueError(
             f"{argument} must be a positive integer, or a symbol declared so, got {value!r}"
         )

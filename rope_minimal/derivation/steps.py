@@ -19,7 +19,7 @@ from .counterexamples import (
     definitions,
     find_counterexample,
 )
-from .equality import equal, same_statement
+from .equality import MOST_TERMS, equal, same_statement
 from .page import evaluate, numeric
 from .statements import Statement, equation, relations, shapes, unknowns
 from .writing import all_cards, card, plain_text, some_cards, tex_parts
@@ -176,11 +176,14 @@ class Derivation:
         statement: Any,
         reason: str,
         *,
-        follows: Sequence[str],
+        follows: Sequence[str] = (),
         by: Callable[..., Any] | None = None,
         words: str = "",
     ) -> Step:
-        """Add a step that follows from earlier ones; it is checked at once."""
+        """Add a step that follows from earlier ones; it is checked at once.
+
+        ``follows`` is left out where the step is true by itself, as $1 + 1 = 2$ is.
+        """
         follows = (follows,) if isinstance(follows, str) else tuple(follows)
         return self.add(Step(name, "derived", statement, reason, follows, by, words))
 
@@ -231,9 +234,9 @@ class Derivation:
         if step.rival is None:
             return
         name, formulas = step.rival
-        if self._refuters().get(name, formulas) != formulas:
-            raise ValueError(f"derivation {self.name!r} already has another model {name!r}")
         rival = {**self.model, **formulas}
+        if self._refuters().get(name, rival) != rival:
+            raise ValueError(f"derivation {self.name!r} already has another model {name!r}")
         for earlier in self:
             problem = f"the rival {name!r} of step {step.name!r} breaks it"
             if earlier.follows:  # what it names stands above and has just been found to hold
@@ -245,19 +248,21 @@ class Derivation:
             )
 
     def _check_derived(self, step: Step) -> Step:
-        if not step.follows:
-            raise ValueError(f"derived step {step.name!r} must name the steps it rests on")
         premises = [self[name].statement for name in step.follows]
         if len(shapes(step.statement)) > 1:
             raise DerivationError(step.name, "the two sides differ in shape", step.sides)
         self._screen(step, self.model, "the two sides differ")
         method, problem = self._method(step, premises)
+        if not step.follows and method != "symbolic" and self._is_about_unknowns(step.statement):
+            raise ValueError(
+                f"derived step {step.name!r} must name the steps it rests on: only an identity "
+                "may rest on nothing"
+            )
         points = _points(method)
         if method == "numeric":
             self._screen(step, self.model, "the two sides differ", points)
         for name in self.refuters(step.follows):
-            model = {**self.model, **self._refuters()[name]}
-            self._screen(step, model, problem or _unproved(name), points)
+            self._screen(step, self._refuters()[name], problem or _unproved(name), points)
         if problem:
             raise DerivationError(step.name, problem, step.sides)
         kind = "found" if method == "numeric" else "derived"
@@ -283,13 +288,17 @@ class Derivation:
                 return True
         return False
 
+    def _is_about_unknowns(self, statement: Statement) -> bool:
+        """Tell whether it holds what only a model has formulas for."""
+        return bool(unknowns(statement) or statement.free_symbols & set(self.model))
+
     def _refuters(self) -> dict[str, Model]:
         """All models but the solution: those given, and the rivals of the choices made."""
-        rivals = {step.rival[0]: step.rival[1] for step in self if step.rival is not None}
-        return {**self.others, **rivals}
+        rivals = dict(step.rival for step in self if step.rival is not None)
+        return {name: {**self.model, **m} for name, m in {**self.others, **rivals}.items()}
 
     def refuters(self, follows: Sequence[str]) -> tuple[str, ...]:
-        """Names of the models beside the solution that satisfy all the named steps."""
+        """Return the names of the models beside the solution that satisfy all the named steps."""
         return tuple(
             name
             for name in self._refuters()
@@ -298,8 +307,7 @@ class Derivation:
 
     def _satisfies(self, name: str, statement: Statement) -> bool:
         if (name, statement) not in self._fits:
-            model = {**self.model, **self._refuters()[name]}
-            witness, _ = find_counterexample(statement, model, SCREEN_POINTS)
+            witness, _ = find_counterexample(statement, self._refuters()[name], SCREEN_POINTS)
             self._fits[name, statement] = witness is None
         return self._fits[name, statement]
 
@@ -344,8 +352,8 @@ class Derivation:
         if s.method == "symbolic":
             return "Verified symbolically: sympy reduces left minus right to zero."
         places = "once" if s.points == 1 else f"at {s.points} random settings"
-        agree = f"Found true, not derived: both sides agree to {AGREED} digits {places}"
-        if not unknowns(s.statement) and not s.statement.free_symbols & set(self.model):
+        agree = f"Found true, not derived: it holds to {AGREED} digits {places}"
+        if not self._is_about_unknowns(s.statement):
             return f"{agree} of numbers up to {LARGEST}."
         if others := self.refuters(s.follows):
             return f"{agree} of the solution, and of {' and '.join(others)}."
@@ -432,11 +440,7 @@ def _unproved(model: str) -> str:
 def _as_statement(statement: Any, name: str) -> Statement:
     """Turn a pair into an unevaluated equation; refuse what cannot be checked."""
     if isinstance(statement, tuple) and len(statement) == 2:
-        return equation(*statement)
-    if isinstance(statement, sp.Or) and all(isinstance(a, Relational) for a in statement.args):
-        return statement
-    if isinstance(statement, Relational):
-        return statement
+        statement = equation(*statement)
     if statement is sp.false or statement is False:
         raise DerivationError(name, "the statement is false as written")
     if statement is sp.true or statement is True:
@@ -444,7 +448,16 @@ def _as_statement(statement: Any, name: str) -> Statement:
             f"statement of step {name!r} was evaluated to True before it could be checked: "
             "write it as a pair (left, right)"
         )
-    raise TypeError(
-        f"statement of step {name!r} must be a pair (left, right), a sympy relation or an Or of "
-        f"relations, got {statement!r}"
-    )
+    alternatives = relations(statement)
+    if not all(isinstance(a, Relational) for a in alternatives):
+        raise TypeError(
+            f"statement of step {name!r} must be a pair (left, right), a sympy relation or an Or "
+            f"of relations, got {statement!r}"
+        )
+    if statement.has(sp.zoo, sp.nan) or any(0 in shape for shape in shapes(statement)):
+        raise ValueError(f"statement of step {name!r} has no numbers: {plain_text(statement)}")
+    for long in statement.atoms(sp.Sum, sp.Product):
+        terms = [stop - start for _, start, stop in long.limits]
+        if any(number.is_Integer and number > MOST_TERMS for number in terms):
+            raise ValueError(f"step {name!r} has more terms than can be added up: {long}")
+    return statement

@@ -169,11 +169,12 @@ def card(
         f"{'&#10003;' if kind == 'derived' else '&#8226;'}</span> "
         f"{_text(step['verdict'])}</p>"
     )
-    follows = step["follows"]
-    if follows and kind == "found":
-        rows.append(f'<p class="derivation-follows">Tried with {_links(derivation, follows)}.</p>')
-    elif follows:
-        rows.append(f'<p class="derivation-follows">Rests on {_links(derivation, follows)}.</p>')
+    if follows := step["follows"]:
+        rests = "Rests on" if kind == "derived" else "Tried with"
+        rows.append(f'<p class="derivation-follows">{rests} {_links(derivation, follows)}.</p>')
+    elif step["method"]:
+        rows.append('<p class="derivation-follows">Rests on no other step.</p>')
+    if follows and kind == "derived":
         rows.append(f'<p class="derivation-choices">{_forced(derivation, step)}.</p>')
     body = "\n".join(rows)
     identity = f' id="{anchor}"' if anchored else ""
