@@ -40,23 +40,7 @@ EQUIVALENT = {
 }
 
 # derivation/step/premise -> why the step names it though it comes out without it
-IDENTITY = "an identity that needs no premise; the step stands where it is used"
-STANDS_FOR = "it says which letter stands for what, and the identity holds for any"
-IDLE = {
-    "dot-product/real-part/product": "the channels of q and k suffice; it is the line above",
-    "mine/score/unit": IDENTITY,
-    "lengths-alone/geometric/rho": "start says R_q(1, 0) = 1, read as rho(0) = 1",
-    "lengths-alone/xpos/query": IDENTITY,
-    "lengths-alone/xpos/key": IDENTITY,
-    "lengths-alone/xpos/geometric": IDENTITY,
-    "rows-and-columns/both-reversed/query": STANDS_FOR,
-    "rows-and-columns/both-reversed/key": STANDS_FOR,
-    "everything/solution/orientation": "the theorem in schur assumes it",
-    "families/linear-bias/any-matrix": IDENTITY,
-    "families/parity/any-matrix": IDENTITY,
-    "families/xpos/any-matrix": IDENTITY,
-    "families/jordan-block/any-matrix": IDENTITY,
-}
+IDLE: dict[str, str] = {}
 
 
 # --- collecting ---------------------------------------------------------------------------------
