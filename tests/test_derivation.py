@@ -684,22 +684,45 @@ def test_html_tells_the_whole_story_without_a_script():
         assert words in text
 
 
-def test_step_as_last_value_of_a_cell_shows_the_cards_that_no_cell_has_shown():
-    d = radial()
+def shown(*values):
+    """What a page with these last values of cells holds, and its cards' names in order."""
+    text = "\n".join(value._repr_html_() for value in values)
     cards = Cards()
-    cards.feed(d["start-q"]._repr_html_())
+    cards.feed(text)
     assert cards.open == []
-    assert cards.kinds == ["given", "given"]
-    assert cards.ids == []  # the anchors belong to the full list
-    rest = d["same-f"]._repr_html_()
-    assert rest.count('<li class="derivation-step"') == 3
-    assert d["same-f"]._repr_html_().count('<li class="derivation-step"') == 1  # shown again alone
+    assert len(set(cards.ids)) == len(cards.ids)
+    assert {link[1:] for link in cards.links} <= set(cards.ids)
+    return text, re.findall(r'data-step="([\w-]+)"', text)
+
+
+def test_page_has_each_card_once_beside_its_prose_or_in_one_list():
+    names = [s.name for s in radial()]
+    assert shown(radial())[1] == names
+    d = radial()
+    assert shown(d["start-q"], d["same-place"], d["same-f"])[1] == names
+    d = radial()
+    text, cards = shown(d["start-q"], d)
+    assert cards == names
+    assert text.count('class="derivation-title"') == text.count("<style>") - 1 == 1
+    assert '<a href="#radial">Lengths</a>: steps 1 to 2 stand above' in text
+    assert 'start="3"' in text
+    d = radial()
+    text, cards = shown(d["same-f"], d)
+    assert cards == names
+    assert "steps 1 to 5 stand above" in text
+
+
+def test_list_shown_again_is_whole_and_a_step_shown_again_has_no_anchor():
+    d = radial()
+    assert d._repr_html_() == d._repr_html_()  # a cell of Jupyter that is run again
+    text, cards = shown(d["start-q"], d["start-q"], d["product"])
+    assert cards == ["product", "start-q", "start-q", "product"]
+    assert text.count('id="radial-product"') == text.count('id="radial-start-q"') == 1
     assert "R_q(q, m) = R_k(q, m)" in repr(d["same-f"])
 
 
 def test_html_marks_what_the_step_changed():
-    card = radial()._card(4, radial()["same-place"])
-    assert r"\class{derivation-new}" in card
+    assert r"\class{derivation-new}" in radial()["same-place"]._repr_html_()
 
 
 def test_latex_and_plain_text():

@@ -22,7 +22,7 @@ from .counterexamples import (
 from .equality import MOST_TERMS, equal, same_statement
 from .page import evaluate, numeric
 from .statements import Statement, equation, relations, shapes, unknowns
-from .writing import all_cards, card, plain_text, some_cards, tex_parts
+from .writing import card, part, plain_text, tex_parts, whole
 
 KINDS = ("given", "chosen", "derived", "found")
 
@@ -59,7 +59,8 @@ class Step:
         Filled in: names of the chosen steps among everything it rests on.
     home
         Filled in: the derivation that holds the step. As the last value of a notebook cell, a step
-        shows every card of its derivation that no cell has shown yet.
+        shows every card of its derivation that no step has shown yet; the derivation as a last
+        value shows those that are left. So each card is on the page once.
     """
 
     name: str
@@ -348,7 +349,7 @@ class Derivation:
                 "(checked at random numbers)."
             )
         if s.method == "produced":
-            return f"Produced: {s.words or 'sympy works it out'}; the result is what is printed."
+            return f"Produced: {s.words or 'sympy works it out'}."
         if s.method == "symbolic":
             return "Verified symbolically: sympy reduces left minus right to zero."
         places = "once" if s.points == 1 else f"at {s.points} random settings"
@@ -410,23 +411,27 @@ class Derivation:
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def _repr_html_(self) -> str:
-        self._shown = len(self)
-        cards = [self._card(number, s) for number, s in enumerate(self, start=1)]
-        return all_cards(self.name, self.title, cards)
+        """Return the cards that no step has shown: all, where the cells end in no step."""
+        cards = self._cards(self._shown, len(self))
+        return whole(self.name, self.title, cards, self._shown + 1)
 
     def _new_cards(self, last: Step) -> str:
-        """Cards up to a step that no cell has shown yet; without ids, the full list has those."""
-        names = list(self._steps)
-        stop = names.index(last.name) + 1
-        first = self._shown if self._shown < stop else stop - 1
-        self._shown = max(self._shown, stop)
-        cards = [self._card(i + 1, self[names[i]], anchored=False) for i in range(first, stop)]
-        return some_cards(first + 1, cards)
+        """Return the cards up to a step that no cell has shown; if there are none, its own again.
 
-    def _card(self, number: int, s: Step, anchored: bool = True) -> str:
-        premises = [self[name].statement for name in s.follows]
-        parts = tex_parts(s.statement, premises)
-        return card(number, self._described(s), parts, self.name, anchored)
+        Shown again it has no anchor: a page has each anchor once.
+        """
+        stop = list(self._steps).index(last.name) + 1
+        again = stop <= self._shown
+        start, self._shown = min(self._shown, stop - 1), max(self._shown, stop)
+        cards = self._cards(start, stop, again=again)
+        return part(self.name, self.title, cards, start + 1, again=again)
+
+    def _cards(self, start: int, stop: int, *, again: bool = False) -> list[str]:
+        cards = []
+        for number, s in list(enumerate(self, start=1))[start:stop]:
+            parts = tex_parts(s.statement, [self[name].statement for name in s.follows])
+            cards.append(card(number, self._described(s), parts, self.name, again=again))
+        return cards
 
 
 def _points(method: str) -> int:
