@@ -214,6 +214,37 @@ def test_any_rotation_gives_the_scores_of_rope_in_its_own_basis(size):
         assert math.isclose(rope(query, m) @ rope(key, n), theirs, abs_tol=1e-8)
 
 
+def test_kept_and_reversed_directions_stand_beside_the_planes():
+    """Five channels in a random basis: one plane, one direction kept, two reversed."""
+    basis, angle = orthogonal(5, 1, 8), 0.7
+    plane = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+    inside = np.eye(5)
+    inside[:2, :2], inside[3, 3], inside[4, 4] = plane, -1, -1
+    step = basis @ inside @ basis.T
+    query, key = np.random.default_rng(9).normal(size=(2, 5))
+    at = [np.linalg.matrix_power(step, m) for m in range(6)]
+    assert diagonals_are_constant(scores(query, key, at))
+    q, k = basis.T @ query, basis.T @ key
+    for m, n in itertools.product(range(6), repeat=2):
+        first = rotate_complex(q[None, :2], np.array([m]), inv_freq=np.array([angle]))
+        second = rotate_complex(k[None, :2], np.array([n]), inv_freq=np.array([angle]))
+        reversed_too = (-1) ** (m + n) * (q[3:] @ k[3:])
+        expected = (first @ second.T).item() + q[2] * k[2] + reversed_too
+        assert math.isclose((at[m] @ query) @ (at[n] @ key), expected, abs_tol=1e-9)
+    # and two reversed directions are a plane that turns by half a turn
+    half = rotate_complex(q[None, 3:], np.array([3]), inv_freq=np.array([math.pi]))
+    np.testing.assert_allclose(half[0], -q[3:], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_random_orthogonal_matrix_of_odd_size_keeps_or_reverses_a_direction(seed):
+    step = orthogonal(5, (-1) ** seed, seed)
+    values = np.linalg.eigvals(step)
+    real = values.real[abs(values.imag) < 1e-9]
+    np.testing.assert_allclose(abs(real), 1, atol=1e-9)
+    assert len(real) == 1
+
+
 def test_a_mirror_is_relative_and_no_rope():
     """Of a generic orthogonal matrix with determinant -1, two directions never turn."""
     step = orthogonal(4, -1, 5)
@@ -290,6 +321,27 @@ def test_only_a_matrix_with_too_few_eigenvectors_counts(seed):
         highest[name] = max(sizes[20:]) / max(sizes[:20])  # at 10,000 against at 100
     assert highest["enough"] < 3
     assert 50 < highest["defective"] < 200  # it counts: a hundred times as far, as much higher
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_terms_that_count_predict_scores_far_away(seed):
+    """A matrix with too few eigenvectors: waves alone do not fit its scores, waves times s do."""
+    rng = np.random.default_rng(seed)
+    angle, size = rng.uniform(0.3, 2.8), rng.uniform(0.97, 1.0)
+    turn = size * np.array(
+        [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+    )
+    block = np.block([[turn, np.eye(2)], [np.zeros((2, 2)), turn]])
+    basis = rng.normal(size=(4, 4)) + 2 * np.eye(4)
+    step = basis @ block @ np.linalg.inv(basis)
+    query, key = rng.normal(size=(2, 4))
+    s = np.arange(200)
+    score = np.array([query @ np.linalg.matrix_power(step, int(i)) @ key for i in s])
+    waves = size**s * np.array([np.cos(angle * s), np.sin(angle * s)])
+    for terms, fits in [(waves, False), (np.vstack([waves, s * waves]), True)]:
+        heights = np.linalg.lstsq(terms[:, :20].T, score[:20], rcond=None)[0]
+        error = abs(heights @ terms[:, 150:] - score[150:]).max() / abs(score[150:]).max()
+        assert (error < 1e-6) == fits
 
 
 # Claim 3.4 ---------------------------------------------------------------------------------------
