@@ -23,7 +23,7 @@ Model = Mapping[Any, Any]
 
 DIGITS = 30
 AGREED = 20  # digits in which two sides must agree
-MANY_DIGITS = 1000
+MANY_DIGITS = 400
 LARGEST = 40  # the largest number drawn
 SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
@@ -323,7 +323,7 @@ def _bounded(name: str, growing: Callable[[Any], Any]) -> Callable[[Any], Any]:
     function = getattr(mpmath, name)
 
     def bounded(x: Any) -> Any:
-        if mpmath.mag(x) > 10_000 or abs(growing(x)) > 500:
+        if mpmath.mag(x) > 10_000 or abs(growing(x)) > 200:
             raise OverflowError("too large")
         return function(x)
 
