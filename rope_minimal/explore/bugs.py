@@ -232,7 +232,7 @@ BUGS: tuple[Bug, ...] = (
         key="positions",
         name="Positions made in bfloat16",
         module="rotation",
-        old="angle = positions.to(torch.float64).unsqueeze(-1) * theta",
+        old="angle = positions.to(place).to(torch.float64).unsqueeze(-1) * theta",
         new="angle = positions.to(torch.bfloat16).unsqueeze(-1) * theta",
         thread="https://github.com/NVIDIA/Megatron-LM/issues/535",
         story="Megatron-LM made the positions in the type of the frequencies, 16 bits: far out, "
