@@ -20,8 +20,8 @@ RESULTS = Path(__file__).parent / "results"
 PREFILL, SMALL, DECODE = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)
 LARGE, MANY = (8, 32, 4096, 128), (256, 32, 1, 128)
 # glibc hands blocks over 32 MiB back to the system at once and pays for fresh pages in every call
-# ("cold"). Told to keep them ("warm"), it behaves as the allocators of PyTorch on CUDA do.
-WARM = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
+# ("fresh"). Told to keep them ("reused"), it behaves as the allocators of PyTorch on CUDA do.
+KEEP = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 
 
 def cases(allocator: str, quick: bool = False) -> list[Case]:
@@ -29,7 +29,7 @@ def cases(allocator: str, quick: bool = False) -> list[Case]:
     shapes = [SMALL] if quick else [PREFILL, SMALL, DECODE]
     if allocator == "cuda" and not quick:
         shapes = [LARGE, PREFILL, DECODE, MANY]
-    if allocator == "cold" and not quick:
+    if allocator == "fresh" and not quick:
         shapes = [PREFILL, SMALL]  # the blocks of one token are small: no difference
     made = []
     for shape in shapes:
@@ -37,7 +37,7 @@ def cases(allocator: str, quick: bool = False) -> list[Case]:
             made.append(Case(shape, dtype, allocator))
             if shape[2] > 1 and not quick:
                 made.append(Case(shape, dtype, allocator, "forward+backward"))
-            if shape == PREFILL and allocator != "cold":
+            if shape == PREFILL and allocator != "fresh":
                 made.append(Case(shape, dtype, allocator, memory="transposed"))
     return made
 
@@ -54,8 +54,8 @@ def start(allocator: str, options: argparse.Namespace) -> Iterator[dict[str, Any
     given = ["--work", allocator, "--seconds", str(options.seconds)]
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks", *given]
     environment = {**os.environ, "KINETO_LOG_LEVEL": "99"}  # the profiler reports every start
-    if allocator == "warm":
-        environment["GLIBC_TUNABLES"] = WARM
+    if allocator == "reused":
+        environment["GLIBC_TUNABLES"] = KEEP
     with subprocess.Popen(
         command + ["--quick"] * options.quick, env=environment, stdout=subprocess.PIPE, text=True
     ) as child:
@@ -88,13 +88,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--cpu", action="store_true", help="measure the CPU even beside a GPU")
     parser.add_argument("--seconds", type=float, default=9, help="time for the rounds of a case")
     parser.add_argument("--quick", action="store_true", help="one small case; writes no file")
-    parser.add_argument("--work", choices=("warm", "cold", "cuda"), help=argparse.SUPPRESS)
+    parser.add_argument("--work", choices=("reused", "fresh", "cuda"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.work:
         work(options.work, options.seconds, options.quick)
         return
     device = "cuda" if torch.cuda.is_available() and not options.cpu else "cpu"
-    allocators = ["warm", "cold"] if machine.has_glibc() else ["cold"]
+    allocators = ["reused", "fresh"] if machine.has_glibc() else ["fresh"]
     allocators = ["cuda"] if device == "cuda" else allocators
     about = machine.describe(device)
     about["name"] = machine.slug(options.name) if options.name else about["name"]

@@ -34,7 +34,7 @@ class Case:
 
     shape: tuple[int, int, int, int]
     dtype: str = "float32"
-    allocator: str = "cold"
+    allocator: str = "fresh"
     direction: str = "forward"
     memory: str = "contiguous"
 

@@ -59,11 +59,14 @@ def rope_table(
         raise ValueError("positions must have at least 1 dimension (..., T), got shape ()")
     if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise TypeError(f"dtype must be a floating-point torch.dtype, got {dtype!r}")
-    theta = _frequencies(dim, base, inv_freq).to(positions.device)
+    device = positions.device
+    # Apple's GPUs have no float64: their table is made on the CPU and moved.
+    place = torch.device("cpu") if device.type == "mps" else device
+    theta = _frequencies(dim, base, inv_freq).to(place)
     # An angle of 100,000 radians leaves float32 some 0.008 radian steps, and bfloat16 cannot even
     # hold the integer 257. So the angles are float64, and the rounding comes after cos and sin.
-    angle = positions.to(torch.float64).unsqueeze(-1) * theta
-    return angle.cos().to(dtype), angle.sin().to(dtype)
+    angle = positions.to(place).to(torch.float64).unsqueeze(-1) * theta
+    return angle.cos().to(dtype).to(device), angle.sin().to(dtype).to(device)
 
 
 def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False) -> Tensor:

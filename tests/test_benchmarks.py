@@ -200,9 +200,9 @@ def test_triton_is_asked_too(monkeypatch):
 
 
 def test_the_cases_are_many_and_different():
-    made = {name: command.cases(name) for name in ("warm", "cold", "cuda")}
+    made = {name: command.cases(name) for name in ("reused", "fresh", "cuda")}
     assert all(len(set(cases)) == len(cases) for cases in made.values())
-    assert {(c.dtype, c.direction, c.memory) for c in made["warm"] if c.shape[2] == 4096} == {
+    assert {(c.dtype, c.direction, c.memory) for c in made["reused"] if c.shape[2] == 4096} == {
         (dtype, *way)
         for dtype in ("float32", "bfloat16")
         for way in (
@@ -211,7 +211,7 @@ def test_the_cases_are_many_and_different():
             ("forward", "transposed"),
         )
     }
-    assert {c.shape for c in made["cold"]} < {c.shape for c in made["warm"]}
+    assert {c.shape for c in made["fresh"]} < {c.shape for c in made["reused"]}
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_the_description_names_no_host():
 
 
 @pytest.mark.skipif(not machine.has_glibc(), reason="the allocator is not glibc's")
-def test_warm_memory_is_kept():
+def test_reused_memory_is_kept():
     """A block freed and asked for again brings no page fault: counted by the kernel, not timed."""
     code = (
         "import ctypes, resource\n"
@@ -249,11 +249,11 @@ def test_warm_memory_is_kept():
         "print(-use() + use())\n"
     )
     faults = {}
-    for name, tunables in (("warm", command.WARM), ("cold", "")):
+    for name, tunables in (("reused", command.KEEP), ("fresh", "")):
         environment = {**os.environ, "GLIBC_TUNABLES": tunables}
         run = [sys.executable, "-c", code]
         faults[name] = int(subprocess.check_output(run, env=environment))
-    assert faults["warm"] < 16 < faults["cold"]
+    assert faults["reused"] < 16 < faults["fresh"]
 
 
 # the results
@@ -299,7 +299,7 @@ def schema():
     case = {
         "shape": {"type": "array", "items": count, "minItems": 4, "maxItems": 4},
         "dtype": {"enum": ["float32", "bfloat16"]},
-        "allocator": {"enum": ["warm", "cold", "cuda"]},
+        "allocator": {"enum": ["reused", "fresh", "cuda"]},
         "direction": {"enum": ["forward", "forward+backward"]},
         "memory": {"enum": ["contiguous", "transposed"]},
         "floor": {"const": "copy_"},
@@ -360,7 +360,7 @@ def test_the_results_have_every_case_and_every_form(results):
     allocators = {case["allocator"] for case in cases}
     want = [
         str(case)
-        for name in ("warm", "cold", "cuda")
+        for name in ("reused", "fresh", "cuda")
         if name in allocators
         for case in command.cases(name)
     ]

@@ -25,7 +25,7 @@ def case(shape, dtype, floor_us, **more):
         },
         {"form": "view_as_complex", "mode": "eager", "status": "wrong", "us": None, "ratio": None},
     ]
-    usual = {"allocator": "warm", "direction": "forward", "memory": "contiguous"}
+    usual = {"allocator": "reused", "direction": "forward", "memory": "contiguous"}
     return {"shape": list(shape), "dtype": dtype, "floor_us": floor_us, "rows": rows} | usual | more
 
 
@@ -35,7 +35,7 @@ RECORD = {
     "cases": [
         case(SHAPES[PROMPT], "float32", 3000.0),
         case(SHAPES[TOKEN], "float32", 2.0),
-        case(SHAPES[PROMPT], "float32", 9000.0, allocator="cold"),
+        case(SHAPES[PROMPT], "float32", 9000.0, allocator="fresh"),
         case(SHAPES[PROMPT], "float32", 6000.0, direction="forward+backward"),
     ],
 }
@@ -84,7 +84,7 @@ def test_predictions_are_the_bytes_over_the_rate_of_the_recorded_copy(node):
     assert said["floor"] == pytest.approx(3000)
     assert said["predicted"] == pytest.approx(15_000)
     assert said["copies"] == 5.4
-    assert said["measured"] == 5.5 * 3000  # not the cold one, nor the one with a gradient
+    assert said["measured"] == 5.5 * 3000  # not the fresh one, nor the one with a gradient
     assert budget(node, [RECORD], form=COMPLEX)["measured"] is None  # a wrong result has no time
     token = budget(node, [RECORD], shape=TOKEN)
     assert token["predicted"] == pytest.approx(10)

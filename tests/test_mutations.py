@@ -30,41 +30,17 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 PICTURES_AND_TORCH = {"plt", "explore", "torch", "palette", "ax", "fig"}
 
 # derivation/step/mutation -> why the mutant says the same thing
-COMMUTE = "planes without a common channel commute, so do turns in one plane: the step says so"
+COMMUTE = "turns in one plane commute"
 EQUIVALENT = {
     "dot-product/real-part/left: swap q and k": "the dot product is symmetric",
-    "requirement-c2/difference/left: reverse product in I[x]*I[y].T": COMMUTE,
-    "rows-and-columns/both-reversed/right: drop transpose in F.T": "the flip is a diagonal matrix",
+    "rows-and-columns/both-reversed/left: reverse product in R[-m*theta].T*R[-n*theta]": COMMUTE,
+    "rows-and-columns/both-reversed/right: reverse product in F*R[m*theta].T*R[n*theta]*F": COMMUTE,
+    "rows-and-columns/one-reversed/left: reverse product in R[m*theta].T*R[-n*theta]": COMMUTE,
     "rows-and-columns/one-reversed/left: swap m and n": "the score depends on m + n: its point",
-    "planes/block-diagonal/left: reverse product in P[x]*S[y]": COMMUTE,
-    "planes/commute/left: reverse product in P[x]*S[y]": COMMUTE,
-    "planes/commute/right: reverse product in S[y]*P[x]": COMMUTE,
-    "planes/add/left: reverse product in P[x]*P[y]": COMMUTE,
-    "planes/add/left: swap x and y": COMMUTE,
-    "planes/relative/left: reverse product in "
-    "P[i*theta_1]*S[i*theta_2]*S[j*theta_2].T*P[j*theta_1].T": COMMUTE,
-    "planes/relative/right: reverse product in P[theta_1*(i - j)]*S[theta_2*(i - j)]": COMMUTE,
-    "families/parity/right: flip exponent in (-1)**s": "(-1)^-s = (-1)^s for whole s",
 }
 
 # derivation/step/premise -> why the step names it though it comes out without it
-IDENTITY = "an identity that needs no premise; the step stands where it is used"
-STANDS_FOR = "it says which letter stands for what, and the identity holds for any"
-IDLE = {
-    "dot-product/real-part/product": "the channels of q and k suffice; it is the line above",
-    "mine/score/unit": IDENTITY,
-    "lengths-alone/geometric/rho": "start says R_q(1, 0) = 1, read as rho(0) = 1",
-    "lengths-alone/xpos/query": IDENTITY,
-    "lengths-alone/xpos/key": IDENTITY,
-    "lengths-alone/xpos/geometric": IDENTITY,
-    "rows-and-columns/both-reversed/query": STANDS_FOR,
-    "rows-and-columns/both-reversed/key": STANDS_FOR,
-    "everything/solution/orientation": "the theorem in schur assumes it",
-    "families/linear-bias/any-matrix": IDENTITY,
-    "families/parity/any-matrix": IDENTITY,
-    "families/xpos/any-matrix": IDENTITY,
-    "families/jordan-block/any-matrix": IDENTITY,
-}
+IDLE: dict[str, str] = {}
 
 
 # --- collecting ---------------------------------------------------------------------------------

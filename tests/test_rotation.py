@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from rope_minimal import (
     RotaryEmbedding,
@@ -103,6 +106,29 @@ def test_a_table_keeps_the_axes_of_its_positions() -> None:
     assert cos.shape == sin.shape == (2, 3, 4)
     assert torch.equal(cos[1], rope_table([7, 8, 9], 8)[0])
     assert rope_table(torch.empty(2, 0, dtype=torch.long), 8)[0].shape == (2, 0, 4)
+
+
+class _NoFloat64(TorchDispatchMode):
+    """Refuse float64 off the CPU, as Apple's GPUs do."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for t in tree_leaves((args, kwargs, out)):
+            if isinstance(t, Tensor) and t.dtype == torch.float64 and t.device.type == "mps":
+                raise TypeError("Cannot convert a MPS Tensor to float64 dtype")
+        return out
+
+
+def test_a_device_without_float64_gets_its_table_from_the_cpu() -> None:
+    """Simulated with tensors that have a device and no memory: no such device is at hand."""
+    with FakeTensorMode(), _NoFloat64():
+        with pytest.raises(TypeError, match="float64"):
+            torch.arange(4, device="mps").double()  # the simulation refuses what it should
+        cos, sin = rope_table(torch.arange(4, device="mps"), 8)
+        rope = RotaryEmbedding(8, max_seq_len=4)
+        rope._apply(lambda t: torch.empty_like(t, device="mps"))  # what .to("mps") does
+    for t in (cos, sin, rope.cos, rope.sin):
+        assert (t.device.type, t.dtype) == ("mps", torch.float32)
 
 
 @pytest.mark.filterwarnings("error")

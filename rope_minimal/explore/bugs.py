@@ -77,8 +77,8 @@ BUGS: tuple[Bug, ...] = (
         key="inv_freq",
         name="Inverse frequencies rounded to bfloat16",
         module="rotation",
-        old="theta = _frequencies(dim, base, inv_freq).to(positions.device)",
-        new="theta = _frequencies(dim, base, inv_freq).to(positions.device, torch.bfloat16)",
+        old="theta = _frequencies(dim, base, inv_freq).to(place)",
+        new="theta = _frequencies(dim, base, inv_freq).to(place, torch.bfloat16)",
         thread="https://github.com/sgl-project/sglang-jax/issues/1472",
         story="sglang-jax converted the inverse frequencies to the model's type before "
         "multiplying by the position; at position 4,095 outputs were off by 0.83.",
