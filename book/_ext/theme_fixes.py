@@ -82,9 +82,11 @@ def breakable_names(
 def stepper_where_needed(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Load the stepper on pages that hold a derivation."""
-    if 'class="derivation' in context.get("body", ""):
+    """Load the stepper on pages that hold a derivation, its script where the whole list stands."""
+    body = context.get("body", "")
+    if 'class="derivation ' in body:
         app.add_js_file("stepper.js", loading_method="defer")
+    if 'class="derivation ' in body or 'class="derivation-part ' in body:
         app.add_css_file("stepper.css")
 
 
