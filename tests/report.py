@@ -103,7 +103,7 @@ def contents(name: str) -> dict[str, int]:
     return {
         "figures": len(page.find_all("script", type=WIDGET_VIEW)),
         "exercises": len(page.select(".admonition.exercise")),
-        "claims": len(page.select(".admonition.claim")),
+        "claims": len(page.select(".admonition.claim[id]")),  # the first page shows an example
         "live cells": len(page.select(".cell.tag_live")),
         "source rows": len(page.select("table tbody tr")) if name == CHECKS_OF_SOURCES else 0,
     }

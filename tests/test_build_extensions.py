@@ -1,11 +1,13 @@
 """The book's own Sphinx extensions: links, execution when code changed, the line in the footer."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sphinx.errors import ExtensionError
 
 from tests import first_cell
 
@@ -13,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import built_from  # noqa: E402
+import claims  # noqa: E402
 import freshness  # noqa: E402
 import plain_markdown  # noqa: E402
 import repository  # noqa: E402
@@ -180,8 +183,13 @@ def test_a_long_name_breaks_between_its_words():
     [
         (
             "Before.\n\n> **Claim 4.1**\n>\n> One.\n>\n>     code\n\nAfter.",
-            "Before.\n\n::::{admonition} Claim 4.1\n:class: claim\nOne.\n\n    code\n::::\n"
-            "\nAfter.",
+            "Before.\n\n::::{admonition} Claim 4.1\n:class: claim\n:name: claim-4-1\n"
+            "One.\n\n    code\n::::\n\nAfter.",
+        ),
+        (
+            '> **Claim 4.1** [second check](../tests/test_x.py "test_a test_b")\n>\n> One.\n',
+            "::::{admonition} Claim 4.1 {ref}`second check <claim-4-1-check>`\n:class: claim\n"
+            ":name: claim-4-1\nOne.\n::::\n",
         ),
         (
             '> **Myth: "It is."**\n> No.',
@@ -208,3 +216,51 @@ def test_only_chapters_are_rewritten():
     source = ["> **Claim**\n> text"]
     plain_markdown.read(None, "book/notation", source)
     assert source == ["> **Claim**\n> text"]
+
+
+# all claims on one page --------------------------------------------------------------------------
+
+CLAIM = """# Many planes
+
+> **Claim 4.1** [second check](../tests/CHECK)
+>
+> As in [Aliasing](06-aliasing.ipynb#a), a [head](../book/glossary.md).
+"""
+TWO_TESTS = """def test_a():
+    assert f(1)
+
+
+@pytest.mark.parametrize("x", [1, 2])
+def test_b(x):
+    assert f(x)"""
+
+
+def listed(folder, text):
+    """Return what the page of claims says of a chapter with this text."""
+    (folder / "test_x.py").write_text(
+        f"import pytest\n\n\n{TWO_TESTS}\n\n\ndef f(x):\n    return x\n"
+    )
+    cells = [{"cell_type": "markdown", "source": [text]}, {"cell_type": "code", "source": ["1"]}]
+    notebook = folder / "04-many-planes.ipynb"
+    notebook.write_text(json.dumps({"cells": cells}))
+    return list(claims.claims(notebook, folder, {}))
+
+
+def test_a_claim_is_listed_with_the_source_of_its_tests_and_nothing_else(tmp_path):
+    heading, entry = listed(tmp_path, CLAIM.replace("CHECK", 'test_x.py "test_a test_b"'))
+    assert heading == "## 4. Many planes\n"
+    assert ":name: claim-4-1-check\n" in entry
+    words = "As in [Aliasing](../notebooks/06-aliasing.ipynb#a), a {term}`head <head>`."
+    assert f"{{ref}}`Claim 4.1 <claim-4-1>` {words}\n" in entry
+    source = entry.partition("{code-block} python\n")[2].partition("\n::::")[0]
+    assert source == f"# tests/test_x.py\n{TWO_TESTS}"
+
+
+@pytest.mark.parametrize("check", ['test_x.py "test_c"', 'test_y.py "test_a"', "test_x.py"])
+def test_a_second_check_that_does_not_exist_stops_the_build(tmp_path, check):
+    with pytest.raises(ExtensionError, match=r"Claim 4\.1"):
+        listed(tmp_path, CLAIM.replace("CHECK", check))
+
+
+def test_a_notebook_without_claims_is_not_listed(tmp_path):
+    assert listed(tmp_path, "# Many planes") == []

@@ -1,11 +1,19 @@
 """The claims of chapter 8, each checked another way than in the chapter."""
 
 import itertools
+from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
-from rope_minimal import RotarySelfAttention, rotate_by_matrix, rotate_complex
+from rope_minimal import (
+    RotarySelfAttention,
+    apply_rope,
+    rope_table,
+    rotate_by_matrix,
+    rotate_complex,
+)
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
@@ -40,23 +48,129 @@ def test_one_rotary_layer_tells_the_tickets_apart() -> None:
 def test_only_rotated_queries_and_keys_leave_the_output_alone() -> None:
     rng = np.random.default_rng(1)
     x, (W_q, W_k, W_v) = rng.normal(size=(20, 8)), rng.normal(size=(3, 8, 8))
+    by_channel = np.arange(1.0, 9.0)
+    by_pair = np.repeat(np.arange(1.0, 5.0), 2)
 
-    def layer(start: int, *, before: bool = False, values: bool = False) -> np.ndarray:
+    def layer(start: int, where: str = "") -> np.ndarray:
         positions = np.arange(start, start + 20)
 
         def turn(z: np.ndarray) -> np.ndarray:
             return rotate_by_matrix(z, positions, interleaved=True)
 
-        if before:
-            return attend(turn(x) @ W_q, turn(x) @ W_k, x @ W_v)
-        return attend(turn(x @ W_q), turn(x @ W_k), turn(x @ W_v) if values else x @ W_v)
+        def norm(z: np.ndarray) -> np.ndarray:
+            return z / np.linalg.norm(z, axis=-1, keepdims=True)
+
+        q, k, v = x @ W_q, x @ W_k, x @ W_v
+        if where == "before the projection":
+            return attend(turn(x) @ W_q, turn(x) @ W_k, v)
+        if where == "values too":
+            v = turn(v)
+        gains = {"unequal gains": by_channel, "gains equal in a pair": by_pair}.get(where, 1.0)
+        if where.startswith("norm first"):
+            return attend(turn(by_channel * norm(q)), turn(by_channel * norm(k)), v)
+        if "gains" in where:
+            return attend(gains * norm(turn(q)), gains * norm(turn(k)), v)
+        return attend(turn(q), turn(k), v)
 
     for shift in (1, 77, 5000):
-        np.testing.assert_allclose(layer(shift), layer(0), atol=1e-9)
-        assert np.abs(layer(shift, before=True) - layer(0, before=True)).max() > 0.1
-        by_shift = rotate_by_matrix(layer(0, values=True), np.full(20, shift), interleaved=True)
-        np.testing.assert_allclose(layer(shift, values=True), by_shift, atol=1e-9)
-        assert np.abs(by_shift - layer(0, values=True)).max() > 0.1
+        for harmless in ("", "gains equal in a pair", "norm first, unequal gains"):
+            np.testing.assert_allclose(layer(shift, harmless), layer(0, harmless), atol=1e-9)
+        for harmful in ("before the projection", "unequal gains"):  # values are not turned here
+            assert np.abs(layer(shift, harmful) - layer(0, harmful)).max() > 0.01
+        turned = rotate_by_matrix(layer(0, "values too"), np.full(20, shift), interleaved=True)
+        np.testing.assert_allclose(layer(shift, "values too"), turned, atol=1e-9)
+        assert np.abs(turned - layer(0, "values too")).max() > 0.1
+
+
+def random_weights(module: torch.nn.Module) -> torch.nn.Module:
+    """Fill every parameter with numbers of a size that makes attention sharp."""
+    generator = torch.Generator().manual_seed(8)
+    for weight in module.parameters():
+        scale = weight.shape[-1] ** -0.5 if weight.ndim > 1 else 1.0
+        weight.copy_(scale * torch.randn(weight.shape, generator=generator))
+    return module.eval()
+
+
+def causal(tokens: int) -> torch.Tensor:
+    allowed = torch.ones(tokens, tokens, dtype=torch.bool).tril()
+    return torch.zeros(1, 1, tokens, tokens).masked_fill(~allowed, -torch.inf)
+
+
+@torch.no_grad()
+def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layers of the transformers library under a common shift of all positions by 500."""
+    pytest.importorskip("transformers")
+    from transformers import DeepseekV4Config, HunYuanDenseV1Config, Wav2Vec2ConformerConfig
+    from transformers.models.deepseek_v4 import modeling_deepseek_v4 as deepseek
+    from transformers.models.hunyuan_v1_dense import modeling_hunyuan_v1_dense as hunyuan
+    from transformers.models.wav2vec2_conformer import modeling_wav2vec2_conformer as conformer
+
+    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(9))
+    eager: dict[str, Any] = {"attn_implementation": "eager"}
+
+    def changes(run: Any) -> list[float]:
+        """By how much the output and the weights move."""
+        pairs = zip(run(torch.arange(12)[None]), run(torch.arange(500, 512)[None]), strict=True)
+        return [(a - b).abs().max().item() for a, b in pairs]
+
+    # DeepSeek-V4 rotates values and turns the sum back; without that the output moves.
+    config = DeepseekV4Config(
+        hidden_size=32,
+        num_attention_heads=2,
+        head_dim=16,
+        q_lora_rank=16,
+        o_groups=1,
+        o_lora_rank=16,
+        num_hidden_layers=1,
+        layer_types=["sliding_attention"],
+        **eager,
+    )
+    rope = deepseek.DeepseekV4RotaryEmbedding(config)
+    v4 = random_weights(deepseek.DeepseekV4Attention(config, 0))
+
+    def run_v4(ids: torch.Tensor) -> Any:
+        return v4(x, {"main": rope(x, ids, layer_type="main")}, ids, causal(12))
+
+    turn = deepseek.apply_rotary_pos_emb
+    assert max(changes(run_v4)) < 1e-4
+
+    calls = []
+
+    def only_inputs(z: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        calls.append(z.shape)
+        return z if len(calls) % 3 == 0 else turn(z, cos, sin)  # q, key and value, the sum
+
+    monkeypatch.setattr(deepseek, "apply_rotary_pos_emb", only_inputs)
+    output_change, weights_change = changes(run_v4)
+    assert len(calls) == 6
+    assert weights_change < 1e-4 < 0.1 < output_change
+
+    # HunYuan normalises after the rotation: harmless with equal gains, not with others.
+    config = HunYuanDenseV1Config(
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=2, head_dim=16, **eager
+    )
+    table = hunyuan.HunYuanDenseV1RotaryEmbedding(config)
+    attention = random_weights(hunyuan.HunYuanDenseV1Attention(config, 0))
+
+    def run_hunyuan(ids: torch.Tensor) -> Any:
+        return attention(x, table(x, ids), causal(12))
+
+    assert changes(run_hunyuan)[1] > 0.01
+    for norm in (attention.query_layernorm, attention.key_layernorm):
+        norm.weight.fill_(1.0)
+    assert max(changes(run_hunyuan)) < 1e-4
+
+    # Wav2Vec2-Conformer rotates before the projection (its table starts at position 0).
+    config = Wav2Vec2ConformerConfig(
+        hidden_size=32, num_attention_heads=2, position_embeddings_type="rotary", **eager
+    )
+    whole = random_weights(conformer.Wav2Vec2ConformerSelfAttention(config))
+    table = conformer.Wav2Vec2ConformerRotaryPositionalEmbedding(config)(torch.zeros(1, 600, 32))
+
+    def run_conformer(ids: torch.Tensor) -> Any:
+        return whole(x, relative_position_embeddings=table[:, ids[0]])
+
+    assert changes(run_conformer)[1] > 0.1
 
 
 def test_a_base_changed_after_caching_breaks_relativity() -> None:
@@ -72,6 +186,22 @@ def test_a_base_changed_after_caching_breaks_relativity() -> None:
     assert np.ptp(scores(10_000.0, 10_000.0)) < 1e-11
     assert np.ptp(scores(80_000.0, 80_000.0)) < 1e-11
     assert np.ptp(scores(80_000.0, 10_000.0)) > 5
+
+
+@torch.no_grad()
+def test_a_cached_key_can_be_turned_on() -> None:
+    """One rotation by the difference of the angles; the same moves a key to another position."""
+    k = torch.randn(30, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    at = np.arange(5, 35)
+    old, new = (base ** (-np.arange(8) / 8) for base in (1e4, 7e4))
+    cached = torch.from_numpy(rotate_by_matrix(k.numpy(), at, inv_freq=old))
+    wanted = torch.from_numpy(rotate_by_matrix(k.numpy(), at, inv_freq=new))
+    angle = torch.from_numpy(np.outer(at, new - old))
+    torch.testing.assert_close(apply_rope(cached, angle.cos(), angle.sin()), wanted)
+
+    moved = apply_rope(cached, *rope_table([7] * 30, 16, inv_freq=old, dtype=torch.float64))
+    at_home = torch.from_numpy(rotate_by_matrix(k.numpy(), at + 7, inv_freq=old))
+    torch.testing.assert_close(moved, at_home)
 
 
 @torch.no_grad()
@@ -104,3 +234,26 @@ def test_ratios_of_weights_survive_the_causal_mask_and_weights_do_not() -> None:
             assert np.isclose(here, weights[n, n - a] / weights[n, n - b], rtol=1e-9)
             assert np.isclose(here, np.exp(scores[m, m - a] - scores[m, m - b]), rtol=1e-9)
         assert weights[n, n - 1] < weights[m, m - 1]  # later rows share among more
+
+
+@pytest.mark.parametrize("rotated", [False, True])
+def test_the_mask_leaks_position_only_through_a_token_that_differs(rotated: bool) -> None:
+    rng = np.random.default_rng(5)
+    W_q, W_k, W_v = rng.normal(size=(3, 12, 12)) / 4
+    word, other = rng.normal(size=(2, 12))
+
+    def rows(first: np.ndarray) -> np.ndarray:
+        x = np.tile(word, (40, 1))
+        x[0] = first
+        positions = np.arange(40) if rotated else np.zeros(40)
+        q, k = (rotate_by_matrix(x @ W, positions) for W in (W_q, W_k))
+        return attend(q, k, x @ W_v)
+
+    assert np.ptp(rows(word), axis=0).max() < 1e-13
+    gaps = np.linalg.norm(rows(other)[:, None] - rows(other)[None], axis=-1)
+    assert gaps[~np.eye(40, dtype=bool)].min() > 1e-6
+    if not rotated:  # without positions the first token's share is 1/(1 + c t): it counts
+        y = rows(other)
+        share = (y[1:] - word @ W_v) @ (other @ W_v - word @ W_v)
+        share /= np.sum((other @ W_v - word @ W_v) ** 2)
+        assert np.diff(1 / share) == pytest.approx(np.diff(1 / share)[0])

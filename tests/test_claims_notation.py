@@ -26,6 +26,8 @@ def test_score_has_n_minus_m_in_the_matrix_and_m_minus_n_in_the_exponent():
     assert score == pytest.approx(q @ rotation_matrix(n - m, 8, interleaved=True) @ k)
     assert score == pytest.approx((q_i * k_i.conj() * phase).sum().real)
     assert score != pytest.approx((q_i * k_i * phase).sum().real, abs=1e-3)
+    step = rotation_matrix(1, 8, interleaved=True).T
+    assert score == pytest.approx(q @ np.linalg.matrix_power(step, m - n) @ k)
 
 
 def test_counting_pairs_from_1_gives_the_same_frequencies():

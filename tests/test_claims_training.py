@@ -1,6 +1,5 @@
 """The claims of chapter 12, checked on the recorded runs apart from the chapter's code."""
 
-import ast
 import json
 import math
 import re
@@ -16,8 +15,6 @@ from experiments.encodings import ENCODINGS
 from experiments.model import Transformer, attention_by_distance
 from experiments.run import SIZES
 from experiments.tasks import TASKS
-
-from .boxes import boxes
 
 TESTS = Path(__file__).parent
 CHAPTER = TESTS.parent / "notebooks" / "12-does-it-matter.ipynb"
@@ -72,26 +69,6 @@ def copying(encoding):
 
 
 # The chapter and this file belong together -------------------------------------------------------
-
-
-def test_every_claim_is_numbered_and_names_a_test_that_exists():
-    claims = list(boxes(CHAPTER, "Claim"))
-    assert [title for title, *_ in claims] == [f"Claim 12.{i + 1}" for i in range(len(claims))]
-    for title, text, code in claims:
-        (file, name), *_ = re.findall(r"`(test_\w+\.py)::(test_\w+)`", text) or [(None, None)]
-        assert file, title
-        functions = ast.walk(ast.parse((TESTS / file).read_text("utf8")))
-        assert name in {f.name for f in functions if isinstance(f, ast.FunctionDef)}, title
-        assert "assert" in code, title
-
-
-def test_every_myth_is_followed_by_its_failing_assertion():
-    myths = list(boxes(CHAPTER, "Myth"))
-    assert len(myths) == 2
-    for title, _, code in myths:
-        assert title.startswith('Myth: "')
-        assert "except AssertionError" in code, title
-        assert "the myth held" in code, title
 
 
 def test_the_chapter_quotes_no_number_that_training_again_would_change():

@@ -17,11 +17,14 @@ from rope_minimal.derivation import (
     MatrixFunction,
     Step,
     both_sides,
+    cancel,
     check_relative,
     equation,
+    replace_factors,
     substitute,
 )
 from rope_minimal.derivation.counterexamples import find_counterexample
+from rope_minimal.derivation.equality import is_zero
 
 q, k = sp.symbols("q k", complex=True)
 m, n = sp.symbols("m n", integer=True)
@@ -133,10 +136,244 @@ def test_step_that_sympy_cannot_prove_is_checked_at_many_points():
     five = sp.polylog(2, zeta / 3) + sp.polylog(2, 1 - zeta / 3)
     reflected = sp.pi**2 / 6 - sp.log(zeta / 3) * sp.log(1 - zeta / 3)
     step = d.derived("dilogarithm", (five, reflected), "Euler's reflection", follows=["start"])
-    assert (step.method, step.points) == ("numeric", 60)
-    assert "60 random settings" in d.verdict("dilogarithm")
+    assert (step.kind, step.method, step.points) == ("found", "numeric", 60)
+    found = d.verdict("dilogarithm")
+    assert found.startswith("Found true, not derived: it holds to 20 digits")
+    assert found.endswith("at 60 random settings of numbers up to 40.")
     with pytest.raises(DerivationError):
         d.derived("wrong", (five, sp.pi**2 / 6 - golden), "slip", follows=["start"])
+
+
+# --- every model that satisfies what a step names ------------------------------------------------
+
+GROWS = {R_q: sp.Lambda((x, t), sp.Abs(x) * (1 + t**2))}
+GROWS |= {R_k: sp.Lambda((x, t), sp.Abs(x) / (1 + t**2))}
+
+
+def start_only(others=None):
+    d = Derivation("start", "What the start says", LENGTHS, others=others)
+    d.given("start", (R_q(q, 0), sp.Abs(q)), "position 0 changes nothing")
+    d.given("same", (R_q(q, m), R_k(q, m)), "one function for both")
+    return d
+
+
+@pytest.mark.parametrize("by", [None, lambda _: (R_q(q, m), sp.Abs(q))])
+def test_step_that_a_rival_of_any_choice_refutes_is_refused(by):
+    d = radial()
+    with pytest.raises(DerivationError, match="it does not follow: xPos satisfies all") as caught:
+        d.derived("bogus", (R_q(q, m), sp.Abs(q)), "no reason", follows=["product"], by=by)
+    assert "zeta" in caught.value.counterexample
+    assert [s.name for s in d][-1] == "same-f"
+
+
+def test_step_that_another_model_refutes_is_refused_unless_it_names_enough():
+    d = start_only({"one that grows": GROWS})
+    constant = (R_q(q, m), sp.Abs(q))
+    with pytest.raises(DerivationError, match="one that grows satisfies all that it rests on"):
+        d.derived("bogus", constant, "no reason", follows=["start"])
+    # with both named there is no model left to refute it; and still nothing shows that it follows
+    step = d.derived("length", constant, "who knows", follows=["start", "same"])
+    assert (step.kind, step.method) == ("found", "numeric")
+    assert "No other model is known here that could refute it." in d.verdict("length")
+
+
+def test_a_rival_that_refutes_an_earlier_step_is_told_as_such():
+    d = start_only()
+    d.derived("length", (R_q(q, m), sp.Abs(q)), "no rival yet", follows=["start"])
+    rival = ("one that grows", {**GROWS, R_k: GROWS[R_q]})
+    with pytest.raises(DerivationError, match="'length': it does not follow: one that grows"):
+        d.chosen("slow", (R_q(q, 1), sp.Abs(q)), "?", otherwise="it grows", rival=rival)
+
+
+def test_a_card_that_rests_on_what_was_only_found_says_so():
+    d = start_only({"the same": {R_q: LENGTHS[R_q]}})
+    d.derived("length", (R_q(q, m), sp.Abs(q)), "who knows", follows=["start"])
+    assert d.verdict("length").endswith("of the solution, and of the same.")
+    d.derived("key", (R_k(q, m), sp.Abs(q)), "put in", follows=["length", "same"], by=lambda a, b: (
+        b.rhs, a.rhs))  # fmt: skip
+    cards = d._repr_html_()
+    assert "Tried with" in cards
+    assert "what was only found true: <a" in cards
+    assert "Forced" not in cards
+    data = d.to_dict()["steps"][-1]
+    assert (data["kind"], data["found"], data["choices"]) == ("derived", ["length"], [])
+
+
+def test_an_identity_may_rest_on_nothing_but_not_what_only_a_model_knows():
+    d = Derivation("alone", "Alone", {q: 1 + sp.I * theta, **LENGTHS})
+    circle = d.derived("circle", (sp.cos(theta) ** 2, 1 - sp.sin(theta) ** 2), "Pythagoras")
+    assert (circle.method, circle.follows, circle.choices) == ("symbolic", (), ())
+    length = (sp.re(q * sp.conjugate(q)), sp.Abs(q) ** 2)  # of any q, the model's included
+    assert d.derived("length", length, "the length").method == "symbolic"
+    assert "Rests on no other step." in d._repr_html_()
+    assert "Forced" not in d._repr_html_()
+    for statement in [(R_q(k, m), sp.Abs(k)), (q, 1 + sp.I * theta)]:
+        for by in [None, lambda statement=statement: statement]:
+            with pytest.raises(ValueError, match="must name the steps it rests on"):
+                d.derived("known", statement, "the model says so", by=by)
+
+
+def test_a_rival_may_be_one_of_the_others_but_no_third_model_of_that_name():
+    d = Derivation("radial", "Lengths", LENGTHS, others={"xPos": XPOS})
+    d.given("product", (R_q(q, m) * R_k(k, n), R_g(q, k, m - n)), "take moduli")
+    d.chosen("same", (R_q(q, m), R_k(q, m)), "?", otherwise="xPos", rival=("xPos", XPOS))
+    with pytest.raises(ValueError, match="already has another model 'xPos'"):
+        d.chosen("kept", (R_q(q, m), sp.Abs(q)), "?", otherwise="?", rival=("xPos", GROWS))
+
+
+def test_a_definition_counts_only_for_values_of_its_kind():
+    g = sp.Function("g")
+    # true for whole m, and the solution could not tell; for other numbers nothing was said
+    d = Derivation("whole", "Whole positions", {g: sp.Lambda(t, 1)})
+    d.given("g", (g(m), 1), "for every position")
+    assert d.derived("sum", (g(m + n), 1), "a position", follows="g").method == "symbolic"
+    assert d.derived("half", (g(theta), 1), "no position", follows="g").kind == "found"
+    # one value of a function is no definition of the function
+    one = sp.Symbol("one", positive=True)
+    d = Derivation("value", "One value", {g: sp.Lambda(t, 1), one: 1})
+    d.given("one", (g(one), one), "at 1 it is 1")
+    assert d.derived("all", (g(zeta), 1), "everywhere", follows="one").kind == "found"
+
+
+# --- matrices of any size ------------------------------------------------------------------------
+
+d_size = sp.Symbol("d", integer=True, positive=True)
+f_q, f_k = (MatrixFunction(name, d_size, 1) for name in ("f_q", "f_k"))
+A, B = (MatrixFunction(name, d_size) for name in "AB")
+vx, vy, e_j = (sp.MatrixSymbol(name, d_size, 1) for name in ("x", "y", "e_j"))
+score = sp.Function("s", real=True)
+j = sp.Symbol("j", integer=True)
+
+
+def in_channels(query, key, size):
+    """An encoding by matrices, of vectors with ``size`` channels."""
+    return {
+        d_size: size,
+        A: query,
+        B: key,
+        f_q: lambda v, p: query(p) * v,
+        f_k: lambda v, p: key(p) * v,
+        score: lambda v, w, p: (v.T * query(p).T * w)[0, 0],
+        e_j: sp.ImmutableMatrix([sp.KroneckerDelta(sp.Mod(j, size), row) for row in range(size)]),
+    }
+
+
+def two_channels_and_a_mirror(p):
+    return sp.diag(turn(p * theta), (-1) ** p).as_immutable()
+
+
+def shear(p):
+    return sp.ImmutableMatrix([[zeta**p, p * zeta**p], [0, zeta**p]])
+
+
+def linearity():
+    """Whatever keeps the promise is linear: in any number of channels, tried with 3 and with 2."""
+    solution = in_channels(two_channels_and_a_mirror, two_channels_and_a_mirror, 3)
+    growing = in_channels(shear, lambda p: shear(-p).T, 2)
+    d = Derivation("main", "In d channels", solution, others={"a shear": growing})
+    d.given("promise", (f_q(vx, m).T * f_k(vy, n), score(vx, vy, m - n)), "the distance only")
+    d.given("start-q", (f_q(vx, 0), vx), "position 0 changes nothing")
+    d.given("start-k", (f_k(vy, 0), vy), "position 0 changes nothing")
+    d.derived(
+        "one-place",
+        (f_q(vx, m).T * f_k(vy, m), vx.T * vy),
+        "at distance 0 both are the same number",
+        follows=["promise", "start-q", "start-k"],
+        by=lambda e, of_q, of_k: (
+            substitute(e, {n: m}).lhs,
+            substitute(substitute(e, {m: 0, n: 0}), {of_q.lhs: of_q.rhs, of_k.lhs: of_k.rhs}).lhs,
+        ),
+    )
+    d.given("columns-q", (A(m) * e_j, f_q(e_j, m)), "the columns of $A$")
+    d.given("columns-k", (B(m) * e_j, f_k(e_j, m)), "the columns of $B$")
+    d.derived(
+        "rows",
+        (B(m).T * f_q(vx, m), vx),
+        "compare row by row",
+        follows=["one-place", "columns-k"],
+        by=lambda e, columns: both_sides(
+            cancel(substitute(substitute(e, {vy: e_j}), {columns.rhs: columns.lhs}), e_j),
+            lambda side: side.T.doit(),
+        ),
+    )
+    d.derived(
+        "inverse",
+        (B(m).T * A(m), sp.Identity(d_size)),
+        "column by column",
+        follows=["rows", "columns-q"],
+        by=lambda e, columns: cancel(
+            substitute(substitute(e, {vx: e_j}), {columns.rhs: columns.lhs}), e_j
+        ),
+    )
+    return d
+
+
+def test_a_theorem_in_d_channels():
+    d = linearity()
+    d.given("square", (A(m) * B(m).T, sp.Identity(d_size)), "of square matrices, so the other way")
+    step = d.derived(
+        "linear",
+        (f_q(vx, m), A(m) * vx),
+        "**linear**",
+        follows=["rows", "square"],
+        by=lambda e, inverse: (replace_factors(A(m) * e.lhs, inverse), A(m) * e.rhs),
+    )
+    assert (step.kind, step.method, step.choices) == ("derived", "produced", ())
+    assert d.refuters(step.follows) == ("a shear",)
+    assert r"f_{q}{\left(x, m\right)}" in d.latex("linear")
+    assert d.numeric("linear")["shape"] == [3, 1]
+    assert len(d.numeric("promise")["variables"]) == 9  # two vectors, two positions, one angle
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ((A(m).T * A(m), sp.Identity(d_size)), "a shear satisfies all"),  # true in the solution
+        ((A(m) * A(n), A(m - n)), "the two sides differ"),
+        ((A(m) * vx, vx.T), "differ in shape"),
+        ((vx.T * vy, vx), "differ in shape"),
+        ((vx.T * vy, score(vx, vy, 1)), "the two sides differ"),
+    ],
+    ids=str,
+)
+def test_a_false_step_in_d_channels_is_refused(statement, words):
+    with pytest.raises(DerivationError, match=words):
+        linearity().derived("wrong", statement, "wrong", follows=["inverse"])
+
+
+def test_definitions_of_a_vector_function_are_put_in():
+    d = Derivation("put", "Put in", in_channels(shear, lambda p: shear(-p).T, 2))
+    d.given("linear", (f_q(vx, m), A(m) * vx), "linear")
+    doubled = (f_q(2 * vx + vy, n), 2 * (A(n) * vx) + A(n) * vy)
+    assert d.derived("twice", doubled, "linear", follows="linear").method == "symbolic"
+
+
+def test_a_number_is_its_own_transpose():
+    d = Derivation("turned", "Turned", in_channels(shear, lambda p: shear(-p).T, 2))
+    d.given("linear", (f_q(vx, m), A(m) * vx), "linear")
+    turned = (vy.T * f_q(vx, m), vx.T * A(m).T * vy)
+    assert d.derived("turned", turned, "transposed", follows="linear").method == "symbolic"
+
+
+def test_cancel_asks_for_the_vector_at_one_end_and_nowhere_else():
+    assert cancel(equation(A(m) * vx, B(m) * vx), vx) == equation(A(m), B(m))
+    assert cancel(equation(vx.T * A(m), vx.T), vx) == equation(A(m), sp.Identity(d_size))
+    for left, right in [
+        (A(m) * vx, B(m) * vy),
+        (A(m) * vx, f_q(vx, m)),
+        (f_q(vx, m) * vx.T * vx, vy * vx.T * vx),
+    ]:
+        with pytest.raises(ValueError, match="x must be the last or the first factor"):
+            cancel(equation(left, right), vx)
+
+
+def test_a_size_without_a_number_is_named():
+    d = Derivation("sizeless", "No size", {A: shear})
+    with pytest.raises(ValueError, match="no number for the size d"):
+        d.given("unit", (sp.Identity(d_size) * vx, vx), "the identity")
+
+
+# --- what the numbers of a statement may be ------------------------------------------------------
 
 
 def from_theta():
@@ -223,6 +460,60 @@ def test_counterexample_is_short_where_there_is_a_short_one(statement):
         for part in (complex(value).real, complex(value).imag):
             assert abs(part) <= 2.4
             assert 10 * part == pytest.approx(round(10 * part))
+
+
+LATE = [
+    (theta, theta + sp.Rational(1, 10**16)),
+    (10**20 + theta, sp.Integer(10) ** 20),
+    (sp.exp(100 * theta) - sp.sinh(100 * theta), sp.cosh(100 * theta) + sp.Rational(1, 10**16)),
+]
+
+
+@pytest.mark.parametrize("statement", LATE, ids=str)
+def test_statement_that_fails_in_a_late_digit_only_is_refused(statement):
+    with pytest.raises(DerivationError, match="differ"):
+        from_theta().derived("wrong", statement, "wrong", follows="start")
+
+
+def test_true_statement_whose_digits_cancel_is_not_refused():
+    statement = (sp.cosh(100 * theta) ** 2 - sp.sinh(100 * theta) ** 2, 1)
+    assert from_theta().derived("circle", statement, "true", follows="start").kind == "derived"
+
+
+@pytest.mark.parametrize("power", [sp.Rational(1, 2), sp.Rational(5, 2), m + sp.Rational(1, 2), t])
+def test_power_of_a_matrix_that_is_no_integer_is_refused(power):
+    root = sp.MatPow(turn(theta), power, evaluate=False)
+    with pytest.raises(ValueError, match="the power of a matrix must be an integer, got"):
+        from_theta().derived("root", (root, sp.eye(2)), "truncated", follows="start")
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ((sp.zoo + theta, theta), "has no numbers"),
+        ((sp.nan, theta), "has no numbers"),
+        ((sp.zeros(0, 0), sp.zeros(0, 0)), "has no numbers"),
+        ((sp.DiracDelta(theta) + theta, theta), "DiracDelta"),
+        ((sp.Sum(1 / t**2, (t, 1, 10**9)), sp.pi**2 / 6), "more terms than can be added up"),
+    ],
+    ids=str,
+)
+def test_statement_without_numbers_is_named(statement, words):
+    with pytest.raises(ValueError, match=words):
+        from_theta().derived("odd", statement, "?", follows="start")
+
+
+def test_statement_too_long_to_multiply_out_is_not_called_derived():
+    factors = sp.prod([sp.cos(i * theta) + sp.I * sp.sin(i * theta) for i in range(25)])
+    step = from_theta().derived("long", (factors, sp.exp(300 * sp.I * theta)), "?", follows="start")
+    assert step.kind == "found"
+
+
+def test_parts_of_a_complex_symbol_are_no_symbol_of_the_reader():
+    q_x = sp.Symbol("q_x", real=True)
+    assert is_zero(sp.re(q) - (q + sp.conjugate(q)) / 2)
+    assert not is_zero(sp.re(q) - q_x)
+    assert not is_zero(sp.re(sp.log(theta)) - sp.log(theta))  # the logarithm of -1 is not real
 
 
 def test_two_symbols_of_one_name_are_refused():
@@ -329,11 +620,21 @@ def test_step_lists_the_choices_it_depends_on():
         (lambda d: d.given("new", sp.Eq(q, q), "true"), ValueError, "evaluated to True"),
         (lambda d: d.given("new", sp.Eq(1, 2), "false"), DerivationError, "false as written"),
         (lambda d: d.given("new", 3, "?"), TypeError, "got 3"),
-        (lambda d: d.derived("new", (q, q), "?", follows=[]), ValueError, "must name the steps"),
+        (
+            lambda d: d.derived("new", (R_q(q, m), R_q(q, 0)), "?"),
+            ValueError,
+            "must name the steps",
+        ),
         (lambda d: d.derived("new", (q, q), "?", follows=["none"]), KeyError, "none"),
         (lambda d: d.given("new", (sp.Function("h")(q), q), "?"), ValueError, "no formula for h"),
         (lambda d: d.add(Step("new", "guess", (q, q), "?")), ValueError, "got 'guess'"),
         (lambda d: Derivation("bad name", "?"), ValueError, "'bad name'"),
+        (lambda d: Derivation(None, "?"), ValueError, "got None"),
+        (lambda d: Derivation("name", None), ValueError, "title must be a text, got None"),
+        (lambda d: Derivation("name", "?", others={"x": 3}), TypeError, "for 'x', got 3"),
+        (lambda d: MatrixFunction("R", 2, 0.5), ValueError, "columns must be a positive integer"),
+        (lambda d: MatrixFunction("R", m), ValueError, "rows must be a positive integer"),
+        (lambda d: MatrixFunction("R", 2)(), ValueError, "R needs a position"),
         (lambda d: MatrixFunction("R", 0), ValueError, "got 0"),
     ],
 )
@@ -383,22 +684,45 @@ def test_html_tells_the_whole_story_without_a_script():
         assert words in text
 
 
-def test_step_as_last_value_of_a_cell_shows_the_cards_that_no_cell_has_shown():
-    d = radial()
+def shown(*values):
+    """What a page with these last values of cells holds, and its cards' names in order."""
+    text = "\n".join(value._repr_html_() for value in values)
     cards = Cards()
-    cards.feed(d["start-q"]._repr_html_())
+    cards.feed(text)
     assert cards.open == []
-    assert cards.kinds == ["given", "given"]
-    assert cards.ids == []  # the anchors belong to the full list
-    rest = d["same-f"]._repr_html_()
-    assert rest.count('<li class="derivation-step"') == 3
-    assert d["same-f"]._repr_html_().count('<li class="derivation-step"') == 1  # shown again alone
+    assert len(set(cards.ids)) == len(cards.ids)
+    assert {link[1:] for link in cards.links} <= set(cards.ids)
+    return text, re.findall(r'data-step="([\w-]+)"', text)
+
+
+def test_page_has_each_card_once_beside_its_prose_or_in_one_list():
+    names = [s.name for s in radial()]
+    assert shown(radial())[1] == names
+    d = radial()
+    assert shown(d["start-q"], d["same-place"], d["same-f"])[1] == names
+    d = radial()
+    text, cards = shown(d["start-q"], d)
+    assert cards == names
+    assert text.count('class="derivation-title"') == text.count("<style>") - 1 == 1
+    assert '<a href="#radial">Lengths</a>: steps 1 to 2 stand above' in text
+    assert 'start="3"' in text
+    d = radial()
+    text, cards = shown(d["same-f"], d)
+    assert cards == names
+    assert "steps 1 to 5 stand above" in text
+
+
+def test_list_shown_again_is_whole_and_a_step_shown_again_has_no_anchor():
+    d = radial()
+    assert d._repr_html_() == d._repr_html_()  # a cell of Jupyter that is run again
+    text, cards = shown(d["start-q"], d["start-q"], d["product"])
+    assert cards == ["product", "start-q", "start-q", "product"]
+    assert text.count('id="radial-product"') == text.count('id="radial-start-q"') == 1
     assert "R_q(q, m) = R_k(q, m)" in repr(d["same-f"])
 
 
 def test_html_marks_what_the_step_changed():
-    card = radial()._card(4, radial()["same-place"])
-    assert r"\class{derivation-new}" in card
+    assert r"\class{derivation-new}" in radial()["same-place"]._repr_html_()
 
 
 def test_latex_and_plain_text():
@@ -447,6 +771,16 @@ def test_matrix_sides_are_given_entry_by_entry():
     spec = d.numeric("relative")
     assert spec["shape"] == [2, 2]
     assert len(spec["left"]) == len(spec["right"]) == 4
+
+
+def test_variables_that_would_be_one_on_the_page_are_refused():
+    one, other = sp.symbols("a' a_", real=True)
+    d = Derivation("names", "Names")
+    d.given("sum", (one + other, other + one), "two variables")
+    with pytest.raises(ValueError, match="one name for a' and a_"):
+        d.numeric("sum")
+    d.given("part", (sp.re(q) + sp.Symbol("q_x", real=True) * 0 + other, other + sp.re(q)), "?")
+    assert [v["name"] for v in d.numeric("part")["variables"]] == ["a_", "q_x"]
 
 
 def test_evaluate_names_what_is_missing():
@@ -525,6 +859,8 @@ def test_bad_proposals_are_named():
         check_relative(lambda v, p: None)
     with pytest.raises(TypeError, match="column of length 2"):
         check_relative(lambda v, p: v.T, dim=2)
+    with pytest.raises(ValueError, match="a side cannot be worked out in numbers"):
+        check_relative(lambda v, p: v * sp.exp(sp.I * sp.Mod(p, 3)))  # Mod(i m, 3 i), for sympy
     with pytest.raises(ValueError, match="dim must be a positive integer or None, got 0"):
         check_relative(lambda v, p: v, dim=0)
 

@@ -41,7 +41,7 @@ def complex_derivation():
     )
     d.given("size", (size(q, m), sp.sqrt(q * sp.conjugate(q))), "the length")
     relative = q * sp.conjugate(k) * sp.exp(sp.I * (m - n) * theta)
-    d.derived("product", (score, relative), "angles add", follows=["start"])
+    d.derived("product", (score, relative), "angles add", follows=["start", "alike"])
     d.derived("score", (sp.re(score), sp.re(relative)), "real parts", follows=["product"])
     d.given("polar", (q, sp.Abs(q) * sp.exp(sp.I * sp.arg(q))), "length and angle")
     ratio = zeta**m / zeta ** (m - 1)
@@ -242,21 +242,26 @@ def test_bad_input_is_named(make, error, message):
 
 
 def properties(matrix):
-    """Which of the four axioms a numeric M satisfies, by NumPy alone."""
-    norm = np.allclose(matrix.T @ matrix, np.eye(len(matrix)))
-    same = np.allclose(matrix.T, np.linalg.inv(matrix))
+    """The four answers about a numeric M, by NumPy alone."""
+    rule = np.allclose(matrix.T @ matrix, np.eye(len(matrix)))
+    values, vectors = np.linalg.eig(matrix)
+    circle = np.allclose(abs(values), 1, atol=1e-5)  # of a double eigenvalue half the digits
     # a matrix is diagonalisable when its eigenvectors span the space
-    spanned = np.linalg.matrix_rank(np.linalg.eig(matrix)[1], tol=1e-6) == len(matrix)
-    return same, norm, bool(np.linalg.det(matrix) > 0), bool(spanned)
+    spanned = np.linalg.matrix_rank(vectors, tol=1e-6) == len(matrix)
+    return rule, circle, bool(spanned), bool(np.linalg.det(matrix) > 0)
 
 
 STATES = {
     "rope": (True, True, True, True),
-    "parity": (True, True, False, True),
-    "xpos": (False, False, True, True),
-    "mirrored-xpos": (False, False, False, True),
-    "jordan": (False, False, True, False),
-    "mirrored-jordan": (False, False, False, False),
+    "rope-mirror": (True, True, True, False),
+    "oblique": (False, True, True, True),
+    "oblique-mirror": (False, True, True, False),
+    "growth": (False, False, True, True),
+    "growth-mirror": (False, False, True, False),
+    "counting": (False, True, False, True),
+    "counting-mirror": (False, True, False, False),
+    "counting-growth": (False, False, False, True),
+    "counting-growth-mirror": (False, False, False, False),
 }
 
 
@@ -298,19 +303,21 @@ def test_the_score_sees_the_distance_only(node, kind):
 
 
 def test_no_random_matrix_lands_in_an_empty_state():
-    """Ten of sixteen states are empty: thousands of matrices of all kinds never reach them."""
+    """Six of sixteen states are empty: thousands of matrices of all kinds never reach them."""
     rng, seen = np.random.default_rng(0), set()
     for size in (2, 3, 4):
         for _ in range(300):
             basis = rng.normal(size=(size, size))
             orthogonal = np.linalg.qr(basis)[0]
-            flip = np.diag([rng.choice([-1.0, 1.0]), *np.ones(size - 1)])
+            flip = np.diag([*np.ones(size - 1), rng.choice([-1.0, 1.0])])
             block = np.eye(size)
             block[0, 1] = 1.0
-            for matrix in (basis, orthogonal, orthogonal @ flip, block, flip @ block):
-                seen.add(properties(matrix))
-            ends = np.diag([*np.ones(size - 1), -1.0]) if size > 2 else np.eye(size)
-            seen.add(properties(block @ ends))
+            factor = rng.uniform(0.5, 2)
+            for matrix in (basis, orthogonal, orthogonal @ flip, block, block @ flip):
+                seen |= {properties(matrix), properties(factor * matrix)}
+            turned = np.linalg.inv(basis) @ orthogonal @ basis
+            if np.linalg.cond(basis) < 50:
+                seen |= {properties(turned), properties(factor * turned)}
     assert seen == set(STATES.values())
 
 
@@ -324,28 +331,32 @@ def test_a_state_is_empty_exactly_when_it_has_a_conflict(node):
 def test_looking_up_a_state_names_every_family_that_has_at_least_its_axioms(node):
     families = explore.axioms(list(_families())).children[-1]._families
     everything = node.call("axioms.js", "lookUp", families, [False] * 4)
-    assert (everything["kind"], everything["atLeast"]) == ("mirrored-jordan", list(STATES))
+    assert (everything["kind"], everything["atLeast"]) == (
+        "counting-growth-mirror",
+        list(STATES),
+    )
     strict = node.call("axioms.js", "lookUp", families, [True] * 4)
     assert (strict["kind"], strict["atLeast"]) == ("rope", ["rope"])
-    empty = node.call("axioms.js", "lookUp", families, [True, False, False, True])
-    assert (empty["kind"], empty["atLeast"]) == ("none", ["rope", "parity"])
+    empty = node.call("axioms.js", "lookUp", families, [True, False, True, False])
+    assert (empty["kind"], empty["atLeast"]) == ("none", ["rope", "rope-mirror"])
 
 
 def test_the_name_is_that_of_the_setting(node):
     for kind, theta, zeta, wanted in [
         ("rope", 0.3, 0.95, "RoPE"),
         ("rope", 0, 0.95, "No encoding at all"),
-        ("xpos", 0.3, 1, "RoPE again"),
-        ("jordan", 0.3, 1, "Jordan block"),
-        ("jordan", 0, 1, "Linear bias"),
-        ("jordan", 0, 0.9, "Linear bias with a decay"),
+        ("growth", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE"),
+        ("growth-mirror", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE with a mirror"),
+        ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counts the distance"),
+        ("counting", 0.3, 1, "Counts the distance"),
+        ("counting", 0, 1, "Linear bias"),
         ("none", 0, 1, "None"),
     ]:
         assert node.call("axioms.js", "title", kind, theta, zeta).startswith(wanted)
 
 
 def test_a_linear_bias_is_linear_in_the_distance(node):
-    scores = [node.call("axioms.js", "score", "jordan", 0, 1, s) for s in range(20)]
+    scores = [node.call("axioms.js", "score", "counting", 0, 1, s) for s in range(20)]
     np.testing.assert_allclose(np.diff(scores), scores[1] - scores[0], atol=1e-12)
     assert not math.isclose(scores[0], scores[1])
 

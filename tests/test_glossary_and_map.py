@@ -99,7 +99,7 @@ def test_every_title_fits_into_its_box():
 
 
 def test_titles_are_cut_at_the_first_pause_and_escaped():
-    assert book_map.short("Rosetta: one score in every notation") == "Rosetta"
+    assert book_map.short("Rosetta: one score in many notations") == "Rosetta"
     stop = book_map.Stop("a", "a.html", "Q & K", "1", "Is 1 < 2?")
     svg = book_map.draw([("Part", [stop])])
     assert 'aria-label="1 Q &amp; K. Is 1 &lt; 2?"' in svg

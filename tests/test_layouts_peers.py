@@ -13,7 +13,7 @@ import torch
 
 from rope_minimal import apply_rope, inverse_frequencies, permute_qk, rope_table, to_half
 
-from .test_claims_layouts import read_cells, run_cells
+from .test_claims_layouts import read_cells, read_probe, run_cells
 
 # families whose rotary module returns cos and sin for apply_rotary_pos_emb(q, k, cos, sin)
 GENERIC = {
@@ -113,7 +113,20 @@ def rotation_of(name):
         return gptj_like(name)
     if name == "roformer":
         return roformer()
-    return complex_pairs(name, {"llama4": 128, "deepseek_v2": 64}[name])
+    if name == "llama4":
+        return complex_pairs(name, 128)
+    return with_channels_before(*complex_pairs(name, 64), before=128)
+
+
+def with_channels_before(rotate, width, before):
+    """DeepSeek-V2's head: channels without a position, then those that are rotated.
+
+    ``test_the_attention_module_rotates_the_channels_that_the_table_says`` looks whether it is so.
+    """
+    return (
+        lambda x: torch.cat((x[..., :before], rotate(x[..., before:])), dim=-1),
+        before + width,
+    )
 
 
 def table_rows():
@@ -135,14 +148,98 @@ def test_every_row_of_the_table_is_checked_or_linked():
         )
 
 
+def channels(rotated):
+    """Return the channels that "32 of 64" or "last 64 of 192" names, and the head's width."""
+    last, width, dim = re.fullmatch(r"(last )?(\d+) of (\d+)", rotated).groups()
+    start = int(dim) - int(width) if last else 0
+    return range(start, start + int(width)), int(dim)
+
+
 @pytest.mark.parametrize("row", CHECKED, ids=[row[-1].strip("`") for row in CHECKED])
 def test_families_are_as_the_chapter_says(row):
     family, layout, direction, rotated, key = row
     rotate, dim = rotation_of(key.strip("`"))
-    probe = run_cells("imports", "imports-package", "probe-code")["probe"]
-    found = probe(rotate, dim)
-    assert found == (layout, direction, int(rotated.split(" of ")[0])), family
-    assert dim == int(rotated.split(" of ")[1]), family
+    moved, wanted = channels(rotated)
+    assert dim == wanted, family
+    assert read_probe()(rotate, dim) == (layout, direction, moved), family
+
+
+SMALL = {
+    "num_attention_heads": 4, "num_key_value_heads": 4, "n_head": 4, "num_hidden_layers": 1,
+    "n_layer": 1, "vocab_size": 11, "intermediate_size": 32, "moe_intermediate_size": 8,
+    "shared_expert_intermediate_size": 8, "num_experts": 2, "num_experts_per_tok": 1,
+    "first_k_dense_replace": 1, "layer_types": ["full_attention"], "q_lora_rank": None,
+    "kv_lora_rank": 16, "pad_token_id": None,
+}  # fmt: skip
+PARTIAL = [row for row in CHECKED if len(set(re.findall(r"\d+", row[3]))) > 1]
+
+
+def small_model(name):
+    """Return a random model of one layer with the head of the family's default configuration."""
+    transformers = pytest.importorskip("transformers")
+    _, default = modeling(name)
+    width = head_width(default)
+    sizes = SMALL | {"hidden_size": 4 * width, "n_embd": 4 * width, "head_dim": width}
+    config = type(default)(**{key: sizes[key] for key in sizes if hasattr(default, key)})
+    config._attn_implementation = "eager"
+    torch.manual_seed(0)
+    return transformers.AutoModel.from_config(config).eval()
+
+
+@pytest.mark.parametrize("row", PARTIAL, ids=[row[-1].strip("`") for row in PARTIAL])
+def test_the_attention_module_rotates_the_channels_that_the_table_says(row, monkeypatch):
+    """One token at two positions: see which channels of its query differ when scores are made."""
+    name = row[-1].strip("`")
+    model = small_model(name)
+    module = importlib.import_module(type(model).__module__)
+    queries = []
+
+    def spy(original):
+        def attend(layer, query, *args, **kwargs):
+            queries.append(query.detach())
+            return original(layer, query, *args, **kwargs)
+
+        return attend
+
+    if hasattr(module, "eager_attention_forward"):
+        place = (module, "eager_attention_forward")
+    else:  # GPT-J and CodeGen: a method
+        classes = [c for key, c in vars(module).items() if key.endswith("Attention")]
+        place = (next(c for c in classes if hasattr(c, "_attn")), "_attn")
+    monkeypatch.setattr(*place, spy(getattr(*place)))
+    for position in (0, 1):
+        model(torch.tensor([[3]]), position_ids=torch.tensor([[position]]))
+    at_0, at_1 = queries
+    moved, dim = channels(row[3])
+    assert at_0.shape[-1] == dim
+    differs = (at_0 != at_1).flatten(0, -2).any(dim=0).nonzero().flatten().tolist()
+    assert differs == list(moved)
+
+
+def test_the_probe_finds_the_last_channels_of_deepseek_v4():
+    """Its own function takes a whole head and rotates the end of it."""
+    module, _ = modeling("deepseek_v4")
+    cos, sin = rope_table([1], 64)
+    found = read_probe()(
+        lambda x: module.apply_rotary_pos_emb(x[:, :, None], cos, sin)[:, :, 0], 512
+    )
+    assert found == ("interleaved", "+mθ", range(448, 512))
+
+
+# what the text says of the function `rotate_half`: where it takes channel 0
+SWAPS = {"llama": "half-split"} | dict.fromkeys(
+    ("cohere", "glm4", "ernie4_5", "helium"), "interleaved"
+)
+
+
+@pytest.mark.parametrize("name", SWAPS)
+def test_rotate_half_is_two_functions_of_one_name(name):
+    module, _ = modeling(name)
+    one = torch.zeros(1, 1, 16)
+    one[..., 0] = 1
+    (went_to,) = module.rotate_half(one).flatten().nonzero().flatten().tolist()
+    assert went_to == {"half-split": 8, "interleaved": 1}[SWAPS[name]]
+    assert any(row[1] == SWAPS[name] for row in CHECKED if row[-1] == f"`{name}`")
 
 
 @pytest.mark.parametrize("name", ["llama4", "deepseek_v2"])
@@ -168,6 +265,26 @@ def test_deepseek_v3_reads_interleaved_and_writes_half_split():
     both = [torch.cat((t, t), dim=-1)[None] for t in (cos, sin)]
     theirs = module.apply_rotary_pos_emb_interleave(x, x, *both)[0]
     assert torch.allclose(theirs, to_half(apply_rope(x, cos, sin, interleaved=True)), atol=1e-14)
+    at_1 = [t[..., 1:2, :] for t in both]
+    rotate = module.apply_rotary_pos_emb_interleave
+    with pytest.raises(ValueError, match="no layout fits"):
+        read_probe()(lambda x: rotate(*[x.double()[:, None]] * 2, *at_1)[0][:, 0], 64)
+
+
+def test_gains_of_a_new_layer_count_as_one_and_are_shared_by_the_heads_or_not():
+    shapes = {"qwen3": "a head", "gemma3": "a head", "olmo2": "all heads"}
+    for name, gain in shapes.items():
+        module, config = modeling(name)
+        config.hidden_size, config.num_attention_heads, config.num_key_value_heads = 64, 4, 2
+        if hasattr(config, "head_dim"):
+            config.head_dim = 16
+        attention = next(c for key, c in vars(module).items() if key.endswith("Attention"))
+        layer = attention(config, layer_idx=0)
+        assert layer.q_norm.weight.shape == (16 if gain == "a head" else 64,), name
+        assert layer.k_norm.weight.shape == (16 if gain == "a head" else 32,), name
+        x = torch.randn(5, len(layer.q_norm.weight))
+        plain = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+        assert torch.allclose(layer.q_norm(x), plain, atol=1e-3), name  # its gains count as 1
 
 
 # ---- the same x through every peer ---------------------------------------------------------------
@@ -225,7 +342,7 @@ def test_gpt_neox_rotates_a_quarter_and_passes_the_rest():
 
 
 def clays(interleaved, dim=64, length=1_024):
-    return run_cells("imports", "imports-package", "answer-2")["Rebuilt"](dim, length, interleaved)
+    return run_cells("imports", "imports-package", "answer-3")["Rebuilt"](dim, length, interleaved)
 
 
 def test_clays_modules_equal_their_peers():
@@ -250,7 +367,7 @@ def test_clays_example_of_dim_32_rotates_half_of_each_head():
 
 
 def test_the_decks_rotator_equals_transformers():
-    rotator = run_cells("imports", "imports-package", "answer-3")["rotator"]
+    rotator = run_cells("imports", "imports-package", "answer-4")["rotator"]
     x = torch.randn(1, 2, 64, 64)
     module, config = modeling("llama")
     config.head_dim = 64
@@ -310,6 +427,59 @@ def test_tiny_gptj_in_the_other_layout(monkeypatch):
                 turning = permute_qk(rows[:, :width].flatten(0, 1), heads)
                 rows[:, :width] = turning.view(heads, width, -1)
     check(built, forgotten, logits(model, tokens))
+
+
+@pytest.mark.parametrize("family", ["qwen3", "olmo2"])
+def test_a_tiny_model_with_qk_norm_needs_every_tensor_and_no_other(family, monkeypatch):
+    """Grouped heads, biases, gains: from half-split to interleaved, row by row."""
+    transformers = pytest.importorskip("transformers")
+    module, default = modeling(family)
+    heads, kv_heads, dim = 4, 2, 16
+    config = type(default)(
+        hidden_size=heads * dim, num_attention_heads=heads, num_key_value_heads=kv_heads,
+        head_dim=dim, attention_bias=True, num_hidden_layers=2, vocab_size=101,
+        intermediate_size=96, initializer_range=0.2, pad_token_id=None,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config).double().eval()
+    with torch.no_grad():
+        for name, tensor in model.named_parameters():
+            if re.search(r"self_attn.*(bias|norm\.weight)$", name):
+                tensor.copy_(1 + torch.randn(tensor.shape) / 2)  # no fresh layer
+    tokens = torch.arange(3, 43)[None]
+    built = logits(model, tokens)
+    other = run_cells("imports", "imports-package", "llama-make")["interleaved_rotation"]
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", other)
+
+    def moved(tensor):
+        """Reorder the first axis, each head on its own: even places get the first half."""
+        rows = torch.empty_like(tensor)
+        for start in range(0, len(tensor), dim):
+            for i in range(dim // 2):
+                rows[start + 2 * i] = tensor[start + i]
+                rows[start + 2 * i + 1] = tensor[start + i + dim // 2]
+        return rows
+
+    def off(names):
+        """Return the error of the logits after the tensors with these endings were reordered."""
+        before = {name: tensor.clone() for name, tensor in model.named_parameters()}
+        with torch.no_grad():
+            for name, tensor in model.named_parameters():
+                if name.endswith(tuple(names)):
+                    tensor.copy_(moved(tensor))
+            error = ((logits(model, tokens) - built).norm() / built.norm()).item()
+            for name, tensor in model.named_parameters():
+                tensor.copy_(before[name])
+        return error
+
+    kinds = ("q_proj.weight", "k_proj.weight", "q_proj.bias", "k_proj.bias", "q_norm.weight")
+    kinds = {f"self_attn.{kind}" for kind in (*kinds, "k_norm.weight")}
+    assert len([n for n, _ in model.named_parameters() if n.endswith(tuple(kinds))]) == 12
+    assert off(kinds) < 1e-6  # transformers takes norms and tables in float32
+    for kind in kinds:
+        assert off(kinds - {kind}) > 0.01, kind
+    for more in ("v_proj.weight", "v_proj.bias", "o_proj.weight"):
+        assert off(kinds | {f"self_attn.{more}"}) > 0.01, more
 
 
 def test_permute_qk_by_index():

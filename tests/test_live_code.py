@@ -57,7 +57,7 @@ def test_chapter_has_three_live_cells_and_ends_with_a_proposal(chapter):
         ("02-complex-numbers", 0, "", "", "False"),
         ("02-complex-numbers", 0, "conjugate = c + d", "conjugate = c - d", "True"),
         ("02-complex-numbers", 1, "", "", "True"),
-        ("02-complex-numbers", 1, "key = k * sp.exp(sp.I", "key = k * sp.exp(-sp.I", "False"),
+        ("02-complex-numbers", 1, "at_n = k * sp.exp(sp.I", "at_n = k * sp.exp(-sp.I", "False"),
         ("02-complex-numbers", 1, "query * sp.conjugate(key)", "query * key", "False"),
         ("02-complex-numbers", -1, "", "", "Not relative"),
         ("02-complex-numbers", -1, "m**2", "m", "Relative"),

@@ -3,6 +3,10 @@
 The notebooks are executed as they are, without their pictures and widgets. Every derivation that
 they make is collected. Each derived step is then written down wrong in every way listed in
 ``mutants``, and must be refused. A wrong step that is still true is named in ``EQUIVALENT``.
+
+The same is done to what the step rests on: from a false version of a premise the step must not
+come out. A premise of which no false version does any harm is idle: the step does not need it. It
+is named in ``IDLE``, or there is no reason to name it in the step.
 """
 
 import ast
@@ -20,28 +24,23 @@ from sympy.matrices.matrixbase import MatrixBase
 
 from rope_minimal import derivation
 from rope_minimal.derivation import Derivation, DerivationError, equation
-from rope_minimal.derivation.statements import MatrixAt
+from rope_minimal.derivation.statements import MatrixAt, is_matrix
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 PICTURES_AND_TORCH = {"plt", "explore", "torch", "palette", "ax", "fig"}
 
 # derivation/step/mutation -> why the mutant says the same thing
-COMMUTE = "planes without a common channel commute, so do turns in one plane: the step says so"
+COMMUTE = "turns in one plane commute"
 EQUIVALENT = {
     "dot-product/real-part/left: swap q and k": "the dot product is symmetric",
-    "requirement-c2/difference/left: reverse product in I[x]*I[y].T": COMMUTE,
-    "rows-and-columns/both-reversed/right: drop transpose in F.T": "the flip is a diagonal matrix",
+    "rows-and-columns/both-reversed/left: reverse product in R[-m*theta].T*R[-n*theta]": COMMUTE,
+    "rows-and-columns/both-reversed/right: reverse product in F*R[m*theta].T*R[n*theta]*F": COMMUTE,
+    "rows-and-columns/one-reversed/left: reverse product in R[m*theta].T*R[-n*theta]": COMMUTE,
     "rows-and-columns/one-reversed/left: swap m and n": "the score depends on m + n: its point",
-    "planes/block-diagonal/left: reverse product in P[x]*S[y]": COMMUTE,
-    "planes/commute/left: reverse product in P[x]*S[y]": COMMUTE,
-    "planes/commute/right: reverse product in S[y]*P[x]": COMMUTE,
-    "planes/add/left: reverse product in P[x]*P[y]": COMMUTE,
-    "planes/add/left: swap x and y": COMMUTE,
-    "planes/relative/left: reverse product in "
-    "P[i*theta_1]*S[i*theta_2]*S[j*theta_2].T*P[j*theta_1].T": COMMUTE,
-    "planes/relative/right: reverse product in P[theta_1*(i - j)]*S[theta_2*(i - j)]": COMMUTE,
-    "families/parity/right: flip exponent in (-1)**s": "(-1)^-s = (-1)^s for whole s",
 }
+
+# derivation/step/premise -> why the step names it though it comes out without it
+IDLE: dict[str, str] = {}
 
 
 # --- collecting ---------------------------------------------------------------------------------
@@ -96,7 +95,7 @@ def derivations_of(notebook):
                             raise
     finally:
         derivation.Derivation = original
-    return [d for d in made if any(step.kind == "derived" for step in d)]
+    return [d for d in made if any(step.method for step in d)]
 
 
 def with_derivations():
@@ -136,10 +135,11 @@ def local_changes(node):
     if isinstance(node, sp.MatMul) and len({factor.shape for factor in node.args}) == 1:
         yield "reverse product", sp.MatMul(*reversed(node.args))
     if isinstance(node, MatrixAt):
-        name, position, size = node.args
-        yield "next position", MatrixAt(name, position + 1, size)
-        yield "opposite position", MatrixAt(name, -position, size)
-        yield "transpose", node.T
+        *vectors, position = node.where
+        yield "next position", node.at(*vectors, position + 1)
+        yield "opposite position", node.at(*vectors, -position)
+        if node.is_square:
+            yield "transpose", node.T
     if isinstance(node, MatrixBase) and node.shape[0] == node.shape[1]:
         yield "transpose", node.T
     if isinstance(node, sp.Pow) and node.exp.is_Symbol:
@@ -170,6 +170,8 @@ def side_mutants(side):
     if not isinstance(side, sp.exp) or not isinstance(side.args[0], MatrixBase):
         yield "flip side", -side
         yield "double side", 2 * side
+    if isinstance(side, sp.Expr) and not is_matrix(side):
+        yield "one more", side + 1
     for one, other in [("m", "n"), ("i", "j"), ("q", "k"), ("x", "y"), ("theta_1", "theta_2")]:
         symbols = {s.name: s for s in side.free_symbols if isinstance(s, sp.Symbol)}
         if one in symbols and other in symbols:
@@ -196,7 +198,7 @@ def mutants(statement):
                 yield f"{name}: {label}", equation(*pair)
 
 
-# --- the test -----------------------------------------------------------------------------------
+# --- the tests ----------------------------------------------------------------------------------
 
 
 def is_mutant(statement, original):
@@ -210,7 +212,7 @@ def test_every_mutant_of_every_derived_step_is_refused(notebook, capsys):
     tried, equivalent, survivors, steps = 0, [], [], 0
     for d in derivations:
         for step in d:
-            if step.kind != "derived":
+            if step.kind not in ("derived", "found"):
                 continue
             steps += 1
             count = 0
@@ -237,6 +239,105 @@ def test_every_mutant_of_every_derived_step_is_refused(notebook, capsys):
     assert not survivors, "\n".join(["survivors:", *survivors])
     own = {name for name in EQUIVALENT if name.split("/")[0] in {d.name for d in derivations}}
     assert set(equivalent) == own, "EQUIVALENT lists a mutant that is caught or not tried"
+
+
+def comes_out(d, step, premises):
+    """Whether the step is shown from these premises as it was from its own."""
+    try:
+        method, problem = d._method(step, premises)
+    except Exception:  # whatever the step's own function raises on a false premise
+        return False
+    return method == step.method and not problem
+
+
+def is_refuted_without(d, step, premise):
+    """Whether a known model that satisfies the other premises breaks a step that was only found."""
+    try:
+        d.check(dataclasses.replace(step, follows=tuple(f for f in step.follows if f != premise)))
+    except DerivationError:
+        return True
+    return False
+
+
+def false_premises(d, step, premise):
+    """Yield the premises of a step with false versions of one of them."""
+    at, statements = step.follows.index(premise), [d[name].statement for name in step.follows]
+    for _, wrong in mutants(statements[at]):
+        if is_mutant(wrong, statements[at]):
+            yield [*statements[:at], wrong, *statements[at + 1 :]]
+
+
+def is_idle(d, step, premise):
+    """Whether the step comes out however false the premise is; and how many versions it took."""
+    if step.method == "numeric":
+        return not is_refuted_without(d, step, premise), 1
+    tried = 0
+    for tried, premises in enumerate(false_premises(d, step, premise), start=1):
+        if not comes_out(d, step, premises):
+            return False, tried
+    return True, tried
+
+
+@pytest.mark.parametrize("notebook", with_derivations(), ids=lambda path: path.stem)
+def test_no_step_comes_out_whatever_a_premise_says(notebook, capsys):
+    derivations = derivations_of(notebook)
+    answers = {
+        f"{d.name}/{step.name}/{premise}": is_idle(d, step, premise)
+        for d in derivations
+        for step in d
+        for premise in step.follows
+    }
+    idle = [name for name, (found, _) in answers.items() if found]
+    listed = [name for name in idle if name in IDLE]
+    with capsys.disabled():
+        print(
+            f"\n{notebook.stem}: {len(answers)} premises, {sum(n for _, n in answers.values())} "
+            f"false versions tried, {len(idle)} idle, {len(listed)} of them listed"
+        )
+        for name in listed:
+            print(f"  idle: {name}: {IDLE[name]}")
+    unlisted = [name for name in idle if name not in IDLE]
+    assert not unlisted, "\n".join(["premises that change nothing:", *unlisted])
+    own = {name for name in IDLE if name.split("/")[0] in {d.name for d in derivations}}
+    assert set(idle) == own, "IDLE lists a premise that is needed or not named"
+
+
+def test_nothing_is_listed_that_the_book_no_longer_has():
+    names = {d.name for path in with_derivations() for d in derivations_of(path)}
+    gone = [name for name in [*EQUIVALENT, *IDLE] if name.split("/")[0] not in names]
+    assert not gone
+
+
+def test_an_idle_premise_would_be_noticed():
+    x, y = sp.symbols("x y", real=True)
+    f = sp.Function("f", real=True)
+    d = Derivation("idle", "One premise too many", {f: sp.Lambda(x, x**2), y: x**2})
+    d.given("square", (f(x), x**2), "a definition")
+    d.given("name", (y, f(x)), "another")
+    both = ["name", "square"]
+    d.derived("put-in", (f(x + 1), x**2 + 2 * x + 1), "put in", follows=both)
+    d.derived("one", (y, x**2), "put in", follows=both, by=lambda a, _: (a.lhs, x**2))
+    d.derived("none", (y, x**2), "put in", follows=both, by=lambda *_: (y, x**2))
+    d.derived("both", (y, x**2), "put in", follows=both, by=lambda a, b: a.subs(b.lhs, b.rhs))
+    idle = {
+        step.name: [premise for premise in step.follows if is_idle(d, step, premise)[0]]
+        for step in d
+        if step.follows
+    }
+    assert idle == {"put-in": ["name"], "one": ["square"], "none": both, "both": []}
+
+
+def test_a_found_step_needs_a_model_that_refutes_it_without_the_premise():
+    x = sp.Symbol("x", real=True)
+    f = sp.Function("f", real=True)
+    others = {"a cube": {f: sp.Lambda(x, x**3)}}
+    d = Derivation("found", "Found", {f: sp.Lambda(x, x**2)}, others=others)
+    d.given("even", (f(-x), f(x)), "a cube is not")
+    d.given("start", (f(0), 0), "but starts at 0, too")
+    step = d.derived("square", (f(x), x**2), "who knows", follows=["even", "start"])
+    assert step.kind == "found"
+    assert not is_idle(d, step, "even")[0]
+    assert is_idle(d, step, "start")[0]
 
 
 def test_a_statement_that_cannot_fail_would_be_noticed():

@@ -59,14 +59,14 @@ def lines_to_read(code):
     return sum(bool(line.strip()) and number not in imports for number, line in lines)
 
 
-def checks_of_sources(code):
-    """Split a list of checks (``@claim`` over a function) into its items: each is read alone."""
-    return re.split(r"\n(?=@claim\()", code)
+def read_alone(code):
+    """Split a list of checks (``@claim`` over a function) or of a derivation's steps into items."""
+    return re.split(r"\n(?=@claim\(|\w+\.(?:given|chosen|derived)\()", code)
 
 
 @each_notebook
 def test_no_code_cell_is_too_long_to_read(path):
-    code = [part for cell in cells(path, "code") for part in checks_of_sources(source(cell))]
+    code = [part for cell in cells(path, "code") for part in read_alone(source(cell))]
     assert [text for text in code if lines_to_read(text) > LONGEST_CELL] == []
 
 

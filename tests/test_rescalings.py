@@ -108,6 +108,79 @@ def test_no_kind_of_transformers_is_forgotten():
     assert set(rope.ROPE_INIT_FUNCTIONS) - set(_KINDS) <= {"axial"}
 
 
+# What chapters 6 and 7 say of transformers -----------------------------------------------------
+
+
+def test_gpt_oss_is_shipped_without_rounded_knees_and_deepseek_may_cancel_its_factor():
+    transformers = pytest.importorskip("transformers")
+    rope = transformers.GptOssConfig().rope_parameters
+    assert (rope["rope_type"], rope["truncate"]) == ("yarn", False)
+    stretch = {"factor": 16, "original_max_position_embeddings": 4096}
+    _, equal = peer("yarn", 64, 1e4, mscale=0.7, mscale_all_dim=0.7, **stretch)
+    _, apart = peer("yarn", 64, 1e4, mscale=1.4, mscale_all_dim=0.7, **stretch)
+    assert equal == 1.0
+    assert apart == pytest.approx((0.14 * math.log(16) + 1) / (0.07 * math.log(16) + 1))
+
+
+def test_the_lists_of_longrope_change_in_the_middle_of_a_text():
+    torch = pytest.importorskip("torch")
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    lists = {"short_factor": [1.0] * 8, "long_factor": [2.0] * 8}
+    config = llama.LlamaConfig(
+        hidden_size=32,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 1e4,
+            "original_max_position_embeddings": 16,
+            **lists,
+        },
+    )
+    rope = llama.LlamaRotaryEmbedding(config)
+    x = torch.zeros(1, 1, 32)
+    cos = {length: rope(x, torch.arange(length)[None])[0][0, 10] for length in (16, 17)}
+    assert (cos[16] - cos[17]).abs().max() > 0.1  # the same position, one token later
+
+
+def test_llama4_sharpens_with_the_position_by_the_formula_of_yarn():
+    """Weights of a layer without rotation, against queries multiplied by hand."""
+    torch = pytest.importorskip("torch")
+    llama4 = pytest.importorskip("transformers.models.llama4.modeling_llama4")
+    defaults = llama4.Llama4TextConfig()
+    assert (defaults.attn_temperature_tuning, defaults.floor_scale) == (True, 8192)
+    assert defaults.attn_scale == 0.1
+    config = llama4.Llama4TextConfig(
+        hidden_size=16,
+        num_attention_heads=1,
+        num_key_value_heads=1,
+        head_dim=16,
+        num_hidden_layers=1,
+        no_rope_layers=[0],  # 0: this layer does not rotate
+        floor_scale=4,
+        attn_implementation="eager",
+    )
+    layer = llama4.Llama4TextAttention(config, 0)
+    x = 3 * torch.randn(1, 20, 16, generator=torch.Generator().manual_seed(4))
+    with torch.no_grad():
+        _, weights = layer(x, None, None)
+        q, k = layer.q_proj(x)[0], layer.k_proj(x)[0]
+    sharper = 0.1 * torch.log(torch.floor((torch.arange(20) + 1) / 4) + 1) + 1
+    expected = (sharper[:, None] * q @ k.T / 4).softmax(-1)
+    torch.testing.assert_close(weights[0, 0], expected)
+
+
+def test_gemma4_rotates_a_quarter_globally_and_everything_in_its_windows():
+    gemma = pytest.importorskip("transformers.models.gemma4.modeling_gemma4")
+    config = gemma.Gemma4TextConfig()
+    assert set(config.layer_types) == {"full_attention", "sliding_attention"}
+    rope = gemma.Gemma4TextRotaryEmbedding(config)
+    far, near = rope.full_attention_inv_freq, rope.sliding_attention_inv_freq
+    assert (len(far), (far > 0).sum()) == (256, 64)
+    assert wavelengths(far[:64].double().numpy())[-1] == pytest.approx(188.3, abs=0.1)
+    assert near.double().numpy() == pytest.approx(inverse_frequencies(256, 1e4), rel=1e-5)
+
+
 # Golden numbers: each from the paper or the configuration named -------------------------------
 
 

@@ -43,8 +43,8 @@ FORMULA = re.compile(
     r'class="[^"]*\b(?:math|tex2jax_process|mathjax_process|text_latex)\b|window\.MathJax\b'
 )
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
-# plain names and brackets have the colour of the text in both of the book's code styles
-PLAIN_CODE = re.compile(r'<span class="[np]">([^<]*)</span>')
+# names, modules, brackets and spaces have the colour of the text in both of the book's code styles
+PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 
 UNASKED = ("*.map", "*.ttf", "locales", "scripts/fontawesome.js*", "*webpack-macros.html")
 # Bootstrap makes these names at run time

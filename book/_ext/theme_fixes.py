@@ -83,7 +83,7 @@ def stepper_where_needed(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     """Load the stepper on pages that hold a derivation."""
-    if 'class="derivation ' in context.get("body", ""):
+    if 'class="derivation' in context.get("body", ""):
         app.add_js_file("stepper.js", loading_method="defer")
         app.add_css_file("stepper.css")
 

@@ -19,6 +19,14 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-onclick]")) {
     button.addEventListener("click", actions[button.dataset.onclick]);
   }
+  // A link to a second check finds it open.
+  const unfold = () => {
+    const at = document.getElementById(window.location.hash.slice(1));
+    const fold = at?.matches(".second-check") && at.querySelector("details");
+    if (fold) fold.open = true;
+  };
+  unfold();
+  window.addEventListener("hashchange", unfold);
   // Paper is white: a page is printed in the light theme.
   const root = document.documentElement;
   let worn = null;

@@ -1,5 +1,6 @@
 // Walk through a derivation card by card. Without JavaScript all cards stand on the page, in order;
-// this script shows one at a time, above it the statements that it rests on.
+// this script shows one at a time, above it the statements that it rests on. Cards that stand beside
+// their prose, a part of a derivation in each cell, stay as they are.
 //
 // On every move it dispatches "rope:step" on the document, with { derivation, step } as detail, so
 // that a figure can follow; and it follows a figure that dispatches "rope:show" with the same.
@@ -13,10 +14,13 @@ function element(tag, className, text = "") {
   return node;
 }
 
+const number = (card) => card.querySelector(".derivation-number").textContent;
+
 function makeStepper(derivation) {
   const cards = [...derivation.querySelectorAll(".derivation-step")];
   const list = derivation.querySelector(".derivation-steps");
-  const title = derivation.querySelector(".derivation-title").textContent;
+  const title = derivation.querySelector(".derivation-title, .derivation-above a").textContent;
+  const name = derivation.dataset.derivation;
 
   const bar = element("div", "stepper-bar");
   bar.setAttribute("role", "group");
@@ -49,11 +53,11 @@ function makeStepper(derivation) {
     premises.hidden = open || !card.dataset.follows;
     if (premises.hidden) return;
     premises.append(element("span", "stepper-from", "From"));
-    for (const name of card.dataset.follows.split(" ")) {
-      const source = cards.find((other) => other.dataset.step === name);
+    for (const premise of card.dataset.follows.split(" ")) {
+      const source = document.getElementById(`${name}-${premise}`);
       const link = element("a", "stepper-premise");
       link.href = `#${source.id}`;
-      link.append(element("span", "stepper-premise-name", name.replaceAll("-", " ")));
+      link.append(element("span", "stepper-premise-name", premise.replaceAll("-", " ")));
       link.append(source.querySelector(".derivation-statement").cloneNode(true));
       for (const math of link.querySelectorAll("mjx-assistive-mml, [tabindex]")) {
         math.removeAttribute("tabindex");
@@ -75,13 +79,13 @@ function makeStepper(derivation) {
     next.disabled = at === cards.length - 1;
     previous.hidden = next.hidden = track.hidden = open;
     all.textContent = open ? "One at a time" : "Show all";
-    const name = card.dataset.step.replaceAll("-", " ");
+    const words = card.dataset.step.replaceAll("-", " ");
     where.textContent = open
       ? `${cards.length} steps`
-      : `Step ${at + 1} of ${cards.length}: ${name}, ${card.dataset.kind}`;
+      : `Step ${number(card)} of ${number(cards.at(-1))}: ${words}, ${card.dataset.kind}`;
     derivation.dataset.at = card.dataset.step;
     if (!quiet) {
-      const detail = { derivation: derivation.id, step: card.dataset.step };
+      const detail = { derivation: name, step: card.dataset.step };
       document.dispatchEvent(new CustomEvent("rope:step", { detail }));
     }
   }
@@ -127,7 +131,7 @@ function makeStepper(derivation) {
     if (top < 80 || bottom > innerHeight) card.scrollIntoView({ block: "center" });
   }
   document.addEventListener("rope:show", ({ detail }) => {
-    if (detail?.derivation !== derivation.id) return;
+    if (detail?.derivation !== name) return;
     const index = cards.findIndex((card) => card.dataset.step === detail.step);
     if (index >= 0 && index !== at) show(index);
   });

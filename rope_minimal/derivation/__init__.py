@@ -9,9 +9,12 @@ strongest of three ways that applies:
 ``symbolic``
     sympy reduces left minus right to zero, using the definitions among the premises.
 ``numeric``
-    Both sides agree at many random settings in 30-digit arithmetic.
+    Both sides agree at many random settings in 30-digit arithmetic. That shows the step true where
+    it was tried, not that it follows: its kind is then *found*, and its card says so.
 
-A false step raises `DerivationError` with its name, both sides and a numeric counterexample.
+However it is shown, a step must also hold in every known model (the solution, other models, rivals
+of choices) that satisfies the steps it names: where it does not, it does not follow from them. A
+false step raises `DerivationError` with its name, both sides and a numeric counterexample.
 
 Each module imports from those above it only:
 
@@ -33,6 +36,7 @@ from .relativity import Relativity, check_relative
 from .statements import (
     MatrixFunction,
     both_sides,
+    cancel,
     equation,
     isolate,
     replace_factors,
@@ -47,6 +51,7 @@ __all__ = [
     "Relativity",
     "Step",
     "both_sides",
+    "cancel",
     "check_relative",
     "equation",
     "isolate",

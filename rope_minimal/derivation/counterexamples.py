@@ -22,8 +22,9 @@ from .statements import MatrixAt, MatrixFunction, Statement, is_matrix, relation
 Model = Mapping[Any, Any]
 
 DIGITS = 30
-MANY_DIGITS = 1000
-TOLERANCE = mpmath.mpf(10) ** -15
+AGREED = 20  # digits in which two sides must agree
+MANY_DIGITS = 400
+LARGEST = 40  # the largest number drawn
 SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
 # division by zero, infinity or too large; a pole; a sum without an end
@@ -73,42 +74,100 @@ class DerivationError(ValueError):
 # Models
 
 
-def definitions(premises: Iterable[Statement]) -> dict:
-    """Read ``f(x, m) = formula`` and ``a = formula`` among the premises as replacements."""
-    found: dict = {}
-    for premise in premises:
-        if not isinstance(premise, sp.Eq):
-            continue
-        left, right = premise.lhs, premise.rhs
-        if isinstance(left, sp.Symbol | sp.MatrixSymbol):
-            found[left] = right
-        elif isinstance(left, MatrixAt) and left.args[1].is_Symbol:
-            key = MatrixFunction(left.args[0].name, int(left.args[2]))
-            found[key] = sp.Lambda(left.args[1], right)
-        elif isinstance(left, AppliedUndef) and all(a.is_Symbol for a in left.args):
-            found[left.func] = sp.Lambda(left.args, right)
+def definitions(premises: Iterable[Statement], fixed: Iterable = ()) -> dict:
+    """Read ``f(x, m) = formula`` and ``a = formula`` among the premises as replacements.
+
+    Where ``m`` is one of the ``fixed`` symbols, or is itself defined, ``f(x, m)`` is one value of
+    the function and defines no other.
+    """
+    equations = [p for p in premises if isinstance(p, sp.Eq)]
+    found: dict = {p.lhs: p.rhs for p in equations if isinstance(p.lhs, _VARIABLES)}
+    constants = {*found, *fixed}
+    for equation in equations:
+        left, where = equation.lhs, ()
+        if isinstance(left, MatrixAt):
+            function, where = MatrixFunction(left.name, *left.shape), left.where
+        elif isinstance(left, AppliedUndef):
+            function, where = left.func, left.args
+        variables = {v for v in where if isinstance(v, _VARIABLES) and v not in constants}
+        if where and len(variables) == len(where):
+            found[function] = _rule(where, equation)
     return found
+
+
+_VARIABLES = sp.Symbol | sp.MatrixSymbol
+_KINDS = ("integer", "even", "odd", "rational", "extended_real", "nonzero")
+_KINDS += ("positive", "negative", "nonnegative", "nonpositive")
+
+
+def _rule(variables: Sequence, equation: sp.Eq) -> Callable:
+    """Return ``f`` as a function; it stays as it is where a value is not of its variable's kind."""
+
+    def rule(*values: Any) -> Any:
+        put = {v: sp.sympify(value) for v, value in zip(variables, values, strict=True)}
+        return (equation.rhs if all(map(_is_a, put, put.values())) else equation.lhs).xreplace(put)
+
+    return rule
+
+
+def _is_a(variable: Any, value: Any) -> bool:
+    """Tell whether a value is of a variable's kind: an integer, real, positive, of one shape."""
+    if isinstance(variable, sp.MatrixSymbol):
+        return getattr(value, "shape", None) == variable.shape
+    return all(getattr(value, f"is_{k}") for k in _KINDS if getattr(variable, f"is_{k}"))
 
 
 def concrete(expression: Any, model: Model) -> Any:
     """Put the model's formulas in the place of the undefined functions and matrices."""
+    symbols = {k: sp.sympify(v) for k, v in model.items() if isinstance(k, sp.Symbol)}
+    functions = {
+        k: v for k, v in model.items() if isinstance(k, MatrixFunction | UndefinedFunction)
+    }
+    others = {
+        k.xreplace(symbols): sp.sympify(v)  # a symbol may be the size of a matrix
+        for k, v in model.items()
+        if k not in symbols and k not in functions
+    }
     for _ in range(6):
         before = expression
-        for key, value in model.items():
-            if isinstance(key, MatrixFunction):
-                expression = expression.replace(
-                    lambda e, key=key: isinstance(e, MatrixAt) and e.args[0].name == key.name,
-                    lambda e, value=value: value(e.args[1]),
-                )
-            elif isinstance(key, UndefinedFunction):
+        expression = expression.xreplace(symbols).xreplace(others)
+        for key, value in functions.items():
+            if isinstance(key, UndefinedFunction):
                 expression = expression.replace(key, value)
             else:
-                expression = expression.xreplace({key: sp.sympify(value)})
+                expression = expression.replace(
+                    lambda e, key=key: isinstance(e, MatrixAt) and e.name == key.name,
+                    lambda e, value=value: value(*e.where),
+                )
         if expression == before:
             break
     # matrices stay factored: multiplied out they would be slow to print and to evaluate
     factored = is_matrix(expression) or expression.has(sp.Determinant)
     return expression if factored else expression.doit()
+
+
+def filled_in(expression: Any, model: Model) -> Any:
+    """Put the model's formulas in, and a column of symbols for a vector that may be any."""
+    expression = concrete(expression, model)
+    anything = expression.atoms(sp.MatrixSymbol)
+    sized = anything | expression.atoms(MatrixAt, sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
+    if missing := {s for matrix in sized for size in matrix.shape for s in size.free_symbols}:
+        raise ValueError(f"the model gives no number for the size {', '.join(map(str, missing))}")
+    expression = concrete(expression.xreplace({v: _any_matrix(v) for v in anything}), model)
+    if unknown := unknowns(expression):
+        raise ValueError(f"the model gives no formula for {', '.join(map(str, unknown))}")
+    return expression
+
+
+def _any_matrix(matrix: sp.MatrixSymbol) -> sp.ImmutableMatrix:
+    rows, columns = map(int, matrix.shape)
+    index = (lambda i, j: f"{i}") if columns == 1 else (lambda i, j: f"{i}{j}")
+    return sp.ImmutableMatrix(rows, columns, lambda i, j: _entry(f"{matrix.name}_{index(i, j)}"))
+
+
+@functools.cache
+def _entry(name: str) -> sp.Dummy:
+    return sp.Dummy(name, real=True)  # no symbol of the same name is meant
 
 
 # ------------------------------------------------------------------------------------------------
@@ -134,8 +193,8 @@ def _near(symbol: sp.Symbol, rng: random.Random) -> Any:
 def _far(symbol: sp.Symbol, rng: random.Random) -> Any:
     """Draw a number up to ten times as large, a fraction with another denominator each time."""
     if symbol.is_integer:
-        low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -40
-        return sp.Integer(rng.randint(low, 40))
+        low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -LARGEST
+        return sp.Integer(rng.randint(low, LARGEST))
     bottoms = (rng.randint(11, 97) for _ in "xy")
     low = 0 if symbol.is_positive else -24
     x, y = (sp.Rational(rng.randint(low * b + 1, 24 * b), b) for b in bottoms)
@@ -185,13 +244,10 @@ def find_counterexample(
 ) -> tuple[Witness | None, int]:
     """Return the first setting at which the statement fails (or None), and the points tried."""
     filled = [
-        (relation, concrete(relation.lhs, model), concrete(relation.rhs, model))
+        (relation, filled_in(relation.lhs, model), filled_in(relation.rhs, model))
         for relation in relations(statement)
     ]
     sides = [side for _, left, right in filled for side in (left, right)]
-    unknown = set().union(*(unknowns(side) for side in sides))
-    if unknown:
-        raise ValueError(f"the model gives no formula for {', '.join(map(str, unknown))}")
     symbols = _sorted_symbols(*sides)
     names = [symbol.name for symbol in symbols]
     if twice := sorted({name for name in names if names.count(name) > 1}):
@@ -213,14 +269,17 @@ def find_counterexample(
         if done == points:
             break
         try:
-            failed = failures(setting, DIGITS)
-            if all(failed) and not _same(failed, failures(setting, MANY_DIGITS)):
-                continue  # rounding, not the statement, made the difference
-            if all(failed) and (first := failed[0]):
-                at = {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
-                return Witness(at, plain(first[0]), plain(first[1])), done + 1
+            if all(rough := failures(setting, DIGITS)):  # the statement does, or rounding
+                failed = failures(setting, MANY_DIGITS)
+                if all(failed) and not _same(rough, failed):
+                    continue
+                if all(failed) and (first := failed[0]):
+                    at = {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
+                    return Witness(at, plain(first[0]), plain(first[1])), done + 1
         except UNDEFINED:
             continue
+        except (NameError, TypeError) as error:
+            raise ValueError(f"a side cannot be worked out in numbers: {error}") from error
         done += 1
     if not done:
         raise ValueError("no setting could be evaluated")
@@ -228,19 +287,19 @@ def find_counterexample(
 
 
 def _same(ones: list, others: list) -> bool:
-    return all(
-        one and other and all(map(_close, one, other))
-        for one, other in zip(ones, others, strict=True)
-    )
+    near = mpmath.mpf(10) ** -AGREED
+    pairs = zip(ones, others, strict=True)
+    return all(one and other and all(map(_close, one, other, (near, near))) for one, other in pairs)
 
 
-def _close(left: Any, right: Any, tolerance: Any = TOLERANCE) -> bool:
+def _close(left: Any, right: Any, tolerance: Any) -> bool:
     return bool(abs(left - right) <= tolerance * (1 + abs(left) + abs(right)))
 
 
 def _holds(relation: Relational, left: Any, right: Any) -> bool:
     digits = mpmath.mp.dps
-    close = _close(left, right, TOLERANCE * mpmath.mpf(10) ** (DIGITS - digits))
+    # where more digits are taken, half of them are kept for what is lost on the way
+    close = _close(left, right, mpmath.mpf(10) ** -(AGREED if digits == DIGITS else digits // 2))
     if isinstance(relation, sp.Eq):
         return close
     if isinstance(relation, sp.Ne):
@@ -259,11 +318,12 @@ def _angle(y: Any, x: Any) -> Any:
     return mpmath.atan2(y, x)
 
 
-def _bounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Refuse arguments so large that the function would take its time or all memory."""
+def _bounded(name: str, growing: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Refuse arguments that take too long, or whose value is longer than `MANY_DIGITS` can hold."""
+    function = getattr(mpmath, name)
 
     def bounded(x: Any) -> Any:
-        if mpmath.mag(x) > 10_000:
+        if mpmath.mag(x) > 10_000 or abs(growing(x)) > 200:
             raise OverflowError("too large")
         return function(x)
 
@@ -273,7 +333,8 @@ def _bounded(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 # mpmath's functions, a few of them with care
 _FUNCTIONS: list = [
     {
-        **{name: _bounded(getattr(mpmath, name)) for name in ("exp", "cos", "sin", "cosh", "sinh")},
+        **{name: _bounded(name, mpmath.re) for name in ("exp", "cosh", "sinh")},
+        **{name: _bounded(name, mpmath.im) for name in ("cos", "sin")},
         "atan2": _angle,
         "arg": lambda z: _angle(mpmath.im(z), mpmath.re(z)),
     },
@@ -299,6 +360,8 @@ def _compile(expression: Any) -> Callable[[dict], Any]:
         return lambda values: scalar(*(values[s] for s in symbols))
     if isinstance(expression, sp.Identity):
         return lambda _: mpmath.eye(int(expression.shape[0]))
+    if isinstance(expression, sp.MatPow) and not expression.exp.is_integer:
+        raise ValueError(f"the power of a matrix must be an integer, got {expression.exp}")
     parts = [_compile(argument) for argument in expression.args]
     for kind, combine in _MATRIX_OPERATIONS:
         if isinstance(expression, kind):

@@ -1,5 +1,7 @@
 """What counts as equal: sympy must show it, for all numbers at once."""
 
+import functools
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,7 +32,7 @@ def split(expression: Any) -> tuple[Any, Any]:
     if e is sp.I:
         return sp.S.Zero, sp.S.One
     if e.is_Symbol and not e.is_extended_real:
-        return tuple(sp.Symbol(f"{e.name}_{axis}", real=True) for axis in "xy")
+        return _real_part_and_imaginary(e)
     if e.is_Symbol or (e.is_number and e.is_extended_real) or not e.args:
         return e, sp.S.Zero
     if isinstance(e, AppliedUndef):
@@ -48,6 +50,12 @@ def split(expression: Any) -> tuple[Any, Any]:
     if e.is_Pow:
         return _power(parts[0], parts[1])
     return _function(e, parts)
+
+
+@functools.cache
+def _real_part_and_imaginary(symbol: sp.Symbol) -> tuple[sp.Dummy, sp.Dummy]:
+    x, y = (sp.Dummy(f"{symbol.name}_{axis}", real=True) for axis in "xy")
+    return x, y  # of their own kind: no symbol that is called q_x is meant
 
 
 def _product(parts: Iterable[tuple]) -> tuple:
@@ -80,7 +88,9 @@ def _function(e: Any, parts: list[tuple]) -> tuple:
     if isinstance(e, sp.arg):
         return sp.atan2(b, a), sp.S.Zero
     if all(p[1] == 0 for p in parts):
-        return e.func(*(p[0] for p in parts)), sp.S.Zero
+        value = e.func(*(p[0] for p in parts))
+        if value.is_extended_real:  # the logarithm of a real number may not be
+            return value, sp.S.Zero
     if isinstance(e, sp.cos):
         return sp.cos(a) * sp.cosh(b), -sp.sin(a) * sp.sinh(b)
     if isinstance(e, sp.sin):
@@ -92,8 +102,13 @@ def _function(e: Any, parts: list[tuple]) -> tuple:
 # The comparison
 
 
+MOST_TERMS = 10_000
+
+
 def is_zero(expression: Any) -> bool:
     """Return True only if sympy reduces the scalar to zero."""
+    if _terms(expression) > MOST_TERMS:
+        return False  # it would not come back for hours
     expression = sp.expand(expression)
     if expression == 0:
         return True
@@ -105,22 +120,42 @@ def is_zero(expression: Any) -> bool:
     return all(sp.expand(p.rewrite(sp.exp)) == 0 or sp.simplify(p) == 0 for p in parts)
 
 
+def _terms(e: Any) -> int:
+    """Bound the number of terms when a scalar is multiplied out."""
+    inner = [_terms(a) for a in e.args]
+    if e.is_Add:
+        return sum(inner)
+    if e.is_Mul:
+        return math.prod(inner)
+    if e.is_Pow and e.exp.is_Integer:
+        return inner[0] ** min(abs(int(e.exp)), 100)
+    return max(inner, default=1)
+
+
 def equal(left: Any, right: Any) -> bool:
     """Return True only if sympy shows that two scalars, or two matrices, are the same."""
     if left == right:
         return True
     if shape_of(left) != shape_of(right):
         return False
-    if is_matrix(left) and (unknowns(left) or unknowns(right)):
-        return _matrix_form(left) == _matrix_form(right)
+    if _is_symbolic(left) or _is_symbolic(right):
+        forms = {_matrix_form(right)}
+        if is_matrix(right) and not shape_of(right):
+            forms.add(_matrix_form(right.T))  # a number is its own transpose
+        return _matrix_form(left) in forms
     return all(is_zero(a - b) for a, b in zip(entries(left), entries(right), strict=True))
+
+
+def _is_symbolic(side: Any) -> bool:
+    """Tell whether a matrix has no entries to compare, only a name or a size without a number."""
+    return is_matrix(side) and bool(unknowns(side) or sp.Tuple(*shape_of(side)).free_symbols)
 
 
 def _matrix_form(expression: Any) -> Any:
     """Bring products, transposes and inverses of symbolic matrices into one form."""
     expression = expression.replace(
         lambda e: isinstance(e, MatrixAt),
-        lambda e: MatrixAt(e.args[0], sp.expand(e.args[1]), e.args[2]),
+        lambda e: e.at(*(_matrix_form(v) if is_matrix(v) else sp.expand(v) for v in e.where)),
     )
     return sp.expand(expression.doit()).doit()
 

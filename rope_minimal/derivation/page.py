@@ -7,7 +7,7 @@ from typing import Any
 import mpmath
 import sympy as sp
 
-from .counterexamples import Model, concrete, plain
+from .counterexamples import Model, filled_in, plain
 from .equality import CannotSplitError, split
 from .statements import Statement, entries, relations, shape_of
 
@@ -28,7 +28,7 @@ def numeric(statement: Statement, model: Model) -> dict | None:
     alternatives = relations(statement)
     if len(alternatives) != 1:
         return None
-    left, right = (concrete(side, model) for side in (alternatives[0].lhs, alternatives[0].rhs))
+    left, right = (filled_in(side, model) for side in (alternatives[0].lhs, alternatives[0].rhs))
     shape = list(shape_of(left)) or [1, 1]
     if shape[0] * shape[1] > 4:
         return None
@@ -40,6 +40,10 @@ def numeric(statement: Statement, model: Model) -> dict | None:
     for side in sides:
         symbols |= set().union(*(x.free_symbols | y.free_symbols for x, y in side))
         codes.append([{"re": _javascript(x), "im": _javascript(y)} for x, y in side])
+    ordered = sorted(symbols, key=lambda s: s.name)
+    names = [_identifier(s.name) for s in ordered]
+    if twice := sorted({s.name for s in ordered if names.count(_identifier(s.name)) > 1}):
+        raise ValueError(f"the page has one name for {' and '.join(twice)}: call one another")
     variables = [
         {
             "name": _identifier(s.name),
@@ -48,7 +52,7 @@ def numeric(statement: Statement, model: Model) -> dict | None:
             "positive": bool(s.is_positive),
             "start": _start_value(s),
         }
-        for s in sorted(symbols, key=lambda s: s.name)
+        for s in ordered
     ]
     return {
         "variables": variables,
@@ -75,7 +79,7 @@ def evaluate(
     relation = relations(statement)[0]
     results = []
     for side in (relation.lhs, relation.rhs):
-        parts = entries(concrete(side, model))
+        parts = entries(filled_in(side, model))
         symbols = sorted(set().union(*(p.free_symbols for p in parts)), key=lambda s: s.name)
         missing = [s.name for s in symbols if s.name not in values]
         if missing:

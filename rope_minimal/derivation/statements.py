@@ -10,6 +10,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 from sympy.core.relational import Relational
+from sympy.core.symbol import Str
 from sympy.matrices.expressions import MatrixExpr
 from sympy.matrices.matrixbase import MatrixBase
 from sympy.printing.latex import LatexPrinter
@@ -18,24 +19,34 @@ Statement = Any  # a sympy relational or an Or of them
 
 
 class MatrixFunction:
-    """A square matrix that depends on a position: ``R = MatrixFunction("R", 2)``, then ``R(m)``.
+    """A matrix that depends on a position: ``R = MatrixFunction("R", 2)``, then ``R(m)``.
+
+    It may depend on more: ``f = MatrixFunction("f", d, 1)`` is a vector, and ``f(x, m)`` that of
+    the vector ``x`` at position ``m``.
 
     Parameters
     ----------
     name
         Printed name.
-    size
-        Rows and columns, a positive integer.
+    rows, columns
+        Positive integers, or symbols declared so: ``d`` channels. A square when only one is given.
     """
 
-    def __init__(self, name: str, size: int):
-        if not isinstance(size, int) or isinstance(size, bool) or size < 1:
-            raise ValueError(f"size must be a positive integer, got {size!r}")
-        self.name, self.size = name, size
+    def __init__(self, name: str, rows: Any, columns: Any = None):
+        self.name = name
+        self.shape = tuple(
+            _size(argument, value)
+            for argument, value in (
+                ("rows", rows),
+                ("columns", rows if columns is None else columns),
+            )
+        )
 
-    def __call__(self, position: Any) -> "MatrixAt":
+    def __call__(self, *where: Any) -> "MatrixAt":
         """Return the matrix at a position, as an expression."""
-        return MatrixAt(self.name, position, self.size)
+        if not where:
+            raise ValueError(f"{self.name} needs a position")
+        return MatrixAt(self.name, where[0] if len(where) == 1 else where, *self.shape)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MatrixFunction) and self.name == other.name
@@ -47,28 +58,55 @@ class MatrixFunction:
         return self.name
 
 
+def _size(argument: str, value: Any) -> Any:
+    size = sp.sympify(value)
+    whole = getattr(size, "is_integer", False) and getattr(size, "is_positive", False)
+    if isinstance(value, bool) or not whole:
+        raise ValueError(
+            f"{argument} must be a positive integer, or a symbol declared so, got {value!r}"
+        )
+    return size
+
+
 class MatrixAt(MatrixExpr):
     """The value of a `MatrixFunction` at one position, for example ``R(m - n)``."""
 
-    def __new__(cls, name: Any, position: Any, size: Any) -> "MatrixAt":
-        """Make the expression; ``name`` is kept as a symbol so that sympy can rebuild it."""
-        name = sp.Symbol(name) if isinstance(name, str) else name
-        return super().__new__(cls, name, sp.sympify(position), sp.sympify(size))
+    def __new__(cls, name: Any, where: Any, rows: Any, columns: Any = None) -> "MatrixAt":
+        """Make the expression; ``where`` is a position, or a tuple of all arguments."""
+        name = Str(name) if isinstance(name, str) else name
+        columns = rows if columns is None else columns
+        return super().__new__(cls, name, *map(sp.sympify, (where, rows, columns)))
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return self.args[0].name
+
+    @property
+    def where(self) -> tuple:
+        """The arguments of the function, the position last."""
+        return tuple(self.args[1]) if isinstance(self.args[1], sp.Tuple) else (self.args[1],)
 
     @property
     def shape(self) -> tuple:
         """Rows and columns."""
-        return self.args[2], self.args[2]
+        return self.args[2:]
+
+    def at(self, *where: Any) -> "MatrixAt":
+        """Return the same function's matrix somewhere else."""
+        return MatrixAt(self.args[0], where[0] if len(where) == 1 else where, *self.shape)
 
     def _entry(self, i: Any, j: Any, **_: Any) -> Any:
-        return sp.Function(f"{self.args[0]}_{i}{j}")(self.args[1])
+        return sp.Function(f"{self.name}_{i}{j}")(*self.where)
 
     def _latex(self, printer: LatexPrinter) -> str:
-        name = printer._print(self.args[0])
-        return f"{name}_{{{printer._print(self.args[1])}}}"
+        name, *where = map(printer._print, (sp.Symbol(self.name), *self.where))
+        if len(where) == 1:
+            return f"{name}_{{{where[0]}}}"
+        return rf"{name}{{\left({', '.join(where)}\right)}}"
 
     def _sympystr(self, printer: Any) -> str:
-        return f"{self.args[0]}[{printer._print(self.args[1])}]"
+        return f"{self.name}[{', '.join(map(printer._print, self.where))}]"
 
 
 def equation(left: Any, right: Any) -> sp.Eq:
@@ -128,6 +166,27 @@ def replace_factors(product: Any, rule: sp.Eq) -> Any:
     raise ValueError(f"product must contain {rule.lhs}, got {product}")
 
 
+def cancel(statement: sp.Eq, vector: sp.MatrixSymbol) -> sp.Eq:
+    """From ``A v = B v`` for every vector ``v``, or every one of a basis, conclude ``A = B``.
+
+    The vector, or its transpose, must be the first or the last factor on both sides. Nothing else
+    may depend on it.
+
+    Raises
+    ------
+    ValueError
+        If it is not, or does.
+    """
+    sides = [_factors(side) for side in (statement.lhs, statement.rhs)]
+    for end, rest in ((-1, slice(None, -1)), (0, slice(1, None))):
+        if sides[0][end] == sides[1][end] in (vector, vector.T):
+            unit = sp.Identity(vector.rows)
+            left, right = (sp.MatMul(unit, *side[rest]).doit() for side in sides)
+            if vector not in left.free_symbols | right.free_symbols:
+                return equation(left, right)
+    raise ValueError(f"{vector} must be the last or the first factor on both sides, and only there")
+
+
 def _factors(product: Any) -> list:
     product = product.doit() if not isinstance(product, MatrixBase) else product
     return list(product.args) if isinstance(product, sp.MatMul) else [product]
@@ -148,9 +207,11 @@ def shapes(statement: Statement) -> set:
 
 
 def shape_of(expression: Any) -> tuple:
-    """Return rows and columns of a matrix; a scalar has none."""
+    """Return rows and columns of a matrix; a number has none, nor has a matrix of one entry."""
+    if not is_matrix(expression):
+        return ()
     inner = expression.args[0] if isinstance(expression, sp.exp) else expression
-    return tuple(inner.shape) if is_matrix(expression) else ()
+    return () if inner.shape == (1, 1) else tuple(inner.shape)
 
 
 def is_matrix(expression: Any) -> bool:

@@ -9,6 +9,8 @@ import sympy as sp
 from sympy.core.relational import Relational
 
 from .counterexamples import (
+    AGREED,
+    LARGEST,
     NUMERIC_POINTS,
     SCREEN_POINTS,
     DerivationError,
@@ -17,10 +19,12 @@ from .counterexamples import (
     definitions,
     find_counterexample,
 )
-from .equality import equal, same_statement
+from .equality import MOST_TERMS, equal, same_statement
 from .page import evaluate, numeric
-from .statements import Statement, equation, relations, shapes
-from .writing import all_cards, card, plain_text, some_cards, tex_parts
+from .statements import Statement, equation, relations, shapes, unknowns
+from .writing import card, part, plain_text, tex_parts, whole
+
+KINDS = ("given", "chosen", "derived", "found")
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,7 +36,8 @@ class Step:
     name
         Short, unique in its derivation; part of the anchor on the page.
     kind
-        ``"given"``, ``"chosen"`` or ``"derived"``.
+        ``"given"``, ``"chosen"``, ``"derived"``, or ``"found"``: written down as derived, but only
+        found true where it was tried.
     statement
         A sympy relation, or an ``Or`` of relations. A pair means an equation.
     reason
@@ -49,12 +54,13 @@ class Step:
     rival
         For a chosen step: ``(name, model)``, formulas that satisfy every earlier step but not this.
     method, points
-        Filled in by the check: how it was checked and at how many settings.
+        Filled in by the check: how it was checked and at how many settings of each model.
     choices
         Filled in: names of the chosen steps among everything it rests on.
     home
         Filled in: the derivation that holds the step. As the last value of a notebook cell, a step
-        shows every card of its derivation that no cell has shown yet.
+        shows every card of its derivation that no step has shown yet; the derivation as a last
+        value shows those that are left. So each card is on the page once.
     """
 
     name: str
@@ -100,7 +106,12 @@ class Derivation:
     model
         Formulas for the undefined functions and matrices of the derivation: the solution. Every
         statement must hold in it, so the assumptions are known not to contradict each other, and
-        every false step has a numeric counterexample.
+        every false step has a numeric counterexample. A symbol that is the size of a matrix has
+        its number here.
+    others
+        More models, ``{name: formulas}``, each told by what it has other than the solution. They
+        and the rivals of the choices are there to refute: a derived step must hold in each that
+        satisfies the steps it names.
 
     Examples
     --------
@@ -110,11 +121,24 @@ class Derivation:
     >>> _ = d.given("start", (sp.Abs(q) ** 2, q * sp.conjugate(q)), "length squared")
     """
 
-    def __init__(self, name: str, title: str, model: Model | None = None):
-        if not regex.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name):
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        model: Model | None = None,
+        *,
+        others: Mapping[str, Model] | None = None,
+    ):
+        if not isinstance(name, str) or not regex.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name):
             raise ValueError(f"name must be letters, digits and dashes, got {name!r}")
+        if not isinstance(title, str) or not title:
+            raise ValueError(f"title must be a text, got {title!r}")
+        for label, other in (others or {}).items():
+            if not isinstance(other, Mapping):
+                raise TypeError(f"others must give formulas for {label!r}, got {other!r}")
         self.name, self.title = name, title
         self.model: dict = dict(model or {})
+        self.others: dict[str, Model] = dict(others or {})
         self._steps: dict[str, Step] = {}
         self._fits: dict[tuple, bool] = {}
         self._shown = 0
@@ -153,11 +177,14 @@ class Derivation:
         statement: Any,
         reason: str,
         *,
-        follows: Sequence[str],
+        follows: Sequence[str] = (),
         by: Callable[..., Any] | None = None,
         words: str = "",
     ) -> Step:
-        """Add a step that follows from earlier ones; it is checked at once."""
+        """Add a step that follows from earlier ones; it is checked at once.
+
+        ``follows`` is left out where the step is true by itself, as $1 + 1 = 2$ is.
+        """
         follows = (follows,) if isinstance(follows, str) else tuple(follows)
         return self.add(Step(name, "derived", statement, reason, follows, by, words))
 
@@ -181,8 +208,8 @@ class Derivation:
 
     def check(self, step: Step) -> Step:
         """Return the step with ``method``, ``points`` and ``choices`` filled in, or raise."""
-        if step.kind not in ("given", "chosen", "derived"):
-            raise ValueError(f"kind must be given, chosen or derived, got {step.kind!r}")
+        if step.kind not in KINDS:
+            raise ValueError(f"kind must be {', '.join(KINDS)}, got {step.kind!r}")
         if not step.reason:
             raise ValueError(f"step {step.name!r} needs a reason in words")
         step = replace(step, statement=_as_statement(step.statement, step.name))
@@ -194,13 +221,12 @@ class Derivation:
             return step
         return self._check_derived(step)
 
-    def _screen(self, step: Step, model: Model, problem: str, points: int = SCREEN_POINTS) -> int:
-        witness, done = find_counterexample(step.statement, model, points)
+    def _screen(self, step: Step, model: Model, problem: str, points: int = SCREEN_POINTS) -> None:
+        witness, _ = find_counterexample(step.statement, model, points)
         if witness is not None:
             raise DerivationError(
                 step.name, problem, step.sides, witness.setting, (witness.left, witness.right)
             )
-        return done
 
     def _check_choice(self, step: Step) -> None:
         if not step.otherwise:
@@ -208,50 +234,52 @@ class Derivation:
         self._screen(step, self.model, "the model of this derivation breaks it")
         if step.rival is None:
             return
-        name, rival = step.rival
-        model = {**self.model, **rival}
+        name, formulas = step.rival
+        rival = {**self.model, **formulas}
+        if self._refuters().get(name, rival) != rival:
+            raise ValueError(f"derivation {self.name!r} already has another model {name!r}")
         for earlier in self:
             problem = f"the rival {name!r} of step {step.name!r} breaks it"
-            self._screen(earlier, model, problem)
-        if find_counterexample(step.statement, model, SCREEN_POINTS)[0] is None:
+            if earlier.follows:  # what it names stands above and has just been found to hold
+                problem = _unproved(name)
+            self._screen(earlier, rival, problem, _points(earlier.method))
+        if find_counterexample(step.statement, rival, SCREEN_POINTS)[0] is None:
             raise DerivationError(
                 step.name, f"it is no choice: the rival {name!r} satisfies it too", step.sides
             )
 
     def _check_derived(self, step: Step) -> Step:
-        if not step.follows:
-            raise ValueError(f"derived step {step.name!r} must name the steps it rests on")
         premises = [self[name].statement for name in step.follows]
         if len(shapes(step.statement)) > 1:
             raise DerivationError(step.name, "the two sides differ in shape", step.sides)
         self._screen(step, self.model, "the two sides differ")
-        if step.by is not None:
-            self._check_produced(step, step.by, premises)
-            method, points = "produced", SCREEN_POINTS
-        elif self._proved(step, premises):
-            method, points = "symbolic", SCREEN_POINTS
-        else:
-            facts = {**self.model, **definitions(premises)}
-            points = self._screen(step, facts, "the two sides differ", NUMERIC_POINTS)
-            method = "numeric"
-        return replace(step, method=method, points=points, choices=self._choices(step.follows))
+        method, problem = self._method(step, premises)
+        if not step.follows and method != "symbolic" and self._is_about_unknowns(step.statement):
+            raise ValueError(
+                f"derived step {step.name!r} must name the steps it rests on: only an identity "
+                "may rest on nothing"
+            )
+        points = _points(method)
+        if method == "numeric":
+            self._screen(step, self.model, "the two sides differ", points)
+        for name in self.refuters(step.follows):
+            self._screen(step, self._refuters()[name], problem or _unproved(name), points)
+        if problem:
+            raise DerivationError(step.name, problem, step.sides)
+        kind = "found" if method == "numeric" else "derived"
+        choices = self._choices(step.follows)
+        return replace(step, kind=kind, method=method, points=points, choices=choices)
 
-    def _check_produced(
-        self, step: Step, by: Callable[..., Any], premises: list[Statement]
-    ) -> None:
-        result = _as_statement(by(*premises), step.name)
-        if same_statement(result, step.statement):
-            return
-        problem = f"the premises give {plain_text(result)} instead"
-        for model in self._models(step.follows):
-            witness, _ = find_counterexample(step.statement, model, SCREEN_POINTS)
-            if witness is not None:
-                values = (witness.left, witness.right)
-                raise DerivationError(step.name, problem, step.sides, witness.setting, values)
-        raise DerivationError(step.name, problem, step.sides)
+    def _method(self, step: Step, premises: list[Statement]) -> tuple[str, str]:
+        """Return how the step is shown, and what is wrong if its premises give another one."""
+        if step.by is None:
+            return ("symbolic" if self._proved(step, premises) else "numeric"), ""
+        result = _as_statement(step.by(*premises), step.name)
+        same = same_statement(result, step.statement)
+        return "produced", "" if same else f"the premises give {plain_text(result)} instead"
 
     def _proved(self, step: Step, premises: list[Statement]) -> bool:
-        facts = definitions(premises)
+        facts = definitions(premises, fixed=self.model)
         for relation in relations(step.statement):
             left, right = concrete(relation.lhs, facts), concrete(relation.rhs, facts)
             if isinstance(relation, sp.Eq):
@@ -261,20 +289,28 @@ class Derivation:
                 return True
         return False
 
-    def _models(self, follows: Sequence[str]) -> Iterator[dict]:
-        """Every model that satisfies the premises: the solution and the rivals of later choices."""
-        premises = tuple(self._closure(follows))
-        yield self.model
-        for step in self:
-            if step.rival is None:
-                continue
-            model = {**self.model, **step.rival[1]}
-            if (step.name, premises) not in self._fits:
-                self._fits[step.name, premises] = all(
-                    find_counterexample(self[p].statement, model, 4)[0] is None for p in premises
-                )
-            if self._fits[step.name, premises]:
-                yield model
+    def _is_about_unknowns(self, statement: Statement) -> bool:
+        """Tell whether it holds what only a model has formulas for."""
+        return bool(unknowns(statement) or statement.free_symbols & set(self.model))
+
+    def _refuters(self) -> dict[str, Model]:
+        """All models but the solution: those given, and the rivals of the choices made."""
+        rivals = dict(step.rival for step in self if step.rival is not None)
+        return {name: {**self.model, **m} for name, m in {**self.others, **rivals}.items()}
+
+    def refuters(self, follows: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the models beside the solution that satisfy all the named steps."""
+        return tuple(
+            name
+            for name in self._refuters()
+            if all(self._satisfies(name, self[step].statement) for step in follows)
+        )
+
+    def _satisfies(self, name: str, statement: Statement) -> bool:
+        if (name, statement) not in self._fits:
+            witness, _ = find_counterexample(statement, self._refuters()[name], SCREEN_POINTS)
+            self._fits[name, statement] = witness is None
+        return self._fits[name, statement]
 
     def _closure(self, names: Iterable[str]) -> list[str]:
         """Names of everything that the named steps rest on, themselves included, in order."""
@@ -313,11 +349,16 @@ class Derivation:
                 "(checked at random numbers)."
             )
         if s.method == "produced":
-            return f"Produced: {s.words or 'sympy works it out'}; the result is what is printed."
+            return f"Produced: {s.words or 'sympy works it out'}."
         if s.method == "symbolic":
             return "Verified symbolically: sympy reduces left minus right to zero."
         places = "once" if s.points == 1 else f"at {s.points} random settings"
-        return f"Verified numerically: both sides agree to 15 digits {places}."
+        agree = f"Found true, not derived: it holds to {AGREED} digits {places}"
+        if not self._is_about_unknowns(s.statement):
+            return f"{agree} of numbers up to {LARGEST}."
+        if others := self.refuters(s.follows):
+            return f"{agree} of the solution, and of {' and '.join(others)}."
+        return f"{agree} of the solution. No other model is known here that could refute it."
 
     def numeric(self, step: str) -> dict | None:
         """Return both sides as JavaScript expressions of real variables, or None.
@@ -354,6 +395,7 @@ class Derivation:
             "verdict": self.verdict(s.name),
             "otherwise": s.otherwise,
             "choices": list(s.choices),
+            "found": [n for n in self._closure(s.follows) if self[n].kind == "found"],
         }
 
     def __repr__(self) -> str:
@@ -369,33 +411,41 @@ class Derivation:
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def _repr_html_(self) -> str:
-        self._shown = len(self)
-        cards = [self._card(number, s) for number, s in enumerate(self, start=1)]
-        return all_cards(self.name, self.title, cards)
+        """Return the cards that no step has shown: all, where the cells end in no step."""
+        cards = self._cards(self._shown, len(self))
+        return whole(self.name, self.title, cards, self._shown + 1)
 
     def _new_cards(self, last: Step) -> str:
-        """Cards up to a step that no cell has shown yet; without ids, the full list has those."""
-        names = list(self._steps)
-        stop = names.index(last.name) + 1
-        first = self._shown if self._shown < stop else stop - 1
-        self._shown = max(self._shown, stop)
-        cards = [self._card(i + 1, self[names[i]], anchored=False) for i in range(first, stop)]
-        return some_cards(first + 1, cards)
+        """Return the cards up to a step that no cell has shown; if there are none, its own again.
 
-    def _card(self, number: int, s: Step, anchored: bool = True) -> str:
-        premises = [self[name].statement for name in s.follows]
-        parts = tex_parts(s.statement, premises)
-        return card(number, self._described(s), parts, self.name, anchored)
+        Shown again it has no anchor: a page has each anchor once.
+        """
+        stop = list(self._steps).index(last.name) + 1
+        again = stop <= self._shown
+        start, self._shown = min(self._shown, stop - 1), max(self._shown, stop)
+        cards = self._cards(start, stop, again=again)
+        return part(self.name, self.title, cards, start + 1, again=again)
+
+    def _cards(self, start: int, stop: int, *, again: bool = False) -> list[str]:
+        cards = []
+        for number, s in list(enumerate(self, start=1))[start:stop]:
+            parts = tex_parts(s.statement, [self[name].statement for name in s.follows])
+            cards.append(card(number, self._described(s), parts, self.name, again=again))
+        return cards
+
+
+def _points(method: str) -> int:
+    return NUMERIC_POINTS if method == "numeric" else SCREEN_POINTS
+
+
+def _unproved(model: str) -> str:
+    return f"it does not follow: {model} satisfies all that it rests on, but not this step"
 
 
 def _as_statement(statement: Any, name: str) -> Statement:
     """Turn a pair into an unevaluated equation; refuse what cannot be checked."""
     if isinstance(statement, tuple) and len(statement) == 2:
-        return equation(*statement)
-    if isinstance(statement, sp.Or) and all(isinstance(a, Relational) for a in statement.args):
-        return statement
-    if isinstance(statement, Relational):
-        return statement
+        statement = equation(*statement)
     if statement is sp.false or statement is False:
         raise DerivationError(name, "the statement is false as written")
     if statement is sp.true or statement is True:
@@ -403,7 +453,16 @@ def _as_statement(statement: Any, name: str) -> Statement:
             f"statement of step {name!r} was evaluated to True before it could be checked: "
             "write it as a pair (left, right)"
         )
-    raise TypeError(
-        f"statement of step {name!r} must be a pair (left, right), a sympy relation or an Or of "
-        f"relations, got {statement!r}"
-    )
+    alternatives = relations(statement)
+    if not all(isinstance(a, Relational) for a in alternatives):
+        raise TypeError(
+            f"statement of step {name!r} must be a pair (left, right), a sympy relation or an Or "
+            f"of relations, got {statement!r}"
+        )
+    if statement.has(sp.zoo, sp.nan) or any(0 in shape for shape in shapes(statement)):
+        raise ValueError(f"statement of step {name!r} has no numbers: {plain_text(statement)}")
+    for long in statement.atoms(sp.Sum, sp.Product):
+        terms = [stop - start for _, start, stop in long.limits]
+        if any(number.is_Integer and number > MOST_TERMS for number in terms):
+            raise ValueError(f"step {name!r} has more terms than can be added up: {long}")
+    return statement

@@ -97,7 +97,7 @@ class _Printer(LatexPrinter):
 # Cards
 
 _STYLE = """<style>
-.derivation { margin: 1rem 0; container-type: inline-size; }
+.derivation, .derivation-part { margin: 1rem 0; container-type: inline-size; }
 html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.derivation-steps) {
   background: none; color: inherit; padding: 0; }
 .derivation-title { font-weight: 600; margin: 0 0 .5rem; }
@@ -108,6 +108,7 @@ ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-step[data-kind="given"] { border-inline-start-color: #5c7cfa; }
 .derivation-step[data-kind="chosen"] { border-inline-start-color: #e8890c; }
 .derivation-step[data-kind="derived"] { border-inline-start-color: #2b9a66; }
+.derivation-step[data-kind="found"] { border-inline-start: 4px dashed #2b9a66; }
 .derivation-step:target { outline: 2px solid currentColor; outline-offset: 2px; }
 .derivation-step p { margin: .25rem 0; }
 .derivation-number { font-variant-numeric: tabular-nums; opacity: .75; }
@@ -118,33 +119,56 @@ ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
 .derivation-statement { overflow-x: auto; overflow-y: hidden; padding: .35rem 0; }
 .derivation-statement > span { display: inline-block; padding: .12em .35em .12em 0; }
 .derivation-new { border-bottom: .08em solid #2b9a66; }
-.derivation-verdict, .derivation-follows, .derivation-choices { font-size: .9em; }
+.derivation-verdict, .derivation-follows, .derivation-choices { display: inline; font-size: .9em; }
 </style>
 """
 
 
-def all_cards(derivation: str, title: str, cards: Iterable[str]) -> str:
-    """Return a whole derivation as HTML, under its title."""
-    body = "\n".join(cards)
+def whole(derivation: str, title: str, cards: Sequence[str], start: int) -> str:
+    """Return the cards of a derivation as HTML, from card ``start`` on; a link to those before."""
+    above = f'<p class="derivation-above"><a href="#{derivation}">{_text(title)}</a>: steps 1 to '
+    above += f"{start - 1} stand above.</p>\n"
+    if not cards:
+        return above
+    name = f'id="{derivation}" aria-labelledby="{derivation}-title"'
+    if start > 1:
+        name = f'aria-label="{_plain(title)}, from step {start}"'
+    head = _title(derivation, title) if start == 1 else above
     return (
-        f'{_STYLE}<section class="derivation tex2jax_process" id="{derivation}" '
-        f'data-derivation="{derivation}" aria-labelledby="{derivation}-title">\n'
-        f'<p class="derivation-title" id="{derivation}-title">{_text(title)}</p>\n'
-        f'<ol class="derivation-steps">\n{body}\n</ol>\n</section>'
+        f'{_STYLE}<section class="derivation tex2jax_process" data-derivation="{derivation}" '
+        f"{name}>\n{head}{_list(cards, start)}</section>"
     )
 
 
-def some_cards(start: int, cards: Iterable[str]) -> str:
-    """Return a part of a derivation as HTML; ``start`` is the number of its first card."""
-    body = "\n".join(cards)
+def part(
+    derivation: str, title: str, cards: Sequence[str], start: int, *, again: bool = False
+) -> str:
+    """Return some cards of a derivation as HTML, beside their prose; card 1 brings the title."""
+    first = start == 1 and not again
+    name = f'id="{derivation}" ' if first else ""
     return (
-        f'{_STYLE}<ol class="derivation-steps derivation-new-steps tex2jax_process" '
-        f'start="{start}">\n{body}\n</ol>'
+        f'{_STYLE if first else ""}<div class="derivation-part tex2jax_process" {name}role="group" '
+        f'data-derivation="{derivation}" aria-label="{_plain(title)}, from step {start}">\n'
+        f"{_title(derivation, title) if first else ''}{_list(cards, start)}</div>"
     )
+
+
+def _title(derivation: str, title: str) -> str:
+    return f'<p class="derivation-title" id="{derivation}-title">{_text(title)}</p>\n'
+
+
+def _list(cards: Sequence[str], start: int) -> str:
+    body = "\n".join(cards)
+    return f'<ol class="derivation-steps" start="{start}">\n{body}\n</ol>\n'
 
 
 def card(
-    number: int, step: Mapping, parts: Iterable[tuple[str, str]], derivation: str, anchored: bool
+    number: int,
+    step: Mapping,
+    parts: Iterable[tuple[str, str]],
+    derivation: str,
+    *,
+    again: bool = False,
 ) -> str:
     """Return one step as HTML: what `Derivation.to_dict` says of it, and its statement's parts."""
     anchor, name, kind = step["anchor"], step["name"], step["kind"]
@@ -168,17 +192,15 @@ def card(
         f"{'&#10003;' if kind == 'derived' else '&#8226;'}</span> "
         f"{_text(step['verdict'])}</p>"
     )
-    follows, choices = step["follows"], step["choices"]
-    if follows:
-        rows.append(f'<p class="derivation-follows">Rests on {_links(derivation, follows)}.</p>')
-        forced = (
-            f"Depends on the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}"
-            if choices
-            else "Forced: it depends on no choice made here"
-        )
-        rows.append(f'<p class="derivation-choices">{forced}.</p>')
+    if follows := step["follows"]:
+        rests = "Rests on" if kind == "derived" else "Tried with"
+        rows.append(f'<p class="derivation-follows">{rests} {_links(derivation, follows)}.</p>')
+    elif step["method"]:
+        rows.append('<p class="derivation-follows">Rests on no other step.</p>')
+    if follows and kind == "derived":
+        rows.append(f'<p class="derivation-choices">{_forced(derivation, step)}.</p>')
     body = "\n".join(rows)
-    identity = f' id="{anchor}"' if anchored else ""
+    identity = "" if again else f' id="{anchor}"'
     return (
         f'<li class="derivation-step"{identity} data-step="{name}" '
         f'data-kind="{kind}" data-method="{step["method"]}" '
@@ -186,8 +208,24 @@ def card(
     )
 
 
+def _forced(derivation: str, step: Mapping) -> str:
+    choices, found = step["choices"], step["found"]
+    rests = []
+    if choices:
+        rests.append(f"the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}")
+    if found:
+        rests.append(f"what was only found true: {_links(derivation, found)}")
+    if not rests:
+        return "Forced: it depends on no choice made here"
+    return f"Depends on {', and on '.join(rests)}"
+
+
 def _links(derivation: str, names: Iterable[str]) -> str:
     return ", ".join(f'<a href="#{derivation}-{n}">{n.replace("-", " ")}</a>' for n in names)
+
+
+def _plain(text: str) -> str:
+    return html.escape(regex.sub(r"[$*`]", "", text))
 
 
 def _text(text: str) -> str:

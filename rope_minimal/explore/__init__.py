@@ -19,6 +19,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
 `rotor`                 What does the angle between query and key depend on?
+`waves`                 Every pair adds a wave: where do their crests meet?
 `wrap_explorer`         The angle falls back at distance 7: is far taken for near?
 ======================  ==================================================================
 """
@@ -37,6 +38,7 @@ from .mirror import Mirror, mirror
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .rotor import Rotor, rotor
+from .waves import Waves, waves
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
@@ -55,6 +57,7 @@ __all__ = [
     "NumberQuestion",
     "PrecisionMicroscope",
     "Rotor",
+    "Waves",
     "WrapExplorer",
     "angle_heatmap",
     "axioms",
@@ -71,5 +74,6 @@ __all__ = [
     "number",
     "precision_microscope",
     "rotor",
+    "waves",
     "wrap_explorer",
 ]

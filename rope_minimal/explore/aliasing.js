@@ -147,9 +147,20 @@ export function roundingNoise(dtype) {
   return unitRoundoff(dtype) * Math.sqrt(1 / (8 * Math.LN2));
 }
 
-/** By how much the score of a one-position step exceeds the noise of storing q and k. */
+/**
+ * By how much the score of a one-position step exceeds the noise of storing q and k, for q and k in
+ * random directions. Entries nearer than their unit in the last place are mostly rounded alike.
+ */
 export function neighbourSnr(invFreq, dtype) {
-  return codeDistance(1, invFreq) / (Math.SQRT2 * roundingNoise(dtype));
+  const noise = roundingNoise(dtype);
+  let [signal, error] = [0, 0];
+  for (const theta of invFreq) {
+    const step = 2 * Math.abs(Math.sin(theta / 2));
+    const apart = ((2 / Math.PI) * Math.sqrt(2 / Math.LN2) * step) / noise;
+    signal += step ** 2;
+    error += noise ** 2 * (step ** 2 - 2 * Math.expm1(-apart));
+  }
+  return error ? Math.sqrt(signal / error) : 0;
 }
 
 /** Which pairs meet angles at `asked` positions that `trained` positions never showed. */

@@ -1,54 +1,85 @@
-// Choose your axioms: which invertible M gives a score q^T M^(m-n) k with exactly these properties.
+// The complete list: which invertible M gives a score q^T M^(m-n) k with exactly these properties.
 import { figure, axes, curve, disc, num, text } from "./kit.js";
 
-const AXIOMS = ["same", "norm", "orientation", "diagonalisable"];
-const WORDS = ["same f", "norm kept", "orientation kept", "diagonalisable"];
-const ORDER = ["rope", "parity", "xpos", "mirrored-xpos", "jordan", "mirrored-jordan"];
+const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
+const WORDS = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant > 0"];
+const ORDER = [
+  "rope",
+  "rope-mirror",
+  "oblique",
+  "oblique-mirror",
+  "growth",
+  "growth-mirror",
+  "counting",
+  "counting-mirror",
+  "counting-growth",
+  "counting-growth-mirror",
+];
 const FIRST = -12; // distances shown
 const LAST = 48;
+
+const MIRROR = "Two mirrors cancel, so the score tells odd distances from even ones. In a wider head other planes may turn beside it.";
 
 /** What each family is called, its formula, and the formula in words. */
 export const FAMILIES = {
   rope: {
     name: "RoPE",
     latex: "M^s = R_{s\\theta}",
-    formula: "M turns by θ",
-    words: "Every position turns by the same angle. The score is a cosine of the distance: it swings and never fades.",
+    words: "Each position turns by the same angle. The score is a cosine of the distance: a wave that stays as high as it is.",
     sliders: ["theta"],
   },
-  parity: {
-    name: "Parity reflection",
-    latex: "M^s = S^s,\\quad S^2 = I",
-    formula: "M mirrors",
-    words: "Every position mirrors once more. Two mirrors cancel, so the score only knows odd distances from even ones. In a wider head the other planes may turn as in RoPE.",
+  "rope-mirror": {
+    name: "RoPE with a mirror",
+    latex: "M^s = F^s,\\quad F^2 = I",
+    words: `Each position reflects once more. ${MIRROR}`,
     sliders: ["theta"],
   },
-  xpos: {
-    name: "xPos",
+  oblique: {
+    name: "RoPE in an oblique basis",
+    latex: "M^s = S\\,R_{s\\theta}\\,S^{-1}",
+    words: "The arrow runs on an ellipse, and the score is a wave that stays as high as it is: RoPE, once the query projection has absorbed Sᵀ and the key projection S⁻¹.",
+    sliders: ["theta"],
+  },
+  "oblique-mirror": {
+    name: "Oblique mirror",
+    latex: "M^s = S\\,F^s\\,S^{-1},\\quad F^2 = I",
+    words: `A reflection along an oblique direction. ${MIRROR}`,
+    sliders: ["theta"],
+  },
+  growth: {
+    name: "Growth or decay",
     latex: "M^s = \\zeta^s R_{s\\theta}",
-    formula: "M turns by θ and scales by ζ",
-    words: "Queries are scaled one way and keys the other way, so the score is a cosine times a power of the distance's factor ζ.",
+    words: "Queries are scaled one way and keys the other, as in xPos: the score is a cosine times the power ζˢ of the distance.",
     sliders: ["theta", "zeta"],
   },
-  "mirrored-xpos": {
-    name: "xPos with a mirror",
-    latex: "M^s = \\zeta^s S^s,\\quad S^2 = I",
-    formula: "M mirrors and scales by ζ",
-    words: "Odd distances from even ones, and a factor for every step.",
+  "growth-mirror": {
+    name: "Growth or decay with a mirror",
+    latex: "M^s = \\zeta^s F^s,\\quad F^2 = I",
+    words: "Odd distances are told from even ones, with a factor ζ for each step.",
     sliders: ["theta", "zeta"],
   },
-  jordan: {
-    name: "Jordan block",
+  counting: {
+    name: "Counts the distance",
+    latex: "M^s = \\begin{pmatrix} R_{s\\theta} & s\\,R_{(s-1)\\theta} \\\\ 0 & R_{s\\theta} \\end{pmatrix}",
+    words: "One plane is added to another at each step, so the distance itself is a factor. With θ = 0 it is s times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
+    sliders: ["theta"],
+  },
+  "counting-mirror": {
+    name: "Counts, beside a mirror",
+    latex: "M^s = \\begin{pmatrix} 1 & s & \\\\ & 1 & \\\\ & & (-1)^s \\end{pmatrix}",
+    words: "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix with a negative determinant has two eigenvalues and is diagonalisable.",
+    sliders: [],
+  },
+  "counting-growth": {
+    name: "Counts, and grows or decays",
     latex: "M^s = \\begin{pmatrix} \\zeta^s R_{s\\theta} & s\\,\\zeta^{s-1} R_{(s-1)\\theta} \\\\ 0 & \\zeta^s R_{s\\theta} \\end{pmatrix}",
-    formula: "M turns, scales, and adds one plane to another",
-    words: "The distance itself enters the score, as a factor: s times a turn. With θ = 0 and ζ = 1 it is s times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
+    words: "The distance as a factor, times the power ζˢ of the distance.",
     sliders: ["theta", "zeta"],
   },
-  "mirrored-jordan": {
-    name: "Jordan block with a mirror",
+  "counting-growth-mirror": {
+    name: "All three at once",
     latex: "M^s = \\begin{pmatrix} \\zeta^s & s\\,\\zeta^{s-1} & \\\\ & \\zeta^s & \\\\ & & (-1)^s \\end{pmatrix}",
-    formula: "a linear bias beside a mirrored channel",
-    words: "It counts, and it tells odd from even. It takes three channels: in one plane, a matrix that mirrors is always diagonalisable.",
+    words: "It counts, it grows or decays, and it tells odd from even.",
     sliders: ["zeta"],
   },
 };
@@ -57,44 +88,39 @@ export const FAMILIES = {
 export function title(kind, theta, zeta) {
   if (kind === "none") return "None";
   const still = Math.abs(zeta - 1) < 1e-9; // a slider's steps add up to almost 1
-  if (kind === "rope" && theta === 0) return "No encoding at all: RoPE with θ = 0";
-  if (kind === "xpos" && still) return "RoPE again: with ζ = 1 the norm is kept";
-  if (kind === "mirrored-xpos" && still) return "The parity reflection again: with ζ = 1 the norm is kept";
-  if (kind === "jordan" && theta === 0) return still ? "Linear bias" : `Linear bias with a ${zeta < 1 ? "decay" : "growth"}`;
+  if ((kind === "rope" || kind === "oblique") && theta === 0) return "No encoding at all: a turn by θ = 0";
+  if (kind.includes("growth") && still) return `ζ = 1 neither grows nor decays: ${FAMILIES[kind.replace("counting-growth", "counting").replace("growth", "rope")].name}`;
+  if (kind === "counting" && theta === 0) return "Linear bias";
   return FAMILIES[kind].name;
 }
 
-/** M as rows, for a family at a turn and a factor per position. */
-export function matrix(kind, theta, zeta) {
-  const [c, s] = [Math.cos(theta), Math.sin(theta)];
-  const scaled = (rows, factor) => rows.map((row) => row.map((v) => factor * v));
-  const turn = [[c, -s], [s, c]];
-  const mirror = [[-c, -s], [-s, c]];
-  if (kind === "rope") return turn;
-  if (kind === "parity") return mirror;
-  if (kind === "xpos") return scaled(turn, zeta);
-  if (kind === "mirrored-xpos") return scaled(mirror, zeta);
-  if (kind === "mirrored-jordan") return [[zeta, 1, 0], [0, zeta, 0], [0, 0, -1]];
-  const [a, b] = scaled(turn, zeta);
-  return [[...a, 1, 0], [...b, 0, 1], [0, 0, ...a], [0, 0, ...b]];
-}
-
+const scaled = (rows, factor) => rows.map((row) => row.map((v) => factor * v));
+const turn = (angle) => [
+  [Math.cos(angle), -Math.sin(angle)],
+  [Math.sin(angle), Math.cos(angle)],
+];
 const product = (a, b) => a.map((row) => b[0].map((_, j) => row.reduce((sum, v, i) => sum + v * b[i][j], 0)));
+const SLANTED = [[1, 0.6], [0, 0.8]]; // S, with its inverse
+const UPRIGHT = [[1, -0.75], [0, 1.25]];
 
 /** The matrix to a whole power, also a negative one: in closed form, so that no rounding piles up. */
 export function power(kind, theta, zeta, s) {
-  if (kind === "rope" || kind === "xpos") return matrix("xpos", s * theta, (kind === "rope" ? 1 : zeta) ** s);
-  const odd = Math.abs(s) % 2;
-  if (kind === "parity" || kind === "mirrored-xpos") {
-    const size = (kind === "parity" ? 1 : zeta) ** s;
-    return odd ? matrix("mirrored-xpos", theta, size) : [[size, 0], [0, size]];
+  const factor = kind.includes("growth") ? zeta : 1;
+  const [size, corner, odd] = [factor ** s, s * factor ** (s - 1), Math.abs(s) % 2];
+  if (kind.startsWith("counting")) {
+    if (kind.endsWith("mirror")) return [[size, corner, 0], [0, size, 0], [0, 0, odd ? -1 : 1]];
+    const [a, b] = scaled(turn(s * theta), size);
+    const [u, v] = scaled(turn((s - 1) * theta), corner);
+    return [[...a, ...u], [...b, ...v], [0, 0, ...a], [0, 0, ...b]];
   }
-  const corner = s * zeta ** (s - 1);
-  if (kind === "mirrored-jordan") return [[zeta ** s, corner, 0], [0, zeta ** s, 0], [0, 0, odd ? -1 : 1]];
-  const [a, b] = matrix("xpos", s * theta, zeta ** s);
-  const [u, v] = matrix("xpos", (s - 1) * theta, corner);
-  return [[...a, ...u], [...b, ...v], [0, 0, ...a], [0, 0, ...b]];
+  const [c, t] = [Math.cos(theta), Math.sin(theta)];
+  const reflected = odd ? [[-c, -t], [-t, c]] : [[1, 0], [0, 1]];
+  const rows = scaled(kind.endsWith("mirror") ? reflected : turn(s * theta), size);
+  return kind.startsWith("oblique") ? product(product(SLANTED, rows), UPRIGHT) : rows;
 }
+
+/** M as rows, for a family at a turn and a factor per position. */
+export const matrix = (kind, theta, zeta) => power(kind, theta, zeta, 1);
 
 // One query and one key for every width. In a Jordan block the first half of q meets the corner.
 export const QUERY = { 2: [0.95, 0.3], 3: [-0.06, 0.8, 0.35], 4: [-0.06, 0, 0.8, 0] };
@@ -122,11 +148,10 @@ export function lookUp(families, state) {
 }
 
 /** Why a state is empty, in one sentence; null when it is not. */
-export function conflict([same, norm, , diagonalisable]) {
-  if (same && !norm) return ["same f", "norm changed", "The same f for query and key keeps the norm: you cannot have the one without the other."];
-  if (norm && !same) return ["norm kept", "different f", "If the norm is kept, query and key are treated alike: you cannot have the one without the other."];
-  if (norm && !diagonalisable) return ["norm kept", "not diagonalisable", "A matrix that is not diagonalisable makes some arrow longer and longer, so the norm is not kept."];
-  return null;
+export function conflict([rule, circle, diagonalisable]) {
+  if (!rule || (circle && diagonalisable)) return null;
+  const lacking = circle ? "not diagonalisable" : "eigenvalues of other sizes";
+  return ["one rule", lacking, "One rule for query and key makes M orthogonal, so its eigenvalues have size 1 and it is diagonalisable."];
 }
 
 export default figure((fig) => {
@@ -143,7 +168,7 @@ export default figure((fig) => {
   const proof = fig.element("p", { className: "rope-certificate" });
   const others = fig.element("div", { className: "rope-variants" });
   others.setAttribute("role", "group");
-  others.setAttribute("aria-label", "The six families; press one to see it");
+  others.setAttribute("aria-label", "The ten families; press one to see it");
 
   const buttons = ORDER.map((kind) => {
     const button = Object.assign(document.createElement("button"), { type: "button", className: "rope-chip", textContent: FAMILIES[kind].name });
@@ -164,7 +189,7 @@ export default figure((fig) => {
     Object.assign(fig.root.dataset, { kind, state: state.map(Number).join("") });
     result.classList.toggle("rope-empty", kind === "none");
     name.textContent = title(kind, theta, zeta);
-    words.textContent = family?.words ?? `${clash[0]} + ${clash[1]}: ${clash[2]}`;
+    words.textContent = family?.words ?? clash[2];
     fig.formula(formula, family?.latex ?? latex);
     for (const control of fig.root.closest(".rope-box")?.querySelectorAll('[class*="rope-var-"]') ?? []) {
       const used = family?.sliders.some((slider) => control.classList.contains(`rope-var-${slider}`));
@@ -206,12 +231,12 @@ export default figure((fig) => {
   fig.showMe(async () => {
     for (const kind of ORDER) {
       go(kind);
-      await fig.pause(2200);
+      await fig.pause(1600);
     }
     go("rope");
   });
   fig.notice(
-    "Ticked means it has the property, not ticked means it lacks it. A chip with a line under it also has everything you ticked. Always assumed: the encoding is linear, its score is relative, and position 0 changes nothing; then the score is qᵀ Mˢ k with one invertible matrix M and s = m − n.",
+    "Ticked means that M has the property, not ticked that it lacks it. A chip with a line under it also has everything you ticked. By the main theorem the score is qᵀ Mˢ k with one invertible matrix M and s = m − n, and these four answers sort all of them. The path and the score are one example of each kind.",
   );
 });
 

@@ -1,4 +1,4 @@
-"""Choose your axioms: four switches, and the family of encodings that has exactly these."""
+"""The complete list: four questions about a matrix, and the encodings that answer them so."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,17 +11,29 @@ from .figure import Figure, Flag, Real
 
 __all__ = ["AXIOMS", "KINDS", "Axioms", "axioms"]
 
-AXIOMS = ("same", "norm", "orientation", "diagonalisable")
-KINDS = ("rope", "parity", "xpos", "mirrored-xpos", "jordan", "mirrored-jordan", "none")
+AXIOMS = ("rule", "circle", "diagonalisable", "orientation")
+KINDS = (
+    "rope",
+    "rope-mirror",
+    "oblique",
+    "oblique-mirror",
+    "growth",
+    "growth-mirror",
+    "counting",
+    "counting-mirror",
+    "counting-growth",
+    "counting-growth-mirror",
+    "none",
+)
 
 
 class Axioms(Figure):
     """Four switches and the family of encodings that fits them (``axioms.js``)."""
 
-    same = Flag(True, help="query and key are encoded by the same rule")
-    norm = Flag(True, help="no position changes a length")
-    orientation = Flag(True, help="no position mirrors, so the determinant is positive")
+    rule = Flag(True, help="query and key are encoded by one rule, so M is orthogonal")
+    circle = Flag(True, help="all eigenvalues of M have size 1")
     diagonalisable = Flag(True, help="over the complex numbers")
+    orientation = Flag(True, help="the determinant of M is positive")
     theta = Real(0.3, low=0.0, high=3.14, help="turn per position, radians")
     zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
@@ -33,11 +45,10 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
     Parameters
     ----------
     families
-        One entry for each of the 16 states: ``axioms``, the four truth values in the order same f
-        for query and key, norm kept, orientation kept, diagonalisable; ``kind``, one of ``rope``,
-        ``parity``, ``xpos``, ``mirrored-xpos``, ``jordan``, ``mirrored-jordan`` and ``none``;
-        ``certificate``, the words of the machine; and, where a step of a derivation on the page
-        proves it, ``anchor``, the id of its card, and ``latex``, its statement.
+        One entry for each of the 16 states: ``axioms``, the four truth values in the order one rule
+        for query and key, eigenvalues of size 1, diagonalisable, determinant positive; ``kind``,
+        one of `KINDS`; ``certificate``, the words of the machine; and, where a step of a derivation
+        on the page proves it, ``anchor``, the id of its card, and ``latex``, its statement.
 
     Returns
     -------
@@ -79,10 +90,10 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
     return controls.box(
         figure,
         [
-            controls.checkbox(figure, "same", "Same f for q and k"),
-            controls.checkbox(figure, "norm", "Norm kept"),
-            controls.checkbox(figure, "orientation", "Orientation kept"),
+            controls.checkbox(figure, "rule", "One rule for q and k"),
+            controls.checkbox(figure, "circle", "Eigenvalues of size 1"),
             controls.checkbox(figure, "diagonalisable", "Diagonalisable"),
+            controls.checkbox(figure, "orientation", "Determinant > 0"),
             *sliders,
         ],
         question="Which relative encodings have exactly the properties you tick?",

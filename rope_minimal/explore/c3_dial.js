@@ -59,7 +59,7 @@ export default figure((fig) => {
   let dial = { x: 0, y: 0, r: 1 };
 
   const plot = fig.canvas({
-    label: "A knob with named settings around it, from RoPE's speed down to a quarter turn in the window; beside it a meter for the horizon and one for the signal to noise of neighbours in three number types",
+    label: "A knob with named settings around it, from RoPE's speed down to a quarter turn in the window; beside it a meter for the horizon and one for the signal to noise of neighbours in three number types, for queries and keys in random directions",
     help: "Turn the knob with the pointer, or focus it and use the arrow keys.",
     height: (width) => (wide(width) ? dialHeight : dialHeight + metersHeight),
     keys({ dx, dy }) {
@@ -99,10 +99,10 @@ export default figure((fig) => {
 
     const where = now.cosine > n ? "beyond the window: no hand turns back" : `inside the window of ${num(n, 0)}`;
     const lost = TYPES.filter(([type]) => now.snr[type] < 1).map(([, short]) => short);
-    const cost = lost.length ? `Below 1, so neighbours drown in the rounding of **${lost.join(" and ")}**.` : "Above 1 in all three: neighbours stand out.";
+    const cost = lost.length ? `Below 1: there is more rounding than step in **${lost.join(" and ")}**.` : "Above 1 in all three: neighbours stand out.";
     fig.say(
       `The fastest hand turns by **${num(theta, theta < 0.01 ? 6 : 4)}** rad a token. Its cosine turns back at **${num(now.cosine, 0)}** tokens, ${where}. ` +
-        `Signal to noise of a neighbour: fp32 **${loudness(now.snr.float32)}**, fp16 **${loudness(now.snr.float16)}**, bf16 **${loudness(now.snr.bfloat16)}**. ${cost}`,
+        `Signal to noise of a neighbour, random query and key: fp32 **${loudness(now.snr.float32)}**, fp16 **${loudness(now.snr.float16)}**, bf16 **${loudness(now.snr.bfloat16)}**. ${cost}`,
     );
     fig.root.dataset.values = JSON.stringify({ theta, window: n, ...now, mean: Number.isFinite(now.mean) ? now.mean : null });
   });
@@ -127,7 +127,7 @@ export default figure((fig) => {
     );
   });
   fig.notice(
-    "The meters move against each other: every token of horizon is taken from the contrast of neighbours. A and B are reconstructions of a formula that is lost in the paper's translated text; they reach the window and fall below the noise of bf16. RoPE needs no such choice: its slow hands already turn less than half way in the window, and its fast ones tell neighbours apart.",
+    "The meters move against each other: a longer horizon is paid for with the contrast of neighbours. A and B are reconstructions of a formula that is lost in the paper's translated text; they reach the window and fall below the rounding of bf16, for queries and keys in random directions. RoPE has both: its slow hands turn less than half way in the window, and its fast ones tell neighbours apart.",
   );
 });
 
@@ -246,7 +246,7 @@ function drawMeters(plot, { x0: start, x1, top }, now, n) {
   const left = x0;
   x0 += 44; // the names of the types
   const loud = scale(0.001, 1e8);
-  text(plot, "Neighbour's signal to noise", left, y + 4, { color: colors.ink, size: 12.5, bold: true, halo: false });
+  text(plot, "Neighbour's signal to noise (random q, k)", left, y + 4, { color: colors.ink, size: 12.5, bold: true, halo: false });
   const ends = TYPES.map(([type, short], k) => {
     text(plot, short, left, y + 29 + 27 * k, { color: colors.ink, size: 12.5, halo: false });
     return bar(y + 18 + 27 * k, 22, loud, now.snr[type], now.snr[type] < 1 ? colors.warm : angleColor(0.42 + 0.14 * k));

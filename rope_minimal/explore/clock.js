@@ -92,7 +92,7 @@ export default figure((fig) => {
   fig.button("84,823 with d = 4", () => fig.set({ m: 84823, dim: "4" }));
   fig.button("Find the nearest", search);
   fig.notice(
-    "At 44, 710 and 103,993 the fastest hand is almost back, because 2π is almost 44/7, 710/113 and 103,993/16,551. With one or two hands that is a collision. With 64 hands the others are elsewhere at that moment: no distance up to 131,072 is nearer than the immediate neighbour.",
+    "At 44, 710 and 103,993 the fastest hand is almost back, because 2π is almost 44/7, 710/113 and 103,993/16,551. With one or two hands that is a collision. With 64 hands the others are elsewhere at that moment: to a head that weighs all 64 alike, no distance up to 131,072 is nearer than the immediate neighbour. A head that reads a few hands only has the clock with a few hands.",
   );
 });
 

@@ -65,6 +65,26 @@ export function score(q, k, m, n, invFreq, interleaved = false) {
   return sum;
 }
 
+/** The score over the distance as waves: of pair i the height |q_i||k_i| and the start arg q_i - arg k_i. */
+export function waves(q, k, interleaved = false) {
+  const dim = q.length;
+  const heights = new Float64Array(dim / 2);
+  const starts = new Float64Array(dim / 2);
+  for (let i = 0; i < dim / 2; i++) {
+    const [a, b] = pairChannels(i, dim, interleaved);
+    heights[i] = Math.hypot(q[a], q[b]) * Math.hypot(k[a], k[b]);
+    starts[i] = Math.atan2(q[b], q[a]) - Math.atan2(k[b], k[a]);
+  }
+  return { heights, starts };
+}
+
+/** Sum of height_i cos(distance * theta_i + start_i): the score at that distance. */
+export function waveSum({ heights, starts }, distance, invFreq) {
+  let sum = 0;
+  invFreq.forEach((theta, i) => (sum += heights[i] * Math.cos(distance * theta + starts[i])));
+  return sum;
+}
+
 /** Mean of cos(distance * theta_i): the score of equal vectors, 1 at distance 0. */
 export function meanCosine(distance, invFreq) {
   let sum = 0;

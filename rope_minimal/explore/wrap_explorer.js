@@ -142,6 +142,6 @@ export default figure((fig) => {
   fig.button("Figure 2's caption: 0.4096", () => fig.set({ theta: 0.4096, window: 50, distance: 16 }));
   fig.button("Reconstruction A: π/2048", () => fig.set({ theta: Math.PI / WINDOW, window: WINDOW, distance: 1024 }));
   fig.notice(
-    "The angle wraps at 7, but attention never sees the angle: it sees the cosine, which already turns at 4. And it sees all hands at once: their mean turns later, at 12, and never climbs back to where it began. Slow the hands until nothing turns in the window, and the curve is almost flat where neighbours must be told apart.",
+    "The angle wraps at 7, but attention does not see the angle: it sees the cosine, which already turns at 4. And a head has many hands: the mean of all turns later, at 12, and does not climb back to where it began in any window shown here. Slow the hands until nothing turns in the window, and the curve is almost flat where neighbours must be told apart.",
   );
 });

@@ -222,11 +222,15 @@ def test_a_slip_and_a_rival_come_apart_and_the_cards_follow_the_mirror(visit):
 
 EXACTLY = {
     (True, True, True, True): "RoPE",
-    (True, True, False, True): "Parity reflection",
-    (False, False, True, True): "xPos",
-    (False, False, False, True): "xPos with a mirror",
-    (False, False, True, False): "Jordan block",
-    (False, False, False, False): "Jordan block with a mirror",
+    (True, True, True, False): "RoPE with a mirror",
+    (False, True, True, True): "RoPE in an oblique basis",
+    (False, True, True, False): "Oblique mirror",
+    (False, False, True, True): "Growth or decay",
+    (False, False, True, False): "Growth or decay with a mirror",
+    (False, True, False, True): "Counts the distance",
+    (False, True, False, False): "Counts, beside a mirror",
+    (False, False, False, True): "Counts, and grows or decays",
+    (False, False, False, False): "All three at once",
 }
 
 
@@ -259,15 +263,12 @@ def test_each_of_the_sixteen_switch_states_shows_its_family(visit):
     assert seen.problems == []
 
 
-def test_the_linear_bias_is_where_nothing_turns_or_decays(visit):
+def test_the_linear_bias_is_where_nothing_turns(visit):
     seen = visit()
     page = seen.open(CHAPTERS[1])
     box = page.locator(f".rope-box:has({AXIOMS})")
-    box.locator(".rope-chip", has_text="Jordan block").first.click()
-    turn, factor = (box.locator(f".rope-var-{name} .noUi-handle") for name in ("theta", "zeta"))
-    turn.press("Home")
-    for _ in range(10):
-        factor.press("ArrowRight")
+    box.locator(".rope-chip", has_text="Counts the distance").click()
+    box.locator(".rope-var-theta .noUi-handle").press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     assert seen.problems == []
 

@@ -1,5 +1,6 @@
 """No internal link or anchor of the built site leads nowhere."""
 
+from collections import Counter
 from functools import cache
 from urllib.parse import unquote, urlsplit
 
@@ -42,6 +43,12 @@ def test_every_internal_link_and_anchor_exists():
                 checked += 1
     print(f"{checked} links on {len(pages)} pages")
     assert broken == []
+
+
+def test_no_two_parts_of_a_page_share_an_id():
+    for name in PAGES:
+        ids = Counter(tag["id"] for tag in document(SITE / name).find_all(id=True))
+        assert [key for key, times in ids.items() if times > 1] == [], name
 
 
 def test_the_page_for_wrong_addresses_leads_to_every_chapter_from_anywhere():

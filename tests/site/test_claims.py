@@ -1,0 +1,46 @@
+"""Every claim of the book leads to its second check, and from there back."""
+
+import re
+
+from tests.boxes import boxes_with_checks
+from tests.report import document, violations
+
+from .conftest import PAGES, ROOT
+from .test_pages import AXE
+
+LIST = "book/claims.html"
+
+
+def test_every_claim_leads_to_the_source_of_its_second_check_and_back():
+    found = {
+        box["id"]: (page, box) for page in PAGES for box in document(page).select(".claim[id]")
+    }
+    assert len(found) == len(document(LIST).select(".second-check")) >= 50
+    for notebook in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for title, check, *_ in boxes_with_checks(notebook, "Claim"):
+            page, box = found.pop(re.sub(r"\W+", "-", title.lower()))
+            assert page == f"notebooks/{notebook.stem}.html"
+            assert box.p.text == f"{title} second check"
+            there = box.p.a["href"]
+            assert there == f"../{LIST}#{box['id']}-check"
+            entry = document(LIST).find(id=there.partition("#")[2])
+            assert entry.p.a["href"] == f"../{page}#{box['id']}"
+            names = re.findall(r"test_\w+(?!\w|\.py)", check)
+            assert [code.text for code in entry.select("summary code")] == names
+            assert re.findall(r"^def (\w+)", entry.pre.text, re.MULTILINE) == names
+    assert found == {}
+
+
+def test_a_second_check_is_found_open_and_every_fold_is_accessible(visit):
+    seen = visit()
+    page = seen.open("notebooks/04-many-planes.html")
+    page.locator("#claim-4-2 .admonition-title a").click()
+    page.wait_for_url("**/claims.html#claim-4-2-check")
+    page.locator("#claim-4-2-check pre").wait_for(state="visible")
+    assert page.locator(".second-check details[open]").count() == 1
+    page.evaluate(
+        "document.querySelectorAll('.second-check details').forEach(fold => { fold.open = true })"
+    )
+    page.evaluate(AXE)
+    assert violations(page, "light") + violations(page, "dark") == []
+    assert seen.problems == []
