@@ -453,3 +453,14 @@ def test_a_job_keeps_its_weights_and_measures_everything(monkeypatch, tmp_path):
     assert list(first["test"]["none"]) == ["1", "2", "4", "8"]
     assert np.shape(first["attention"]) == (2, 2, 1, 33)
     assert np.shape(first["usage"]) == (2, 2, 1, 16)
+
+
+@pytest.mark.parametrize("path", sorted(summary.RESULTS.glob("*.json")), ids=lambda path: path.stem)
+def test_what_is_recorded_was_made_with_these_settings(path):
+    record = json.loads(path.read_text("utf8"))
+    assert record["settings"] == command.settings(TASKS[path.stem])
+    for run in record["runs"]:
+        seeds = command.SEEDS if run["purpose"] == "measure" else command.CHOOSING_SEEDS
+        assert tuple(run["seeds"]) == seeds
+        if run["purpose"] != "choose":
+            assert run["learning_rate"] == command.chosen(record, run["encoding"])

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from .run import BINS, SIZES, TEXTS, TIMES, WARMUP, Job, run
 from .summary import RESULTS
-from .tasks import LAG, QUERIES, RARE, TASKS, Task
+from .tasks import APART, LAG, QUERIES, RARE, TASKS, Task
 
 SEEDS = tuple(range(8))
 CHOOSING_SEEDS = (1000, 1001)
@@ -55,15 +55,21 @@ TRIED = {
 """The encodings of each task, the most important first. Without a mask the next byte is seen."""
 
 
+OWN = {
+    "copy": {"lag": LAG},
+    "find": {"queries": QUERIES},
+    "induction": {"rare": RARE},
+    "language": {"apart": APART},
+}
+
+
 def settings(task: Task) -> dict[str, Any]:
     """Return all that decides a result of this task, apart from the code."""
     own = {name: getattr(task, name) for name in ("vocabulary", "window", "steps", "batch")}
     return {
         **own,
         **SIZES,
-        "lag": LAG,
-        "rare": RARE,
-        "queries": QUERIES,
+        **OWN[task.name],
         "warmup": WARMUP,
         "times": list(TIMES),
         "texts": list(TEXTS.values()),
