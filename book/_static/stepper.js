@@ -140,7 +140,6 @@ function makeStepper(derivation) {
     const index = cards.findIndex((card) => `#${card.id}` === decodeURIComponent(location.hash));
     if (index < 0) return;
     openAt(index);
-    stay(cards[index]);
   }
   window.addEventListener("hashchange", follow);
   let wasOpen = false;
@@ -156,18 +155,6 @@ function makeStepper(derivation) {
   derivation.classList.add("stepper");
   show(0, { quiet: true });
   follow();
-}
-
-// The figures above a card come later than the card and push it down: hold it in view until the
-// reader does something, or the page has come to rest.
-function stay(card) {
-  const hold = new ResizeObserver(() => card.scrollIntoView({ block: "center" }));
-  const end = () => hold.disconnect();
-  hold.observe(document.body);
-  setTimeout(end, 10_000);
-  for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) {
-    window.addEventListener(type, end, { once: true, passive: true });
-  }
 }
 
 async function start() {
