@@ -24,7 +24,7 @@ from .test_benchmarks import command, machine
 RECORD = next(each for each in records() if each["machine"]["name"] == "amd-epyc-2-core")
 PROMPT, SHORT, TOKEN = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)
 PRODUCT, ROLLED, FOUR = "view_as_complex", "roll, signed sine", "four products, cat"
-TEXTBOOK = "rotate_half"
+TEXTBOOK, STACK, WORDS = "rotate_half", "four products, stack", "apply_rope, interleaved"
 
 
 USUAL = {"allocator": "reused", "direction": "forward", "memory": "contiguous"}
@@ -229,6 +229,10 @@ def test_what_the_compiler_makes_of_it():
     assert held(FOUR, torch.float32) == 1  # the result
     assert held(TEXTBOOK, torch.float32) == 2  # and the swapped copy
     assert held(PRODUCT, torch.bfloat16) == 4  # float32 before and after the product
+    for memory in ("contiguous", "transposed"):  # pairs read as integers, and every second number
+        where = {"dtype": "bfloat16", "memory": memory}
+        own, stack = (copies_by_the_clock(where, f, "compiled") for f in (WORDS, STACK))
+        assert own < 2 < 5 < stack
     for where in (
         {},
         {"memory": "transposed"},

@@ -127,3 +127,14 @@ def test_llama_rotary_embedding_loses_its_frequencies_in_a_cast(dtype, row):
     assert cos.dtype == torch.float32  # the type of x: the loss is in the frequencies alone
     truth = (torch.arange(T)[:, None] * THETA).cos()
     assert says(row, (cos[0, :, : WIDTH // 2].double() - truth).abs().max())
+
+
+def test_loading_keeps_the_frequencies_that_a_cast_loses(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 8}
+    config = transformers.LlamaConfig(**sizes, num_attention_heads=2, num_key_value_heads=2)
+    transformers.LlamaForCausalLM(config).save_pretrained(tmp_path)
+    loaded = transformers.LlamaForCausalLM.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    assert loaded.lm_head.weight.dtype == torch.bfloat16
+    assert loaded.model.rotary_emb.inv_freq.dtype == torch.float32
+    assert loaded.bfloat16().model.rotary_emb.inv_freq.dtype == torch.bfloat16
