@@ -19,6 +19,7 @@ from rope_minimal.derivation import (
     both_sides,
     cancel,
     check_relative,
+    equate,
     equation,
     replace_factors,
     substitute,
@@ -279,9 +280,9 @@ def linearity():
         (f_q(vx, m).T * f_k(vy, m), vx.T * vy),
         "at distance 0 both are the same number",
         follows=["promise", "start-q", "start-k"],
-        by=lambda e, of_q, of_k: (
-            substitute(e, {n: m}).lhs,
-            substitute(substitute(e, {m: 0, n: 0}), {of_q.lhs: of_q.rhs, of_k.lhs: of_k.rhs}).lhs,
+        by=lambda e, of_q, of_k: substitute(
+            equate(substitute(e, {n: m}), substitute(e, {m: 0, n: 0})),
+            {of_q.lhs: of_q.rhs, of_k.lhs: of_k.rhs},
         ),
     )
     d.given("columns-q", (A(m) * e_j, f_q(e_j, m)), "the columns of $A$")
@@ -365,6 +366,15 @@ def test_cancel_asks_for_the_vector_at_one_end_and_nowhere_else():
     ]:
         with pytest.raises(ValueError, match="x must be the last or the first factor"):
             cancel(equation(left, right), vx)
+
+
+def test_equate_asks_for_the_same_right_side():
+    promise = equation(f_q(vx, m).T * f_k(vy, n), score(vx, vy, m - n))
+    there, start = substitute(promise, {n: m}), substitute(promise, {m: 0, n: 0})
+    assert equate(there, start) == equation(there.lhs, start.lhs)
+    wrong = equation(promise.lhs, score(vx, vy, m + n))  # one place is then not like another
+    with pytest.raises(ValueError, match="the right sides must be the same"):
+        equate(substitute(wrong, {n: m}), substitute(wrong, {m: 0, n: 0}))
 
 
 def test_a_size_without_a_number_is_named():

@@ -84,20 +84,22 @@ def definitions(premises: Iterable[Statement], fixed: Iterable = ()) -> dict:
     found: dict = {p.lhs: p.rhs for p in equations if isinstance(p.lhs, _VARIABLES)}
     constants = {*found, *fixed}
     for equation in equations:
-        left, where = equation.lhs, ()
+        left = equation.lhs
         if isinstance(left, MatrixAt):
             function, where = MatrixFunction(left.name, *left.shape), left.where
         elif isinstance(left, AppliedUndef):
             function, where = left.func, left.args
+        else:
+            continue
         variables = {v for v in where if isinstance(v, _VARIABLES) and v not in constants}
-        if where and len(variables) == len(where):
+        if len(variables) == len(where):
             found[function] = _rule(where, equation)
     return found
 
 
 _VARIABLES = sp.Symbol | sp.MatrixSymbol
-_KINDS = ("integer", "even", "odd", "rational", "extended_real", "nonzero")
-_KINDS += ("positive", "negative", "nonnegative", "nonpositive")
+_KINDS = ["integer", "even", "odd", "rational", "extended_real", "nonzero"]
+_KINDS += ["positive", "negative", "nonnegative", "nonpositive"]
 
 
 def _rule(variables: Sequence, equation: sp.Eq) -> Callable:

@@ -150,6 +150,19 @@ def isolate(statement: sp.Eq, part: Any) -> sp.Eq:
     return equation(part, sp.expand(-balance.subs(unknown, 0) / slope))
 
 
+def equate(first: sp.Eq, second: sp.Eq) -> sp.Eq:
+    """From ``a = c`` and ``b = c`` conclude ``a = b``.
+
+    Raises
+    ------
+    ValueError
+        If the right sides are not written alike.
+    """
+    if first.rhs != second.rhs:
+        raise ValueError(f"the right sides must be the same, got {first.rhs} and {second.rhs}")
+    return equation(first.lhs, second.lhs)
+
+
 def replace_factors(product: Any, rule: sp.Eq) -> Any:
     """Replace a run of factors in a matrix product: with ``Q^T Q = I``, cancel ``Q^T Q``.
 
