@@ -145,7 +145,8 @@ export default figure((fig) => {
       text(plot, duration(us), left + long + 8, at + 10, { size: 13, bold: us !== null, color: us === null ? muted : ink, halo: false });
     });
 
-    const rate = now.rate === null ? "No copy was measured here." : `A copy runs at **${num(now.rate / 1e9, now.rate < 1e11 ? 1 : 0)} GB/s** ${machine === RECORDED ? `(measured: ${data.machine})` : "(an assumption: the data sheet's peak)"}.`;
+    const whence = machine === RECORDED ? `measured: ${data.machine}` : `at the data sheet's peak of ${num(now.rate / 1e9, 0)} GB/s, an assumption`;
+    const rate = now.rate === null ? "No copy was measured here." : `A copy takes **${duration(now.floor)}** (${whence}).`;
     const found = now.measured === null
       ? "**Not measured yet.**"
       : `Measured: **${duration(now.measured)}**, **${num(now.copies, 1)}** copies of the same rounds.`;
