@@ -183,7 +183,7 @@ class Derivation:
     ) -> Step:
         """Add a step that follows from earlier ones; it is checked at once.
 
-        ``follows`` is left out where the step is true by itself, as $1 + 1 = 2$ is.
+        ``follows`` is left out where the step is true by itself, as 1 + 1 = 2 is.
         """
         follows = (follows,) if isinstance(follows, str) else tuple(follows)
         return self.add(Step(name, "derived", statement, reason, follows, by, words))
