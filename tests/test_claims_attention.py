@@ -100,9 +100,15 @@ def causal(tokens: int) -> torch.Tensor:
 def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers of the transformers library under a common shift of all positions by 500."""
     pytest.importorskip("transformers")
-    from transformers import DeepseekV4Config, HunYuanDenseV1Config, Wav2Vec2ConformerConfig
+    from transformers import (
+        DeepseekV4Config,
+        HunYuanDenseV1Config,
+        Qwen3Config,
+        Wav2Vec2ConformerConfig,
+    )
     from transformers.models.deepseek_v4 import modeling_deepseek_v4 as deepseek
     from transformers.models.hunyuan_v1_dense import modeling_hunyuan_v1_dense as hunyuan
+    from transformers.models.qwen3 import modeling_qwen3 as qwen
     from transformers.models.wav2vec2_conformer import modeling_wav2vec2_conformer as conformer
 
     x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(9))
@@ -144,6 +150,14 @@ def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPa
     output_change, weights_change = changes(run_v4)
     assert len(calls) == 6
     assert weights_change < 1e-4 < 0.1 < output_change
+
+    # Qwen3 normalises before the rotation: harmless, whatever the gains.
+    config = Qwen3Config(
+        hidden_size=32, num_attention_heads=2, num_key_value_heads=2, head_dim=16, **eager
+    )
+    first = random_weights(qwen.Qwen3Attention(config, 0))
+    rotary = qwen.Qwen3RotaryEmbedding(config)
+    assert max(changes(lambda ids: first(x, rotary(x, ids), causal(12)))) < 1e-4
 
     # HunYuan normalises after the rotation: harmless with equal gains, not with others.
     config = HunYuanDenseV1Config(

@@ -55,12 +55,12 @@ def pairs_of_functions(table):
 
 
 def relative_encodings(table):
-    """Queries at positions 1 and 2 of all encodings of a finite set that keep the promise."""
+    """Query and key at position 1 and query at 2, of all relative encodings of a finite set."""
     at_one_place = list(pairs_of_functions(table))
     everything = np.arange(len(table))
     for (q_1, k_1), (q_2, _) in itertools.product(at_one_place, repeat=2):
         if (table[np.ix_(q_2, k_1)] == table[np.ix_(q_1, everything)]).all():
-            yield q_1, q_2
+            yield q_1, k_1, q_2
 
 
 def diagonals_are_constant(matrix):
@@ -110,8 +110,10 @@ def test_of_all_functions_on_nine_numbers_only_multiplications_are_relative():
     found = list(relative_encodings(table))
     one = index[1, 0]
     assert len(found) == 8  # as many as there are numbers other than 0
-    for q_1, q_2 in found:
+    for q_1, k_1, q_2 in found:
         z = numbers[q_1[one]]
+        assert all(times(bar(z), numbers[k_1[i]]) == x for i, x in enumerate(numbers))
+        assert (q_1 == k_1) == (times(z, bar(z)) == (1, 0))  # one rule: |z| = 1
         assert q_1 == tuple(index[times(z, x)] for x in numbers)
         assert q_2 == tuple(index[times(z, times(z, x))] for x in numbers)
 
@@ -150,13 +152,14 @@ def test_in_a_world_of_three_numbers_only_powers_of_one_matrix_are_relative():
     vectors = np.array(list(itertools.product(range(3), repeat=2)))
     found = list(relative_encodings(vectors @ vectors.T % 3))
     assert len(found) == 48  # as many as there are invertible 2 by 2 matrices
-    one_rule = 0
-    for q_1, q_2 in found:
+    for q_1, k_1, q_2 in found:
         step = vectors[list(q_1)][[3, 1]].T  # its columns: where (1, 0) and (0, 1) go
         np.testing.assert_array_equal(vectors[list(q_1)], vectors @ step.T % 3)
         np.testing.assert_array_equal(vectors[list(q_2)], vectors @ step.T @ step.T % 3)
-        one_rule += np.array_equal(step.T @ step % 3, np.eye(2))
-    assert one_rule == 8  # the orthogonal ones: four turns and four reflections
+        # M = step^T takes the encoded key back, and with one rule it is orthogonal
+        np.testing.assert_array_equal(vectors[list(k_1)] @ step % 3, vectors)
+        assert (q_1 == k_1) == np.array_equal(step.T @ step % 3, np.eye(2))
+    assert sum(q_1 == k_1 for q_1, k_1, _ in found) == 8  # four turns, four reflections
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -118,15 +118,15 @@ def test_rotate_half_is_the_half_split_rotation(dim):
 # ---- Claim 5.1: the permutation and its inverse --------------------------------------------------
 
 
-def test_dealing_two_piles_and_the_perfect_shuffle_undo_each_other():
+def test_laying_out_two_rows_and_the_perfect_shuffle_undo_each_other():
     for dim in EVEN:
         pack = list(range(dim))
-        piles = pack[0::2] + pack[1::2]
-        assert to_half(np.array(pack)).tolist() == piles
+        rows = pack[0::2] + pack[1::2]
+        assert to_half(np.array(pack)).tolist() == rows
         half = dim // 2
-        shuffled = [c for pair in zip(piles[:half], piles[half:], strict=True) for c in pair]
+        shuffled = [c for pair in zip(rows[:half], rows[half:], strict=True) for c in pair]
         assert shuffled == pack
-        assert to_interleaved(np.array(piles)).tolist() == shuffled
+        assert to_interleaved(np.array(rows)).tolist() == shuffled
         assert shuffled[0] == 0  # the top card stays on top
 
 
@@ -187,7 +187,7 @@ def test_the_theorem_against_scalar_loops(dim, m, seed):
 # ---- Claim 5.3: what attention sees --------------------------------------------------------------
 
 
-def errors_from_matrices(T, dim, base=10_000.0):
+def errors_from_matrices(T, dim, causal=False, base=10_000.0):
     """Return the expected errors of the scores over T tokens, without a vector.
 
     For independent entries of variance 1 the mean of (q^T A k)^2 is the sum of the squares of A.
@@ -196,7 +196,7 @@ def errors_from_matrices(T, dim, base=10_000.0):
     order = [*range(0, dim, 2), *range(1, dim, 2)]
     theta = base ** (-np.arange(0, dim, 2) / dim)
     squares = {"truth": 0.0, "both": 0.0, "neither": 0.0, "only q": 0.0, "only k": 0.0}
-    for distance in range(-T + 1, T):
+    for distance in range(0 if causal else -T + 1, T):
         half, inter = np.zeros((2, dim, dim))
         for i, angle in enumerate(distance * theta):
             c, s = math.cos(angle), math.sin(angle)
@@ -222,6 +222,12 @@ def test_the_error_of_a_forgotten_conversion_from_the_matrices_alone(T, percent)
     assert round(100 * error["neither"]) == percent
     assert round(100 * error["only q"]) == round(100 * error["only k"]) == 140
     assert math.isclose(error["only q"], math.sqrt(2 - 4 / 128))
+
+
+@pytest.mark.parametrize(("T", "percent"), [(2, 19), (8, 55), (256, 121)])
+def test_the_error_of_a_forgotten_conversion_under_a_causal_mask(T, percent):
+    assert round(100 * errors_from_matrices(T, 128, causal=True)["neither"]) == percent
+    assert "19, 55 and 121 % for $T$ = 2, 8, 256" in read_cells()["claim-3"]
 
 
 @pytest.mark.parametrize("dim", [8, 64, 128])
@@ -315,16 +321,40 @@ def test_conversion_moves_each_row_once_and_leaves_the_unrotated_ones():
     assert new["g_q"].tolist() == head
 
 
-def test_a_fresh_layer_hides_forgotten_gains_and_biases():
-    assert torch.equal(permute_qk(torch.ones(16), 1), torch.ones(16))
-    assert torch.equal(permute_qk(torch.zeros(16), 2), torch.zeros(16))
+def test_a_new_layer_hides_each_forgotten_gain_and_bias_and_no_matrix():
+    chapter = run_cells("imports", "imports-package", "layer", "convert")
+    scores, convert = chapter["scores"], chapter["convert"]
+    generator = torch.Generator().manual_seed(0)
+    layer = {"head_dim": 16, "rotary_dim": 8}
+    for kind, heads in (("q", 4), ("k", 2)):
+        layer["W_" + kind] = torch.randn(heads * 16, 32, generator=generator).double()
+        layer["b_" + kind] = torch.zeros(heads * 16).double()
+        layer["g_" + kind] = torch.ones(16).double()
+    x = torch.randn(20, 32, generator=generator).double()
+    truth = scores(x, layer, interleaved=True)
+    for name in ("W_q", "W_k", "b_q", "b_k", "g_q", "g_k"):
+        made = scores(x, convert(layer, forget=[name]), interleaved=False)
+        assert ((made - truth).norm() < 1e-12 * truth.norm()) == (name[0] in "bg"), name
+
+
+def test_the_rows_of_loras_b_and_of_the_scales_move_with_the_matrix():
+    generator = torch.Generator().manual_seed(0)
+    w, b, a = (torch.randn(*s, generator=generator) for s in ((16, 12), (16, 2), (2, 12)))
+    wanted = permute_qk(w + b @ a, 2)
+    assert torch.allclose(permute_qk(w, 2) + permute_qk(b, 2) @ a, wanted, atol=1e-5)
+    assert not torch.allclose(permute_qk(w, 2) + b @ a, wanted, atol=0.1)
+    scale = w.abs().amax(dim=1, keepdim=True) / 127  # one for each row
+    whole = (w / scale).round()
+    wanted = permute_qk(whole * scale, 2)
+    assert torch.equal(permute_qk(whole, 2) * permute_qk(scale, 2), wanted)
+    assert not torch.allclose(permute_qk(whole, 2) * scale, wanted, atol=0.1)
 
 
 # ---- the probe -----------------------------------------------------------------------------------
 
 
 def read_probe():
-    return run_cells("imports", "imports-package", "probe-code")["probe"]
+    return run_cells("imports", "imports-package", "probe-rotation", "probe-code")["probe"]
 
 
 def turned(x, width, start, sign=1, at=1, **layout):
@@ -373,6 +403,73 @@ def pairs_with_a_gap(x):
 def test_the_probe_refuses_what_fits_no_layout(rotate, dim):
     with pytest.raises(ValueError, match="no layout fits"):
         read_probe()(rotate, dim)
+
+
+def by_tables(cos_of=None, sin_of=None):
+    """Return x cos + rotate_half(x) sin for a head of 16, with tables made from angles (8,)."""
+    angle = torch.tensor(10_000.0 ** (-np.arange(8) / 8)).float()
+    cos = torch.cat((angle, angle)).cos() if cos_of is None else cos_of(angle)
+    sin = torch.cat((angle, angle)).sin() if sin_of is None else sin_of(angle)
+    return lambda x: x * cos + torch.cat((-x[..., 8:], x[..., :8]), dim=-1) * sin
+
+
+def twice(angle):
+    return torch.cat((angle, angle))
+
+
+def pass_through_times(factor):
+    return lambda x: torch.cat((turned(x[..., :8], 8, 0), factor * x[..., 8:]), dim=-1)
+
+
+def xpos(x):
+    """Grow each pair by a power of its own, as xPos does for queries at position 1."""
+    growth = ((torch.arange(8) / 8 + 0.4) / 1.4) ** (1 / 512)
+    return by_tables()(x) * twice(growth)
+
+
+NO_ROTATION = {
+    "pass-through set to 0": (pass_through_times(0), "lengths or angles"),
+    "pass-through negated": (pass_through_times(-1), "comes back changed"),
+    "pass-through doubled": (pass_through_times(2), "lengths or angles"),
+    "cosine forgotten": (by_tables(cos_of=lambda a: 1), "lengths or angles"),
+    "sine alone": (by_tables(cos_of=lambda a: 0), "lengths or angles"),
+    "two ways to repeat": (
+        by_tables(cos_of=lambda a: a.repeat_interleave(2).cos()),
+        "lengths or angles",
+    ),
+    "sine and cosine swapped": (
+        by_tables(lambda a: twice(a).sin(), lambda a: twice(a).cos()),
+        "turns faster",
+    ),
+    "minus the rotation": (lambda x: -turned(x, 16, 0), "cosine is not positive"),
+    "xPos growth": (xpos, "lengths or angles"),
+}
+
+
+@pytest.mark.parametrize(("rotate", "reason"), NO_ROTATION.values(), ids=NO_ROTATION)
+def test_the_probe_refuses_what_is_no_rotation(rotate, reason):
+    with pytest.raises(ValueError, match=f"no layout fits: .*{reason}"):
+        read_probe()(rotate, 16)
+
+
+def test_the_probe_asks_for_the_pairs_and_not_for_the_speeds():
+    probe, found = read_probe(), ("half-split", "+mθ", range(16))
+    assert probe(by_tables(), 16) == found
+    slow = rope_table([1], 16, base=500.0)
+    assert probe(lambda x: apply_rope(x, *slow), 16) == found
+    assert probe(lambda x: 1.35 * turned(x, 16, 0), 16) == found  # YaRN's attention factor
+    assert probe(lambda x: turned(x, 16, 0) * x.norm(dim=-1, keepdim=True), 16) == found
+    part = torch.cat((torch.full((8,), 1.35), torch.ones(8)))
+    assert probe(lambda x: part * turned(x, 8, 0), 16) == ("half-split", "+mθ", range(8))
+
+
+def test_the_probe_must_be_asked_in_float32():
+    cos, sin = rope_table([1], 128, base=1e9)
+    assert read_probe()(lambda x: apply_rope(x, cos, sin), 128)[0] == "half-split"
+    cos, sin = cos.half(), sin.half()
+    assert (sin == 0).any()  # underflow
+    with pytest.raises(ValueError, match="no layout fits"):
+        read_probe()(lambda x: apply_rope(x.half(), cos, sin).float(), 128)
 
 
 # ---- a length it was not built for ---------------------------------------------------------------
@@ -432,22 +529,54 @@ def traced_bytes(form, *tensors):
     return total
 
 
-def test_bytes_by_tracing_the_operators():
-    chapter = run_cells("imports", "imports-package", "meter", "formulations", "count")
-    x, cos, sin = chapter["x"], chapter["cos"], chapter["sin"]
+@pytest.mark.parametrize("shape", [(1, 32, 256, 64), (2, 16, 256, 128)])
+def test_bytes_by_tracing_the_operators(shape):
+    """Of the chapter, only the forms: this test makes x and the tables, and counts otherwise."""
+    chapter = run_cells("imports", "imports-package", "formulations")
+    x, (cos, sin) = torch.randn(shape), rope_table(torch.arange(shape[-2]), shape[-1])
     assert traced_bytes(torch.clone, x) == 2 * x.nbytes
-    wanted = {
-        "textbook, half-split": 10,
-        "textbook, interleaved": 10,
-        "slices and cat, half-split": 9,
-        "apply_rope, half-split": 5,
-        "apply_rope, interleaved": 2,
+    forms = {
+        chapter["textbook_half"]: 10,
+        chapter["textbook_interleaved"]: 10,
+        chapter["slices_half"]: 9,
+        apply_rope: 5,
+        lambda *xcs: apply_rope(*xcs, interleaved=True): 2,
     }
-    assert chapter["moved"].keys() == wanted.keys()
-    for name, form in chapter["forms"].items():
-        by_tracing = traced_bytes(form, x, cos, sin) / x.nbytes
-        assert round(by_tracing) == wanted[name], name
-        assert math.isclose(by_tracing, chapter["moved"][name], rel_tol=0.01), name
+    for form, wanted in forms.items():
+        assert round(traced_bytes(form, x, cos, sin) / x.nbytes) == wanted, form
+
+
+@pytest.mark.parametrize(
+    ("dtype", "wanted"), [(torch.float32, (10, 10, 5, 2)), (torch.bfloat16, (15, 15, 16, 10))]
+)
+@pytest.mark.parametrize("shape", [(1, 32, 256, 64), (4, 16, 256, 64)])
+def test_the_count_of_bytes_at_other_types_and_sizes(dtype, wanted, shape):
+    """Of the chapter, only the forms: this test makes x, the tables and the count itself."""
+    chapter = run_cells("imports", "imports-package", "formulations")
+    x, tables = torch.randn(shape).to(dtype), rope_table(torch.arange(shape[-2]), shape[-1])
+    forms = (
+        chapter["textbook_half"],
+        chapter["textbook_interleaved"],
+        apply_rope,
+        lambda *xcs: apply_rope(*xcs, interleaved=True),
+    )
+    counted = tuple(round(metered_bytes(form, x, *tables) / x.nbytes) for form in forms)
+    assert counted == wanted
+
+
+def test_beyond_one_tile_the_count_of_the_half_split_form_rises():
+    x, tables = torch.randn(1, 32, 1_024, 64), rope_table(torch.arange(1_024), 64)
+    assert x.numel() > 2**20
+    assert round(metered_bytes(apply_rope, x, *tables) / x.nbytes) == 9
+    one_product = metered_bytes(lambda *xcs: apply_rope(*xcs, interleaved=True), x, *tables)
+    assert round(one_product / x.nbytes) == 2
+
+
+def metered_bytes(form, *tensors):
+    """Return what the chapter's meter counts."""
+    with run_cells("imports", "imports-package", "meter")["ByteMeter"]() as meter:
+        form(*tensors)
+    return meter.total
 
 
 # ---- the exercises -------------------------------------------------------------------------------

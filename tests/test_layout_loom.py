@@ -84,7 +84,7 @@ def test_scores_are_the_packages_and_equal_only_if_both_are_permuted(loom, famil
         for move_k in (False, True):
             found = loom("compare", *family, move_q, move_k)
             errors[move_q, move_k] = found["error"]
-    assert errors[True, True] == 0  # not a bit
+    assert errors[True, True] == 0  # the figure adds pair by pair, in the same order
     assert min(errors[False, False], errors[True, False], errors[False, True]) > 0.3
 
     q, k = (

@@ -271,7 +271,7 @@ def test_deepseek_v3_reads_interleaved_and_writes_half_split():
         read_probe()(lambda x: rotate(*[x.double()[:, None]] * 2, *at_1)[0][:, 0], 64)
 
 
-def test_gains_of_a_new_layer_count_as_one_and_are_shared_by_the_heads_or_not():
+def test_gains_of_a_new_layer_act_as_one_and_are_shared_by_the_heads_or_not():
     shapes = {"qwen3": "a head", "gemma3": "a head", "olmo2": "all heads"}
     for name, gain in shapes.items():
         module, config = modeling(name)
@@ -284,7 +284,36 @@ def test_gains_of_a_new_layer_count_as_one_and_are_shared_by_the_heads_or_not():
         assert layer.k_norm.weight.shape == (16 if gain == "a head" else 32,), name
         x = torch.randn(5, len(layer.q_norm.weight))
         plain = x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
-        assert torch.allclose(layer.q_norm(x), plain, atol=1e-3), name  # its gains count as 1
+        assert torch.allclose(layer.q_norm(x), plain, atol=1e-3), name  # its gains act as 1
+
+
+@pytest.mark.parametrize("family", ["qwen3", "gemma3", "olmo2"])
+def test_biases_of_a_new_model_are_zero(family):
+    transformers = pytest.importorskip("transformers")
+    _, default = modeling(family)
+    config = type(default)(
+        hidden_size=64, num_attention_heads=4, num_key_value_heads=2, head_dim=16, vocab_size=11,
+        attention_bias=True, num_hidden_layers=1, intermediate_size=96, pad_token_id=None,
+    )  # fmt: skip
+    model = transformers.AutoModelForCausalLM.from_config(config)
+    biases = [p for n, p in model.named_parameters() if re.search(r"[qk]_proj\.bias$", n)]
+    assert len(biases) == 2
+    assert not any(bias.any() for bias in biases)
+
+
+def test_gemma_4_pairs_the_halves_of_a_whole_head_but_turns_a_part():
+    module, config = modeling("gemma4")
+    tables = module.Gemma4TextRotaryEmbedding(config)
+    cos, sin = tables(torch.zeros(1), torch.ones(1, 1, dtype=torch.long), "full_attention")
+
+    def rotate(x):
+        return module.apply_rotary_pos_emb(x[:, None], cos, sin)[:, 0]
+
+    image = rotate(torch.eye(512)[:, None])[:, 0]
+    moved = (image != torch.eye(512)).any(dim=1).nonzero().flatten().tolist()
+    assert moved == [*range(64), *range(256, 320)]
+    with pytest.raises(ValueError, match="no layout fits"):
+        read_probe()(rotate, 512)
 
 
 # ---- the same x through every peer ---------------------------------------------------------------
@@ -400,6 +429,67 @@ def test_tiny_llama_in_the_other_layout():
     original = module.apply_rotary_pos_emb
     check(*chapter["logits_three_ways"](chapter["tiny_llama"](), torch.arange(3, 43)[None]))
     assert module.apply_rotary_pos_emb is original
+
+
+def convert_projection(model, name, heads):
+    """Reorder one projection of each layer, and its bias, from half-split to interleaved."""
+    with torch.no_grad():
+        for layer in model.model.layers:
+            for tensor in getattr(layer.self_attn, name).parameters():
+                tensor.copy_(permute_qk(tensor, heads, inverse=True))
+
+
+def drift_by_token(made, built):
+    return ((made - built).norm(dim=-1) / built.norm(dim=-1))[0]
+
+
+@pytest.mark.parametrize(("name", "heads"), [("q_proj", 4), ("k_proj", 2)])
+def test_tiny_llama_with_only_one_matrix_converted(name, heads, monkeypatch):
+    pytest.importorskip("transformers")
+    chapter = run_cells("imports", "imports-package", "llama-make")
+    model, tokens = chapter["tiny_llama"](), torch.arange(3, 43)[None]
+    built = logits(model, tokens)
+    monkeypatch.setattr(
+        modeling("llama")[0], "apply_rotary_pos_emb", chapter["interleaved_rotation"]
+    )
+    convert_projection(model, name, heads)
+    drift = drift_by_token(logits(model, tokens), built)
+    assert drift[0] < 1e-5
+    assert drift[1:].mean() > 0.3
+
+
+def test_a_sink_shows_the_first_token_that_one_matrix_was_forgotten(monkeypatch):
+    """gpt-oss: the softmax of a head runs over a learned sink as well."""
+    transformers = pytest.importorskip("transformers")
+    module, _ = modeling("gpt_oss")
+    torch.manual_seed(0)
+    config = transformers.GptOssConfig(
+        hidden_size=64, intermediate_size=32, vocab_size=101, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=16, initializer_range=0.4,
+        num_local_experts=2, num_experts_per_tok=2, pad_token_id=None,
+        attn_implementation="eager",
+    )  # fmt: skip
+    model, tokens = module.GptOssForCausalLM(config).eval(), torch.arange(3, 43)[None]
+    with torch.no_grad():
+        for key, tensor in model.named_parameters():
+            if re.search(r"sinks$|self_attn.*bias$", key):
+                tensor.normal_()
+    built = logits(model, tokens)
+
+    def interleaved(q, k, cos, sin):
+        return tuple(apply_rope(x, cos[:, None], sin[:, None], interleaved=True) for x in (q, k))
+
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", interleaved)
+    nothing = drift_by_token(logits(model, tokens), built)
+    convert_projection(model, "q_proj", 4)
+    only_q = drift_by_token(logits(model, tokens), built)
+    convert_projection(model, "k_proj", 2)
+    both = drift_by_token(logits(model, tokens), built)
+    assert nothing[0] < 1e-5
+    assert only_q[0] > 0.1
+    assert nothing[1:].mean() > 0.3
+    assert only_q[1:].mean() > 0.3
+    assert both.max() < 1e-4
 
 
 def test_tiny_gptj_in_the_other_layout(monkeypatch):

@@ -49,7 +49,7 @@ PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 UNASKED = ("*.map", "*.ttf", "locales", "scripts/fontawesome.js*", "*webpack-macros.html")
 # Bootstrap makes these names at run time
 MADE_BY_SCRIPTS = re.compile(r"(bs-|tooltip|popover|modal|dropdown|collapsing)")
-KEPT_WHOLE = ("book.css", "live-cells.css", "stepper.css")  # the book's own
+KEPT_WHOLE = ("book.css", "live-cells.css")  # the book's own
 
 
 def forget_old_pages(app: Sphinx) -> None:

@@ -79,15 +79,6 @@ def breakable_names(
         )
 
 
-def stepper_where_needed(
-    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
-) -> None:
-    """Load the stepper on pages that hold a derivation."""
-    if 'class="derivation' in context.get("body", ""):
-        app.add_js_file("stepper.js", loading_method="defer")
-        app.add_css_file("stepper.css")
-
-
 def named_sidebar(page: str) -> str:
     """Make the sidebar a landmark: the book's sign stands in it, outside the list of chapters."""
     sidebar = '<div id="pst-primary-sidebar"'
@@ -103,5 +94,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", honest_roles, priority=950)
     app.connect("html-page-context", glued_punctuation, priority=950)
     app.connect("html-page-context", breakable_names, priority=950)
-    app.connect("html-page-context", stepper_where_needed, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

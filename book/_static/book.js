@@ -27,6 +27,21 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   unfold();
   window.addEventListener("hashchange", unfold);
+  // Figures and formulas come later and push down what a link led to: hold it in view until the
+  // reader does something, or the page has come to rest.
+  const stay = () => {
+    const at = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    if (!at) return;
+    const hold = new ResizeObserver(() => at.scrollIntoView());
+    const end = () => hold.disconnect();
+    hold.observe(document.body);
+    setTimeout(end, 10_000);
+    for (const type of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+      window.addEventListener(type, end, { once: true, passive: true });
+    }
+  };
+  stay();
+  window.addEventListener("hashchange", stay);
   // Paper is white: a page is printed in the light theme.
   const root = document.documentElement;
   let worn = null;

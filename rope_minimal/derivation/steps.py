@@ -340,7 +340,7 @@ class Derivation:
         """Return one sentence: how the step was checked."""
         s = self[step]
         if s.kind == "given":
-            return "Nothing to prove; it agrees with the solution at random numbers."
+            return "Nothing to prove; it holds in the solution."
         if s.kind == "chosen":
             if s.rival is None:
                 return "Nothing to prove."
@@ -358,7 +358,7 @@ class Derivation:
             return f"{agree} of numbers up to {LARGEST}."
         if others := self.refuters(s.follows):
             return f"{agree} of the solution, and of {' and '.join(others)}."
-        return f"{agree} of the solution. No other model is known here that could refute it."
+        return f"{agree} of the solution. No other model known here satisfies what it rests on."
 
     def numeric(self, step: str) -> dict | None:
         """Return both sides as JavaScript expressions of real variables, or None.

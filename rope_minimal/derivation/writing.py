@@ -98,7 +98,8 @@ class _Printer(LatexPrinter):
 
 _STYLE = """<style>
 .derivation, .derivation-part { margin: 1rem 0; container-type: inline-size; }
-html[data-theme=dark] .bd-content div.cell_output .text_html.text_html:has(.derivation-steps) {
+html[data-theme=dark] .bd-content
+  div.cell_output .text_html.text_html:has(.derivation, .derivation-part) {
   background: none; color: inherit; padding: 0; }
 .derivation-title { font-weight: 600; margin: 0 0 .5rem; }
 ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
@@ -129,7 +130,7 @@ def whole(derivation: str, title: str, cards: Sequence[str], start: int) -> str:
     above = f'<p class="derivation-above"><a href="#{derivation}">{_text(title)}</a>: steps 1 to '
     above += f"{start - 1} stand above.</p>\n"
     if not cards:
-        return above
+        return f'<div class="derivation-part tex2jax_process">\n{above}</div>'
     name = f'id="{derivation}" aria-labelledby="{derivation}-title"'
     if start > 1:
         name = f'aria-label="{_plain(title)}, from step {start}"'

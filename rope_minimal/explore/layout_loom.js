@@ -230,7 +230,7 @@ export default figure((fig) => {
     const right = error === 0;
     const { muted, accent, warm } = fig.colors;
     drawMatrix(plot, matrices[0], truth, truth, "scores, as trained", muted);
-    drawMatrix(plot, matrices[1], made, truth, right ? "same to the last bit" : `off by ${num(100 * error, 0)} %`, right ? accent : warm);
+    drawMatrix(plot, matrices[1], made, truth, right ? "equal" : `off by ${num(100 * error, 0)} %`, right ? accent : warm);
 
     const lands = (moved) => [channel, partner].map((c) => (moved ? place[c] : c));
     const meets = (moved) => partnerOf(lands(moved)[0], rotated, !interleaved) === lands(moved)[1];
@@ -242,7 +242,7 @@ export default figure((fig) => {
         ? `Channel **${channel}** is not rotated: it has no partner and stays where it is. `
         : `Channel **${channel}** is turned with channel **${partner}**, by **${num(theta, theta < 0.01 ? 5 : 3)}** rad a position${sign < 0 ? " clockwise" : ""}. ` +
           `${where("W_q", permuteQ)} ${where("W_k", permuteK)} `) +
-        (right ? "The scores are **equal to the last bit**." : `The scores are off by **${num(100 * error, 0)} %**.`),
+        (right ? "The scores are **equal**." : `The scores are off by **${num(100 * error, 0)} %**.`),
     );
     code.textContent = pythonCode(dim, rotated, interleaved);
     Object.assign(fig.root.dataset, { channel, partner, error });
@@ -265,7 +265,7 @@ export default figure((fig) => {
     setTimeout(() => (copy.textContent = "Copy the permutation"), 2500);
   });
   fig.notice(
-    "With nothing permuted, the scores on the diagonal are right and the others wrong: a token's score with itself needs no angle. With one matrix permuted nothing is right. With both, nothing differs, not by a bit. W_v has no loom: no row of it is ever turned.",
+    "With nothing permuted, the scores on the diagonal are right and the others wrong: a token's score with itself needs no angle. With one matrix permuted nothing is right. With both, the scores are equal (this figure adds pair by pair; a matrix product would differ by rounding). W_v has no loom: no row of it is ever turned.",
   );
 });
 

@@ -84,7 +84,6 @@ export default figure((fig) => {
   });
   const panel = fig.element("div", { className: "rope-sides" });
   const notice = "The broad arrow is the left side, the thin one the right side. On a true step they lie on each other wherever you put the sliders.";
-  let awaited = null; // a step of the cards that has no numbers
 
   const now = () => steps[labels.indexOf(fig.traits.step)];
   const settings = (step) => Object.fromEntries(step.variables.map((v) => [v, fig.traits[`at_${v}`]]));
@@ -119,8 +118,7 @@ export default figure((fig) => {
         ? `They agree${apart === 0 ? " to the last digit" : `: the difference is ${num(apart, 9)}`}.`
         : `**They differ** by ${num(apart, 4)}: ${rival ? `${variant} breaks this step` : "this is false"}.`
       : fits ? "The relation holds." : "**The relation fails.**";
-    const missing = awaited ? ` (The card “${awaited.replaceAll("-", " ")}” is not about numbers; you still see “${step.name.replaceAll("-", " ")}”.)` : "";
-    fig.say(where + words + verdict + missing);
+    fig.say(where + words + verdict);
     fig.notice(
       variant === AS_PRINTED
         ? notice
@@ -177,21 +175,7 @@ export default figure((fig) => {
     panel.replaceChildren(side("left", left), middle, side("right", right));
   }
 
-  // The cards of the same derivation and this figure show the same step.
-  const follow = ({ detail }) => {
-    if (!fig.root.isConnected) return document.removeEventListener("rope:step", follow);
-    if (detail?.derivation !== data.derivation) return undefined;
-    const index = steps.findIndex(({ name }) => name === detail.step);
-    awaited = index < 0 ? detail.step : null;
-    if (index >= 0) fig.set({ step: labels[index] });
-    return fig.redraw();
-  };
-  setTimeout(() => document.addEventListener("rope:step", follow));
-  fig.model.on("change:step", () => {
-    awaited = null;
-    const detail = { derivation: data.derivation, step: now()?.name };
-    document.dispatchEvent(new CustomEvent("rope:show", { detail }));
-  });
+  // a link to a card opens its step
   const linked = steps.findIndex(({ anchor }) => `#${anchor}` === decodeURIComponent(document.location?.hash ?? ""));
   if (linked >= 0) fig.set({ step: labels[linked] });
 

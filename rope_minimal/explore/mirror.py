@@ -81,8 +81,8 @@ def mirror(
     VBox
         A choice of the steps, one slider for every variable that the step has, the statement,
         both sides as numbers (a small table for a matrix) and as arrows in the plane, and their
-        difference. It follows the derivation's cards on the page, and they follow it. The reader
-        may put a slip into the right side, or the formulas of a choice's rival into both.
+        difference. The reader may put a slip into the right side, or the formulas of a choice's
+        rival into both.
 
     Raises
     ------
@@ -114,7 +114,6 @@ def mirror(
     figure._data = {
         "derivation": derivation.name,
         "steps": [{**row, "variables": [v["name"] for v in row["variables"]]} for row in rows],
-        "all": list(numbers),
     }
     figure.start_here()
     chosen = controls.choice(figure, "step", "Step")

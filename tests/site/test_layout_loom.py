@@ -44,7 +44,7 @@ def test_the_scores_break_and_agree_again(loom):
     assert error(figure) > 0.5
     box.get_by_label("Permute the rows of W_k").check()
     wait_for(figure, "error", "0")
-    expect(figure.locator(".rope-caption")).to_contain_text("equal to the last bit")
+    expect(figure.locator(".rope-caption")).to_contain_text("The scores are equal.")
     assert seen.problems == []
     assert seen.foreign == []
 

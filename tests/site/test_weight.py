@@ -42,7 +42,6 @@ def test_a_page_loads_only_what_it_uses(name):
     typesetting = any("window.MathJax" in t.text for t in page.find_all("script", type=WIDGET_DATA))
     assert ("tex-chtml.js" in scripts) == bool(formulas or typesetting)
     assert ("live-cells.js" in scripts) == bool(contents(name)["live cells"])
-    assert ("stepper.js" in scripts) == bool(page.select(".derivation"))
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -1,0 +1,210 @@
+"""Run all experiments, or what is left of them: ``python -m experiments.next``.
+
+Every finished job is written to ``experiments/next/results/<task>.json`` at once, so that an
+interrupted run goes on where it was cut. A file made with other settings is refused; ``--fresh``
+deletes it.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import platform
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from .run import BINS, SIZES, TEXTS, TIMES, WARMUP, Job, run
+from .summary import RESULTS
+from .tasks import APART, LAG, QUERIES, RARE, TASKS, Task
+
+SEEDS = tuple(range(8))
+CHOOSING_SEEDS = (1000, 1001)
+GRID = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
+FIRST = (3e-3, 1e-2, 3e-2)
+"""The rates that every encoding tries; then the next one, until the best is not the outermost."""
+
+CORE = [
+    "rope",
+    "monotone_a",
+    "monotone_b",
+    "slow_half",
+    "fast_half",
+    "one_plane",
+    "one_hand",
+    "nope",
+    "layers",
+    "alibi",
+    "t5",
+    "rope_unmasked",
+]
+OTHERS = ["mixed", "sinusoidal", "learned", "before", "literal"]
+TRIED = {
+    "copy": CORE + OTHERS,
+    "find": CORE,
+    "induction": CORE,
+    "language": ["rope", "monotone_a", "slow_half", "one_plane", "nope", "alibi", "t5", "mixed"],
+}
+"""The encodings of each task, the most important first. Without a mask the next byte is seen."""
+
+
+OWN = {
+    "copy": {"lag": LAG},
+    "find": {"queries": QUERIES},
+    "induction": {"rare": RARE},
+    "language": {"apart": APART},
+}
+
+
+def settings(task: Task) -> dict[str, Any]:
+    """Return all that decides a result of this task, apart from the code."""
+    own = {name: getattr(task, name) for name in ("vocabulary", "window", "steps", "batch")}
+    return {
+        **own,
+        **SIZES,
+        **OWN[task.name],
+        "warmup": WARMUP,
+        "times": list(TIMES),
+        "texts": list(TEXTS.values()),
+        "distances": list(BINS),
+        "grid": list(GRID),
+        "seeds": list(SEEDS),
+        "choosing_seeds": list(CHOOSING_SEEDS),
+        "encodings": TRIED[task.name],
+    }
+
+
+def load(task: Task, folder: Path) -> dict[str, Any]:
+    """Return what the file of a task holds, or an empty record; raise if it has other settings."""
+    path = folder / f"{task.name}.json"
+    wanted = settings(task)
+    if not path.exists():
+        return {"task": task.name, "words": task.words, "settings": wanted, "runs": []}
+    record = json.loads(path.read_text("utf8"))
+    if record["settings"] != wanted:
+        raise SystemExit(f"{path} was made with other settings; --fresh begins anew")
+    return record
+
+
+def save(record: dict[str, Any], folder: Path) -> None:
+    """Write the file of a task, whole or not at all."""
+    order = record["settings"]["encodings"]
+    record["runs"].sort(
+        key=lambda r: (order.index(r["encoding"]), r["purpose"], r["learning_rate"])
+    )
+    record["versions"] = {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+    }
+    record["date"] = datetime.now(UTC).date().isoformat()
+    runs = ",\n".join(json.dumps(one, separators=(",", ":")) for one in record["runs"])
+    rest = {name: value for name, value in record.items() if name != "runs"}
+    text = json.dumps(rest, indent=1)[:-2] + f',\n "runs": [\n{runs}\n ]\n}}\n'
+    path = folder / f"{record['task']}.json"
+    part = path.with_suffix(".part")
+    part.write_text(text, "utf8")
+    part.replace(path)
+
+
+def tried(record: dict[str, Any], encoding: str) -> dict[float, float]:
+    """Return the mean loss on the validation split, in bits, of each rate tried so far."""
+    found = {}
+    for r in record["runs"]:
+        if (r["purpose"], r["encoding"]) == ("choose", encoding):
+            bits = r["valid_bits"]
+            found[r["learning_rate"]] = math.inf if None in bits else sum(bits) / len(bits)
+    return dict(sorted(found.items()))
+
+
+def chosen(record: dict[str, Any], encoding: str) -> float | None:
+    """Return the best learning rate, or None while it is the outermost of those tried."""
+    losses = tried(record, encoding)
+    if not set(FIRST) <= set(losses):
+        return None
+    best = min(losses, key=losses.__getitem__)
+    inside = min(losses) < best < max(losses)
+    return best if inside or best in (GRID[0], GRID[-1]) else None
+
+
+def jobs_of(task: Task, encoding: str, record: dict[str, Any]) -> list[Job]:
+    """Return the jobs of an encoding that can be done next, done ones included."""
+
+    def job(purpose: str, rate: float, seeds: tuple[int, ...], longer: int = 1) -> Job:
+        return Job(purpose, task.name, encoding, rate, longer * task.steps, seeds)
+
+    losses, best = tried(record, encoding), chosen(record, encoding)
+    rates = list(FIRST)
+    if best is None and set(FIRST) <= set(losses):
+        lowest, highest = (GRID.index(end(losses)) for end in (min, max))
+        outermost = min(losses, key=losses.__getitem__)
+        rates.append(GRID[lowest - 1] if outermost == min(losses) else GRID[highest + 1])
+    found = [job("choose", rate, CHOOSING_SEEDS) for rate in rates]
+    if best is not None:
+        found += [job("measure", best, SEEDS), job("twice", best, CHOOSING_SEEDS, 2)]
+    return found
+
+
+def left(records: dict[str, Any]) -> Iterator[Job]:
+    """Yield what can be done now and is not, the most important first."""
+    have = {
+        (r["purpose"], name, r["encoding"], r["learning_rate"])
+        for name, record in records.items()
+        for r in record["runs"]
+    }
+    pairs = [(i, n, name) for n, name in enumerate(records) for i, _ in enumerate(TRIED[name])]
+    for last in (False, True):
+        for i, _, name in sorted(pairs):
+            for job in jobs_of(TASKS[name], TRIED[name][i], records[name]):
+                if (job.purpose == "twice") == last and job[:4] not in have:
+                    yield job
+
+
+def work(records: dict[str, Any], folder: Path, workers: int) -> None:
+    """Do what is left, and write each result down when it comes."""
+    context = multiprocessing.get_context("spawn")
+    running: dict[Future, Job] = {}
+    with (
+        ProcessPoolExecutor(workers, mp_context=context) as pool,
+        tqdm(desc="trainings", smoothing=0) as bar,
+    ):
+        while True:
+            for job in left(records):
+                if len(running) < workers and job not in running.values():
+                    running[pool.submit(run, job)] = job
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                record = records[running.pop(future).task]
+                record["runs"].append(future.result())
+                save(record, folder)
+                bar.update()
+
+
+def main() -> None:
+    """Choose the learning rates, then train and measure."""
+    parser = argparse.ArgumentParser(prog="python -m experiments.next", description=__doc__)
+    parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(TASKS)}")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
+    parser.add_argument("--fresh", action="store_true", help="forget earlier results")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.tasks) - set(TASKS):
+        parser.error(f"task must be of {', '.join(TASKS)}, got {', '.join(sorted(unknown))}")
+    RESULTS.mkdir(exist_ok=True)
+    names = arguments.tasks or list(TASKS)
+    if arguments.fresh:
+        for name in names:
+            (RESULTS / f"{name}.json").unlink(missing_ok=True)
+    work({name: load(TASKS[name], RESULTS) for name in names}, RESULTS, arguments.workers)
+
+
+if __name__ == "__main__":
+    main()
