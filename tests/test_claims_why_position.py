@@ -313,6 +313,21 @@ def test_the_chapters_shaw_and_transformer_xl_are_those_of_installed_models():
     assert same_weights(scale * names["transformer_xl"](row), weights(x)[0, 0])
 
 
+def test_transformer_xl_is_one_product_with_the_wave_of_its_place_appended_to_the_key():
+    names = chapter("waves", "transformer_xl")
+    text = np.random.default_rng(2).normal(size=(names["length"], names["d"]))
+    q, k = text @ names["W_q"], text @ names["W_k"]
+    place = np.arange(len(text))
+    waves = names["waves"](place)
+    near = names["waves"](np.subtract.outer(place, place)) @ names["W_r"]
+    both = (q + names["u"]) @ k.T + np.einsum("md,mnd->mn", q + names["v"], near)
+    np.testing.assert_allclose(names["transformer_xl"](text), both, atol=1e-9)
+    # a query's row over all distances is a fixed combination of the waves at the keys' places
+    found = np.linalg.lstsq(waves, (both - (q + names["u"]) @ k.T).T, rcond=None)[0]
+    one = np.hstack([q + names["u"], found.T]) @ np.hstack([k, waves]).T
+    np.testing.assert_allclose(one, both, atol=1e-7)
+
+
 def test_t5_of_the_chapter_is_that_of_an_installed_model():
     names, m = chapter("t5"), np.arange(300)
     names["distance"] = np.subtract.outer(m, m)
