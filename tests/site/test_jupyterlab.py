@@ -135,9 +135,9 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     before = state(figure)
     move(box.locator(".noUi-handle").first)
     assert state(figure) != before
-    formula = page.locator("[data-figure='mirror'] .rope-statement math")
-    expect(formula).to_have_text("sin2θ+cos2θ=1")
     # every cell came to its end, and none of them in an error
     expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(0, timeout=PATIENCE)
     assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
     assert page.locator(".jp-RenderedText[data-mime-type*='error']").count() == 0
+    formula = page.locator("[data-figure='mirror'] .rope-statement math")
+    expect(formula).to_have_text("sin2θ+cos2θ=1")
