@@ -205,11 +205,11 @@ def test_the_answers_are_right_and_stand_as_far_back_as_is_said(name, times):
             if name == "copy":
                 answer = t - LAG
             elif name == "find":
-                (answer,) = (s for s, token in enumerate(row) if SYMBOLS <= token < QUERY)
-                assert row[t] == QUERY
+                meant = row[t] - QUERY + 1  # the way of marking that the query names
+                (answer,) = (s for s, token in enumerate(row) if token // SYMBOLS == meant)
             else:
                 answer = max(s for s in range(t) if row[s] == row[t]) + 1
-            assert target[t] == (row[answer] - SYMBOLS if name == "find" else row[answer])
+            assert target[t] == (row[answer] % SYMBOLS if name == "find" else row[answer])
             assert t - answer == distance[t] >= 0
         if name == "induction":
             assert asked == [t for t, token in enumerate(row) if token in row[:t]]
@@ -260,9 +260,10 @@ def test_a_score_counts_far_answers_and_every_bin():
         logits = torch.zeros(*texts.shape, task.vocabulary)
         for s, b in itertools.product(range(texts.shape[0]), range(texts.shape[1])):
             row = texts[s, b]
-            at = int(((row >= SYMBOLS) & (row < QUERY)).nonzero())
-            logits[s, b, at + 40 :, int(row[at]) - SYMBOLS] = 1.0
-            logits[s, b, : at + 40, task.vocabulary - 1] = 1.0
+            for t in (row >= QUERY).nonzero().flatten().tolist():
+                at = int((row // SYMBOLS == row[t] - QUERY + 1).nonzero())
+                answer = int(row[at]) % SYMBOLS if t - at >= 40 else task.vocabulary - 1
+                logits[s, b, t, answer] = 1.0
         return logits
 
     models.forward = right

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from .run import BINS, SIZES, TEXTS, TIMES, WARMUP, Job, run
 from .summary import RESULTS
-from .tasks import APART, LAG, QUERIES, RARE, TASKS, Task
+from .tasks import APART, LAG, MARKS, QUERIES, RARE, TASKS, Task
 
 SEEDS = tuple(range(8))
 CHOOSING_SEEDS = (1000, 1001)
@@ -57,7 +57,7 @@ TRIED = {
 
 OWN = {
     "copy": {"lag": LAG},
-    "find": {"queries": QUERIES},
+    "find": {"queries": QUERIES, "marks": MARKS},
     "induction": {"rare": RARE},
     "language": {"apart": APART},
 }

@@ -22,7 +22,9 @@ WINDOW = 64
 SYMBOLS = 16
 RARE = 8
 """How many rare symbols a text of the induction task has, of ``SYMBOLS`` that there are."""
-QUERY, QUERIES = 2 * SYMBOLS, 16
+MARKS = 2
+"""In how many ways a symbol of the find task can be marked."""
+QUERY, QUERIES = (1 + MARKS) * SYMBOLS, 16
 
 APART = 64
 """No stretch of so many bytes of the validation or test text occurs in the training text."""
@@ -90,19 +92,26 @@ def induction(split: str, generator: torch.Generator, size: int, length: int) ->
 
 
 def find(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the one marked symbol, wherever it was, at each of sixteen queries."""
+    """Name one of two marked symbols, wherever it was, at each of sixteen queries.
+
+    The two are marked in different ways and the query says which is meant, so an average over all
+    that was marked does not do: one of two must be selected, by its content.
+    """
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)
-    marked = torch.randint(length - QUERIES, (size, 1), generator=generator)
     rows = torch.arange(size)[:, None]
-    value = tokens[rows, marked]
-    after = torch.arange(length) > marked
+    marked = torch.rand(size, length - QUERIES, generator=generator).argsort(dim=1)[:, :MARKS]
+    values = tokens[rows, marked]
+    after = torch.arange(length) > marked.amax(dim=1, keepdim=True)
     order = torch.rand(size, length, generator=generator).masked_fill(~after, 2.0)
     asked = order.argsort(dim=-1)[:, :QUERIES]
-    tokens[rows, marked] = value + SYMBOLS
-    tokens[rows, asked] = QUERY
-    targets[rows, asked] = value.expand(-1, QUERIES)
-    return tokens, targets, (torch.arange(length) - marked).clamp(min=0)
+    which = torch.randint(MARKS, (size, QUERIES), generator=generator)
+    tokens[rows, marked] = values + SYMBOLS * torch.arange(1, MARKS + 1)
+    tokens[rows, asked] = QUERY + which
+    targets[rows, asked] = values.gather(1, which)
+    distance = torch.zeros_like(tokens)
+    distance[rows, asked] = asked - marked.gather(1, which)
+    return tokens, targets, distance
 
 
 # ---- prose --------------------------------------------------------------------------------------
@@ -187,7 +196,7 @@ TASKS = {
     task.name: task
     for task in (
         Task("copy", "copy the token from 7 steps back", copy, SYMBOLS, 200, by_distance=False),
-        Task("find", "find the marked token", find, 2 * SYMBOLS + 1, 200),
+        Task("find", "find the token marked as asked", find, QUERY + MARKS, 400),
         Task("induction", "repeat what followed last time", induction, 2 * SYMBOLS, 1000),
         Task(
             "language",
