@@ -1,15 +1,18 @@
-"""Run all experiments, or what is left of them: ``python -m experiments`` or ``make experiments``.
+"""Run all experiments, or what is left of them: ``python -m experiments``.
 
-Every finished run is written to ``experiments/results/<task>.json`` at once, so that an interrupted
-run goes on where it was cut. A file made with other settings is refused; ``--fresh`` deletes it.
+Every finished job is written to ``experiments/results/<task>.json`` at once, so that an
+interrupted run goes on where it was cut. A file made with other settings is refused; ``--fresh``
+deletes it.
 """
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import platform
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,17 +21,46 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from .encodings import ENCODINGS
-from .run import LEARNING_RATES, SIZES, TIMES, WARMUP, run
+from .run import BINS, SIZES, TEXTS, TIMES, WARMUP, Job, run
 from .summary import RESULTS
-from .tasks import LAG, TASKS, Task
+from .tasks import APART, LAG, MARKS, QUERIES, RARE, TASKS, Task
 
-SEEDS = (0, 1, 2, 3, 4)
-CHOOSING_SEED = 1000
-UNMASKED_SAYS_SOMETHING = ("copy", "find")
-"""Without a mask the answer of the other two tasks is in plain sight."""
+SEEDS = tuple(range(8))
+CHOOSING_SEEDS = (1000, 1001)
+GRID = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
+FIRST = (3e-3, 1e-2, 3e-2)
+"""The rates that every encoding tries; then the next one, until the best is not the outermost."""
 
-Job = tuple[str, str, str, float, int]
+CORE = [
+    "rope",
+    "monotone_a",
+    "monotone_b",
+    "slow_half",
+    "fast_half",
+    "one_plane",
+    "one_hand",
+    "nope",
+    "layers",
+    "alibi",
+    "t5",
+    "rope_unmasked",
+]
+OTHERS = ["mixed", "sinusoidal", "learned", "before", "literal"]
+TRIED = {
+    "copy": CORE + OTHERS,
+    "find": CORE,
+    "induction": CORE,
+    "language": ["rope", "monotone_a", "slow_half", "one_plane", "nope", "alibi", "t5", "mixed"],
+}
+"""The encodings of each task, the most important first. Without a mask the next byte is seen."""
+
+
+OWN = {
+    "copy": {"lag": LAG},
+    "find": {"queries": QUERIES, "marks": MARKS},
+    "induction": {"rare": RARE},
+    "language": {"apart": APART},
+}
 
 
 def settings(task: Task) -> dict[str, Any]:
@@ -37,23 +69,16 @@ def settings(task: Task) -> dict[str, Any]:
     return {
         **own,
         **SIZES,
-        "lag": LAG,
+        **OWN[task.name],
         "warmup": WARMUP,
         "times": list(TIMES),
-        "learning_rates": list(LEARNING_RATES),
+        "texts": list(TEXTS.values()),
+        "distances": list(BINS),
+        "grid": list(GRID),
         "seeds": list(SEEDS),
-        "choosing_seed": CHOOSING_SEED,
-        "encodings": encodings_of(task),
+        "choosing_seeds": list(CHOOSING_SEEDS),
+        "encodings": TRIED[task.name],
     }
-
-
-def encodings_of(task: Task) -> list[str]:
-    """Return the encodings that are tried on a task."""
-    return [
-        name
-        for name, how in ENCODINGS.items()
-        if how.causal or task.name in UNMASKED_SAYS_SOMETHING
-    ]
 
 
 def load(task: Task, folder: Path) -> dict[str, Any]:
@@ -70,7 +95,10 @@ def load(task: Task, folder: Path) -> dict[str, Any]:
 
 def save(record: dict[str, Any], folder: Path) -> None:
     """Write the file of a task, whole or not at all."""
-    record["runs"].sort(key=_key)
+    order = record["settings"]["encodings"]
+    record["runs"].sort(
+        key=lambda r: (order.index(r["encoding"]), r["purpose"], r["learning_rate"])
+    )
     record["versions"] = {
         "python": platform.python_version(),
         "torch": torch.__version__,
@@ -86,31 +114,79 @@ def save(record: dict[str, Any], folder: Path) -> None:
     part.replace(path)
 
 
-def _key(one: dict[str, Any]) -> tuple[Any, ...]:
-    return one["purpose"], one["encoding"], one["learning_rate"], one["seed"]
+def tried(record: dict[str, Any], encoding: str) -> dict[float, float]:
+    """Return the mean loss on the validation split, in bits, of each rate tried so far."""
+    found = {}
+    for r in record["runs"]:
+        if (r["purpose"], r["encoding"]) == ("choose", encoding):
+            bits = r["valid_bits"]
+            found[r["learning_rate"]] = math.inf if None in bits else sum(bits) / len(bits)
+    return dict(sorted(found.items()))
 
 
-def chosen(record: dict[str, Any], encoding: str) -> float:
-    """Return the learning rate whose model had the smallest loss on the validation split."""
-    tried = [r for r in record["runs"] if (r["purpose"], r["encoding"]) == ("choose", encoding)]
-    return min(tried, key=lambda r: r["valid_bits"])["learning_rate"]
+def chosen(record: dict[str, Any], encoding: str) -> float | None:
+    """Return the best learning rate, or None while it is the outermost of those tried."""
+    losses = tried(record, encoding)
+    if not set(FIRST) <= set(losses):
+        return None
+    best = min(losses, key=losses.__getitem__)
+    inside = min(losses) < best < max(losses)
+    return best if inside or best in (GRID[0], GRID[-1]) else None
 
 
-def _do(jobs: list[Job], records: dict[str, Any], folder: Path, workers: int, words: str) -> None:
-    """Run the jobs that the records lack, and write each result down when it comes."""
-    have = {(r["purpose"], t, *_key(r)[1:]) for t in records for r in records[t]["runs"]}
-    left = [job for job in jobs if job not in have]
+def jobs_of(task: Task, encoding: str, record: dict[str, Any]) -> list[Job]:
+    """Return the jobs of an encoding that can be done next, done ones included."""
+
+    def job(purpose: str, rate: float, seeds: tuple[int, ...], longer: int = 1) -> Job:
+        return Job(purpose, task.name, encoding, rate, longer * task.steps, seeds)
+
+    losses, best = tried(record, encoding), chosen(record, encoding)
+    rates = list(FIRST)
+    if best is None and set(FIRST) <= set(losses):
+        lowest, highest = (GRID.index(end(losses)) for end in (min, max))
+        outermost = min(losses, key=losses.__getitem__)
+        rates.append(GRID[lowest - 1] if outermost == min(losses) else GRID[highest + 1])
+    found = [job("choose", rate, CHOOSING_SEEDS) for rate in rates]
+    if best is not None:
+        found += [job("measure", best, SEEDS), job("twice", best, CHOOSING_SEEDS, 2)]
+    return found
+
+
+def left(records: dict[str, Any]) -> Iterator[Job]:
+    """Yield what can be done now and is not, the most important first."""
+    have = {
+        (r["purpose"], name, r["encoding"], r["learning_rate"])
+        for name, record in records.items()
+        for r in record["runs"]
+    }
+    pairs = [(i, n, name) for n, name in enumerate(records) for i, _ in enumerate(TRIED[name])]
+    for last in (False, True):
+        for i, _, name in sorted(pairs):
+            for job in jobs_of(TASKS[name], TRIED[name][i], records[name]):
+                if (job.purpose == "twice") == last and job[:4] not in have:
+                    yield job
+
+
+def work(records: dict[str, Any], folder: Path, workers: int) -> None:
+    """Do what is left, and write each result down when it comes."""
     context = multiprocessing.get_context("spawn")
+    running: dict[Future, Job] = {}
     with (
         ProcessPoolExecutor(workers, mp_context=context) as pool,
-        tqdm(total=len(jobs), initial=len(jobs) - len(left), desc=words, smoothing=0) as bar,
+        tqdm(desc="trainings", smoothing=0) as bar,
     ):
-        waiting = {pool.submit(run, job): job for job in left}
-        for done in as_completed(waiting):
-            task = waiting[done][1]
-            records[task]["runs"].append(done.result())
-            save(records[task], folder)
-            bar.update()
+        while True:
+            for job in left(records):
+                if len(running) < workers and job not in running.values():
+                    running[pool.submit(run, job)] = job
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                record = records[running.pop(future).task]
+                record["runs"].append(future.result())
+                save(record, folder)
+                bar.update()
 
 
 def main() -> None:
@@ -123,20 +199,11 @@ def main() -> None:
     if unknown := set(arguments.tasks) - set(TASKS):
         parser.error(f"task must be of {', '.join(TASKS)}, got {', '.join(sorted(unknown))}")
     RESULTS.mkdir(exist_ok=True)
-    tasks = [TASKS[name] for name in arguments.tasks or TASKS]
+    names = arguments.tasks or list(TASKS)
     if arguments.fresh:
-        for task in tasks:
-            (RESULTS / f"{task.name}.json").unlink(missing_ok=True)
-    records = {task.name: load(task, RESULTS) for task in tasks}
-    pairs = [(task.name, name) for task in tasks for name in encodings_of(task)]
-    choices = [("choose", *pair, lr, CHOOSING_SEED) for pair in pairs for lr in LEARNING_RATES]
-    _do(choices, records, RESULTS, arguments.workers, "learning rates")
-    runs = [
-        ("measure", *pair, chosen(records[pair[0]], pair[1]), seed)
-        for pair in pairs
-        for seed in SEEDS
-    ]
-    _do(runs, records, RESULTS, arguments.workers, "trainings")
+        for name in names:
+            (RESULTS / f"{name}.json").unlink(missing_ok=True)
+    work({name: load(TASKS[name], RESULTS) for name in names}, RESULTS, arguments.workers)
 
 
 if __name__ == "__main__":

@@ -1,61 +1,62 @@
-"""A small transformer in which the encoding of positions is the only thing that changes."""
+"""Small transformers, one for each seed, trained side by side: the encoding is all that differs."""
+
+import math
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from rope_minimal import RotarySelfAttention, apply_rope, rope_table
+from rope_minimal import apply_rope, rope_table
 
 from .encodings import Encoding
 
+T5_BUCKETS, T5_FARTHEST = 32, 128
 
-class Attention(RotarySelfAttention):
-    """The book's attention, with the tables of cosines and sines given from outside.
 
-    For the encoding ``rope`` it computes what its parent computes (a test says so).
+def t5_bucket(distance: Tensor) -> Tensor:
+    """Return T5's bucket of a distance: 16 of one distance each, then 16 that grow up to 128."""
+    exact = T5_BUCKETS // 2
+    ratio = distance.clamp(min=1) / exact
+    coarse = exact + (ratio.log() / math.log(T5_FARTHEST / exact) * exact).long()
+    return torch.where(distance < exact, distance, coarse.clamp(max=T5_BUCKETS - 1))
+
+
+def alibi_slope(layer: int, layers: int) -> float:
+    """Return ALiBi's slopes for so many heads; here one layer's single head has one of them."""
+    return 2.0 ** (-8.0 * (layer + 1) / layers)
+
+
+def initial_weights(
+    seed: int, vocabulary: int, longest: int, width: int, heads: int, layers: int, hidden: int
+) -> dict[str, Tensor]:
+    """Return the weights that a seed begins with: those that all encodings share are drawn first.
+
+    A matrix W is stored so that x W is computed, (in, out), uniform within 1/sqrt(in).
     """
+    generator = torch.Generator().manual_seed(seed)
 
-    def forward(self, x: Tensor, tables: tuple[Tensor, Tensor] | None, how: Encoding) -> Tensor:
-        source = x
-        if how.before_projection and tables is not None:
-            heads = x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-            source = apply_rope(heads, *tables, interleaved=True).transpose(1, 2).flatten(-2)
-        q, k, v = (
-            project(value).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
-            for project, value in ((self.q_proj, source), (self.k_proj, source), (self.v_proj, x))
-        )
-        if tables is not None and not how.before_projection:
-            q = apply_rope(q, *tables, interleaved=True)
-            k = apply_rope(k, *tables, interleaved=not how.mixed_layouts)
-        self.seen = (q, k) if self.watched else None
-        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=how.causal)
-        return self.o_proj(y.transpose(1, 2).flatten(-2))
+    def uniform(rows: int, columns: int) -> Tensor:
+        return (2 * torch.rand(rows, columns, generator=generator) - 1) / rows**0.5
 
-    watched = False
-    """Keep the rotated q and k of the last call in ``seen``."""
+    weights = {"embed": 0.5 * torch.randn(vocabulary, width, generator=generator)}
+    for i in range(layers):
+        for name in ("q", "k", "v", "o"):
+            weights[f"{i}.{name}"] = uniform(width, width)
+        weights[f"{i}.up"], weights[f"{i}.down"] = uniform(width, hidden), uniform(hidden, width)
+        weights[f"{i}.up_bias"], weights[f"{i}.down_bias"] = torch.zeros(hidden), torch.zeros(width)
+    weights["head"] = uniform(width, vocabulary)
+    for norm in [f"{i}.{part}" for i in range(layers) for part in ("attention", "mlp")] + ["last"]:
+        weights[f"{norm}.gain"], weights[f"{norm}.shift"] = torch.ones(width), torch.zeros(width)
+    weights["learned"] = 0.5 * torch.randn(longest, width, generator=generator)
+    weights["t5"] = torch.zeros(heads, T5_BUCKETS)
+    return weights
 
 
-class Block(nn.Module):
-    """Attention and a two-layer network, each after a norm and added to the stream."""
+class Transformers(nn.Module):
+    """Tokens (S, B, T) to logits (S, B, T, vocabulary): S models, each with texts of its own.
 
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.attention_norm, self.mlp_norm = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = Attention(width, heads, max_seq_len=1)
-        self.mlp = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-        )
-
-    def forward(self, x: Tensor, tables: tuple[Tensor, Tensor] | None, how: Encoding) -> Tensor:
-        x = x + self.attention(self.attention_norm(x), tables, how)
-        return x + self.mlp(self.mlp_norm(x))
-
-
-class Transformer(nn.Module):
-    """Tokens (B, T) to logits (B, T, vocabulary).
-
-    Two models made from one seed differ in nothing but their encoding: the weights that both have
-    are equal.
+    Two models of one seed differ in nothing but their encoding: the weights that both have are
+    equal at the start, whatever other seeds stand beside them.
     """
 
     def __init__(
@@ -63,61 +64,144 @@ class Transformer(nn.Module):
         how: Encoding,
         vocabulary: int,
         window: int,
+        seeds: tuple[int, ...],
         *,
         longest: int,
         width: int,
         heads: int,
         layers: int,
+        hidden: int,
     ) -> None:
         super().__init__()
-        self.how, self.window, self.head_dim = how, window, width // heads
-        self.embed = nn.Embedding(vocabulary, width)
-        nn.init.normal_(self.embed.weight, std=0.5)
-        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
-        if how.added == "learned":
-            self.positions = nn.Parameter(0.5 * torch.randn(longest, width))
-        elif how.added == "sinusoidal":
-            cos, sin = rope_table(torch.arange(longest), width)
-            self.register_buffer("positions", torch.stack((sin, cos), dim=-1).flatten(-2))
-        self.turn(None if how.inv_freq is None else how.inv_freq(self.head_dim, window))
+        self.how, self.window, self.heads, self.layers = how, window, heads, layers
+        self.head_dim = width // heads
+        each = [
+            initial_weights(seed, vocabulary, longest, width, heads, layers, hidden)
+            for seed in seeds
+        ]
+        unused = {"learned", "t5"} - {how.added, how.bias}
+        self.weights = nn.ParameterDict(
+            {
+                name.replace(".", "_"): nn.Parameter(torch.stack([one[name] for one in each]))
+                for name in each[0]
+                if name not in unused
+            }
+        )
+        self.bank = None if how.inv_freq is None else how.inv_freq(self.head_dim, window)
+        self.ask()
 
-    def turn(self, inv_freq: np.ndarray | None, attention_factor: float = 1.0) -> None:
-        """Rotate with these inverse frequencies from now on, (head_dim/2,), or not at all."""
-        self.inv_freq, self.attention_factor = inv_freq, attention_factor
-        self._tables: tuple[Tensor, Tensor] | None = None
+    def ask(
+        self,
+        bank: np.ndarray | None = None,
+        attention_factor: float = 1.0,
+        *,
+        sight: str | None = None,
+        stored: bool = False,
+    ) -> None:
+        """Say how the next texts are read; without arguments, as in the training.
 
-    def tables(self, length: int) -> tuple[Tensor, Tensor] | None:
-        """Return cos and sin of the first ``length`` positions, each (length, head_dim/2)."""
-        if self.inv_freq is None:
-            return None
-        if self._tables is None or len(self._tables[0]) != length:
-            positions = torch.arange(length)
-            cos, sin = rope_table(positions, self.head_dim, inv_freq=self.inv_freq)
-            self._tables = cos * self.attention_factor, sin * self.attention_factor
-        return self._tables
+        Another bank of inverse frequencies; a factor on q and k; ``near`` or ``clamp`` for keys a
+        window or more away; q and k stored in bfloat16.
+        """
+        self.inv_freq = self.bank if bank is None else bank
+        self.attention_factor, self.sight, self.stored = attention_factor, sight, stored
+        self._tables: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        x = self.embed(tokens)
+    def forward(self, tokens: Tensor, watch: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+        w, (models, size, length) = self.weights, tokens.shape
+        offset = torch.arange(models)[:, None, None] * w["embed"].shape[1]
+        x = nn.functional.embedding(tokens + offset, w["embed"].flatten(0, 1)).flatten(1, 2)
         if self.how.added is not None:
-            x = x + self.positions[: tokens.shape[-1]]
-        tables = self.tables(tokens.shape[-1])
-        for block in self.blocks:
-            x = block(x, tables, self.how)
-        return self.head(self.norm(x))
+            x = (x.unflatten(1, (size, length)) + self._positions(length, x)).flatten(1, 2)
+        for i in range(self.layers):
+            normed = self._norm(x, f"{i}_attention")
+            x = x.baddbmm(self._attention(normed, i, size, watch), w[f"{i}_o"])
+            normed = self._norm(x, f"{i}_mlp")
+            hidden = w[f"{i}_up_bias"][:, None].baddbmm(normed, w[f"{i}_up"]).relu()
+            x = x + w[f"{i}_down_bias"][:, None].baddbmm(hidden, w[f"{i}_down"])
+        return (self._norm(x, "last") @ w["head"]).unflatten(1, (size, length))
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        normed = nn.functional.layer_norm(x, x.shape[-1:])
+        return torch.addcmul(
+            self.weights[f"{name}_shift"][:, None], normed, self.weights[f"{name}_gain"][:, None]
+        )
+
+    def _positions(self, length: int, x: Tensor) -> Tensor:
+        if self.how.added == "learned":
+            return self.weights["learned"][:, None, :length]
+        cos, sin = rope_table(torch.arange(length), x.shape[-1])
+        return torch.stack((sin, cos), dim=-1).flatten(-2).to(x.dtype)
+
+    def _table(self, length: int) -> tuple[Tensor, Tensor]:
+        if length not in self._tables:
+            positions = torch.arange(length)
+            self._tables[length] = rope_table(positions, self.head_dim, inv_freq=self.inv_freq)
+        return self._tables[length]
+
+    def _attention(
+        self, x: Tensor, layer: int, size: int, watch: list[tuple[Tensor, Tensor]] | None
+    ) -> Tensor:
+        how, models, length = self.how, x.shape[0], x.shape[1] // size
+
+        def heads(y: Tensor) -> Tensor:
+            return y.view(models, size, length, self.heads, self.head_dim).transpose(2, 3)
+
+        tables = None
+        if self.inv_freq is not None and layer not in how.resting_layers:
+            tables = self._table(length)
+        source = x
+        if tables is not None and how.before_projection:
+            turned = apply_rope(heads(x), *tables, interleaved=True)
+            source = turned.transpose(2, 3).reshape(x.shape)
+        q = heads(source @ self.weights[f"{layer}_q"])
+        if self.attention_factor != 1.0:
+            q = q * self.attention_factor**2
+        k = heads(source @ self.weights[f"{layer}_k"])
+        v = heads(x @ self.weights[f"{layer}_v"])
+        raw = q, k
+        if tables is not None and not how.before_projection:
+            q = apply_rope(q, *tables, interleaved=True)
+            k = apply_rope(k, *tables, interleaved=not how.mixed_layouts)
+        if self.stored:
+            q, k = q.bfloat16().to(q.dtype), k.bfloat16().to(k.dtype)
+        if watch is not None:
+            watch.append((q, k))
+        scores = q @ k.transpose(-1, -2)
+        distance = torch.arange(length)[:, None] - torch.arange(length)
+        if self.sight == "clamp" and tables is not None:
+            far = self.window - 1
+            table = rope_table(torch.tensor([far]), self.head_dim, inv_freq=self.inv_freq)
+            late = apply_rope(raw[0], *(t.expand(length, -1) for t in table), interleaved=True)
+            scores = torch.where(distance > far, late @ raw[1].transpose(-1, -2), scores)
+        scores = scores / self.head_dim**0.5 + self._bias(distance, layer, scores.dtype)
+        return (scores.softmax(dim=-1) @ v).transpose(2, 3).reshape(x.shape)
+
+    def _bias(self, distance: Tensor, layer: int, dtype: torch.dtype) -> Tensor:
+        bias = torch.zeros(distance.shape, dtype=dtype)
+        hidden = distance < 0 if self.how.causal else torch.zeros_like(distance, dtype=torch.bool)
+        if self.sight == "near":
+            hidden = hidden | (distance.abs() >= self.window)
+        bias = bias.masked_fill(hidden, float("-inf"))
+        if self.how.bias == "alibi":
+            bias = bias - alibi_slope(layer, self.layers) * distance.abs().to(dtype)
+        elif self.how.bias == "t5":
+            bias = bias + self.weights["t5"][:, None, :, t5_bucket(distance.clamp(min=0))]
+        return bias
 
 
 def pair_usage(q: Tensor, k: Tensor) -> Tensor:
-    """Return the mean of ``|q_i| |k_i|`` over tokens for each head and pair, (H, head_dim/2).
+    """Return the mean of |q_i| times the mean of |k_i| for each head and pair, (..., H, dim/2).
 
-    It is the most that pair i can add to a score: Barbero et al. 2024 look at the same norms.
+    q and k are (..., B, H, T, dim). The product is the most that pair i adds to a score of mean
+    size; Barbero et al. 2024 look at the same norms.
     """
-    norms = [x.unflatten(-1, (-1, 2)).norm(dim=-1).mean(dim=(0, 2)) for x in (q, k)]
+    norms = [x.unflatten(-1, (-1, 2)).norm(dim=-1).mean(dim=(-4, -2)) for x in (q, k)]
     return norms[0] * norms[1]
 
 
 def attention_by_distance(q: Tensor, k: Tensor, causal: bool) -> Tensor:
-    """Return the mean attention weight at distances 0 .. T/2 for each head, (H, T/2 + 1).
+    """Return the mean attention at distances 0 .. T/2 for each head, (..., H, T/2 + 1).
 
     Only queries of the second half are counted: all of them can see that far back.
     """
@@ -126,8 +210,9 @@ def attention_by_distance(q: Tensor, k: Tensor, causal: bool) -> Tensor:
     if causal:
         later = torch.ones(length, length, dtype=torch.bool).triu(1)
         scores = scores.masked_fill(later, float("-inf"))
-    weight = scores.softmax(dim=-1).mean(dim=0)[:, length // 2 :]
+    weight = scores.softmax(dim=-1).mean(dim=-4)[..., length // 2 :, :]
     rows = torch.arange(length // 2, length)
     return torch.stack(
-        [weight[:, rows - length // 2, rows - m].mean(-1) for m in range(length // 2 + 1)], dim=-1
+        [weight[..., rows - length // 2, rows - m].mean(-1) for m in range(length // 2 + 1)],
+        dim=-1,
     )

@@ -1,162 +1,224 @@
-"""Train one model and measure it."""
+"""Train the models of one encoding, a seed each, side by side, and measure them."""
 
+import hashlib
+import json
 import math
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from .encodings import ENCODINGS, STRETCHES, stretched
-from .model import Transformer, attention_by_distance, pair_usage
-from .tasks import IGNORE, MARKER, TASKS, Task
+from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS, aided
+from .model import Transformers, attention_by_distance, pair_usage
+from .tasks import IGNORE, TASKS, Task
 
-LEARNING_RATES = (1e-3, 3e-3, 1e-2)
 TIMES = (1, 2, 4, 8)
 """Lengths of the tests, in windows of the training."""
 
-SIZES = {"width": 64, "heads": 2, "layers": 2}
-WARMUP = 50
-DISTANCE_BINS = 8
+AIDED_TIMES = (4,)
+TEXTS = {1: 32, 2: 16, 4: 16, 8: 8}
+"""How many texts a seed is tested on at each length."""
+
+SIZES = {"width": 32, "heads": 1, "layers": 2, "hidden": 64}
+WARMUP = 40
+BINS = (1, 4, 8, 16, 32, 64, 128, 256, 512)
+"""Edges of the distances at which `find` and `induction` are reported."""
+
+WEIGHTS = Path(__file__).parent / "weights"
+"""Trained models are kept here, so that one that was cut off while it was measured is not lost."""
 
 
-def train(task: Task, encoding: str, seed: int, learning_rate: float, steps: int) -> Transformer:
-    """Train a model from ``seed``: weights and batches are the same for every encoding.
+class Job(NamedTuple):
+    """What one process does at a time: the seeds are trained side by side."""
 
-    AdamW, a linear warm-up and a linear fall to zero, gradients cut at norm 1.
+    purpose: str
+    task: str
+    encoding: str
+    learning_rate: float
+    steps: int
+    seeds: tuple[int, ...]
+
+
+def build(task: Task, encoding: str, seeds: tuple[int, ...]) -> Transformers:
+    """Return the models of some seeds before the training."""
+    longest = TIMES[-1] * task.window
+    how = ENCODINGS[encoding]
+    return Transformers(how, task.vocabulary, task.window, seeds, longest=longest, **SIZES)
+
+
+def train(
+    task: Task, encoding: str, seeds: tuple[int, ...], learning_rate: float, steps: int
+) -> Transformers:
+    """Train a model from each seed: weights and batches are the same for every encoding.
+
+    AdamW, a linear warm-up and a linear fall to zero, each model's gradients cut at norm 1.
     """
-    torch.manual_seed(seed)
-    model = Transformer(
-        ENCODINGS[encoding], task.vocabulary, task.window, longest=TIMES[-1] * task.window, **SIZES
-    )
-    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.98), weight_decay=0.01)
-    draw = task.batches("train", seed, task.batch, task.window)
+    models = build(task, encoding, seeds)
+    parameters = list(models.parameters())
+    optimizer = torch.optim.AdamW(parameters, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    draws = [task.batches("train", seed, task.batch, task.window) for seed in seeds]
     for step in range(steps):
         for group in optimizer.param_groups:
             group["lr"] = learning_rate * min((step + 1) / WARMUP, 1.0) * (1.0 - step / steps)
-        tokens, targets = draw()
-        loss = cross_entropy(model(tokens), targets)
+        tokens, targets, _ = (torch.stack(part) for part in zip(*(d() for d in draws), strict=True))
+        loss = cross_entropy(models(tokens), targets).sum()
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        _cut([p.grad for p in parameters if p.grad is not None])
         optimizer.step()
-    return model
+    return models
+
+
+def _cut(gradients: list[Tensor]) -> None:
+    """Shrink the gradients of every model to norm 1 where they are longer."""
+    squares = [g.flatten(1).square().sum(dim=1) for g in gradients]
+    factor = torch.stack(squares).sum(dim=0).sqrt().clamp(min=1.0).reciprocal()
+    for g in gradients:
+        g.mul_(factor.view(-1, *[1] * (g.dim() - 1)))
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean loss in nats over the targets that are asked for."""
-    return nn.functional.cross_entropy(
-        logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORE
-    )
+    """Return, for each model, the mean loss in nats over the targets that are asked for, (S,)."""
+    losses = torch.nn.functional.cross_entropy(
+        logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORE, reduction="none"
+    ).view(targets.shape)
+    return losses.flatten(1).sum(dim=1) / (targets != IGNORE).flatten(1).sum(dim=1)
 
 
 @torch.no_grad()
-def score(model: Transformer, task: Task, split: str, seed: int, times: int) -> dict[str, float]:
-    """Return accuracy and loss in bits over the last window of texts of ``times`` windows.
+def score(
+    models: Transformers, task: Task, split: str, seeds: tuple[int, ...], times: int
+) -> dict[str, Any]:
+    """Return accuracy and bits of each model on texts of ``times`` windows.
 
-    Beyond the first window that is where no position of the training is.
+    Where answers stand at many distances, all that lie a window or more away are counted (in texts
+    of one window: all), and ``bins`` has the accuracy by distance. Otherwise the last window is.
     """
     length = times * task.window
-    draw = task.batches(split, seed, 64 if times == 1 else 32, length)
-    right = asked = loss = 0.0
-    for _ in range(4 if times == 1 else 2):
-        tokens, targets = draw()
-        logits, targets = model(tokens)[:, -task.window :], targets[:, -task.window :]
-        count = int((targets != IGNORE).sum())
-        right += float((logits.argmax(dim=-1) == targets).sum())
-        loss += float(cross_entropy(logits, targets)) * count
-        asked += count
-    return {"accuracy": round(right / asked, 5), "bits": round(loss / asked / math.log(2), 5)}
-
-
-@torch.no_grad()
-def by_distance(model: Transformer, task: Task, seed: int) -> list[float | None]:
-    """Return the accuracy of the find task in equal bins of the distance to what is to be found."""
-    right, asked = torch.zeros(DISTANCE_BINS), torch.zeros(DISTANCE_BINS)
-    draw = task.batches("test", seed, 256, task.window)
-    for _ in range(4):
-        tokens, targets = draw()
-        value = (tokens == MARKER).int().argmax(dim=-1, keepdim=True) + 1
-        distance = torch.arange(task.window) - value
+    draws = [task.batches(split, seed, 4, length) for seed in seeds]
+    right, asked, loss = torch.zeros(3, len(seeds)).unbind()
+    binned = torch.zeros(2, len(seeds), len(BINS) + 1)
+    for _ in range(TEXTS[times] // 4):
+        drawn = zip(*(draw() for draw in draws), strict=True)
+        tokens, targets, distance = (torch.stack(part) for part in drawn)
+        logits = models(tokens).float()
+        correct = (logits.argmax(dim=-1) == targets).float()
+        bits = torch.nn.functional.cross_entropy(
+            logits.flatten(0, -2), targets.flatten(), ignore_index=IGNORE, reduction="none"
+        ).view(targets.shape) / math.log(2)
         wanted = targets != IGNORE
-        bins = (distance[wanted] * DISTANCE_BINS) // task.window
-        asked += bins.bincount(minlength=DISTANCE_BINS)
-        correct = (model(tokens).argmax(dim=-1) == targets)[wanted]
-        right += bins.bincount(weights=correct.double(), minlength=DISTANCE_BINS)
-    return [round(float(r / a), 5) if a else None for r, a in zip(right, asked, strict=True)]
+        in_bin = torch.bucketize(distance, torch.tensor(BINS), right=True)
+        for b in range(len(BINS) + 1):
+            here = wanted & (in_bin == b)
+            binned[0, :, b] += (correct * here).flatten(1).sum(dim=1)
+            binned[1, :, b] += here.flatten(1).sum(dim=1)
+        if task.by_distance and times > 1:
+            wanted = wanted & (distance >= task.window)
+        elif not task.by_distance:
+            wanted = wanted & (torch.arange(length) >= length - task.window)
+        right += (correct * wanted).flatten(1).sum(dim=1)
+        loss += (bits * wanted).flatten(1).sum(dim=1)
+        asked += wanted.flatten(1).sum(dim=1)
+    found = {"accuracy": _short(right / asked), "bits": _short(loss / asked)}
+    if task.by_distance:
+        share = (binned[0] / binned[1])[:, 1:-1].T  # 0/0 is nan where a text is too short
+        found["bins"] = [_short(row) for row in share if not row.isnan().all()]
+    return found
+
+
+def _short(values: Tensor) -> Any:
+    if values.dim() > 1:
+        return [_short(row) for row in values]
+    return [None if math.isnan(v) else float(f"{v:.4g}") for v in values.tolist()]
 
 
 @torch.no_grad()
-def look_inside(model: Transformer, task: Task, seed: int) -> dict[str, Any]:
-    """Return, for each layer and head, the attention by distance and the use of every pair."""
-    for block in model.blocks:
-        block.attention.watched = True
-    model(task.batches("test", seed, 64, task.window)()[0])
-    seen = [block.attention.seen for block in model.blocks]
-    for block in model.blocks:
-        block.attention.watched, block.attention.seen = False, None
-    attention = [attention_by_distance(q, k, model.how.causal) for q, k in seen]
-    usage = [pair_usage(q, k) for q, k in seen]
+def look_inside(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Return, for each seed, layer and head, the attention by distance and the use of pairs."""
+    watch: list[tuple[Tensor, Tensor]] = []
+    texts = [task.batches("test", seed, 32, task.window)()[0] for seed in seeds]
+    models(torch.stack(texts), watch)
+    attention = [attention_by_distance(q, k, models.how.causal) for q, k in watch]
+    usage = [pair_usage(q, k) for q, k in watch]
     return {
-        "attention": [_rounded(layer) for layer in attention],
-        "usage": [_rounded(layer) for layer in usage],
+        "attention": _short(torch.stack(attention, dim=1)),
+        "usage": _short(torch.stack(usage, dim=1)),
     }
 
 
-def _rounded(values: Tensor) -> list[list[float]]:
-    return [[float(f"{v:.4g}") for v in row] for row in values.tolist()]
+def tests(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Score each model at every length and in every way that it is asked in.
+
+    The aids, and the experiments with far keys, are for encodings that rotate; only what rotates
+    with RoPE's own bank everywhere is also given YaRN's ramps with the knees of large models.
+    """
+    how, found = models.how, {}
+
+    def ask(kind: str, times: tuple[int, ...], **how_asked: Any) -> None:
+        models.ask(**how_asked)
+        found[kind] = {str(n): score(models, task, "test", seeds, n) for n in times}
+        models.ask()
+
+    ask("none", TIMES)
+    ask("stored", (1, 2), stored=True)
+    rotates = models.bank is not None and not how.before_projection and not how.mixed_layouts
+    if rotates and how.causal:
+        kinds = [*AIDS, *(RAMPS if how.name == "rope" else ())]
+        for kind in kinds:
+            scores = {}
+            for n in AIDED_TIMES:
+                models.ask(*aided(kind, models.bank, task.window, n))
+                scores[str(n)] = score(models, task, "test", seeds, n)
+            models.ask()
+            found[kind] = scores
+        for sight in SIGHTS:
+            ask(sight, AIDED_TIMES, sight=sight)
+    elif models.bank is None and how.added is None:
+        for n in AIDED_TIMES:
+            models.ask(attention_factor=aided("temperature", torch.ones(1).numpy(), 1, n)[1])
+            found.setdefault("temperature", {})[str(n)] = score(models, task, "test", seeds, n)
+        models.ask()
+    weights = {name: value.clone() for name, value in models.state_dict().items()}
+    models.to(torch.bfloat16)
+    ask("bfloat16", (1, 2))
+    models.to(torch.float32)
+    models.load_state_dict(weights)
+    return found
 
 
-def choose(task: Task, encoding: str, learning_rate: float, seed: int) -> dict[str, Any]:
-    """Train once and return the loss on the validation split, in bits."""
-    start = time.process_time()
-    model = train(task, encoding, seed, learning_rate, task.steps)
-    valid = score(model, task, "valid", seed, 1)
-    return {"valid_bits": valid["bits"], "cpu_seconds": round(time.process_time() - start, 1)}
+def trained(job: Job) -> Transformers:
+    """Return the models of a job, trained now or, if their weights were kept, before."""
+    task = TASKS[job.task]
+    what = json.dumps([job[1:], SIZES, WARMUP, task.batch, task.vocabulary, task.window])
+    path = WEIGHTS / f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.pt"
+    if path.exists():
+        models = build(task, job.encoding, job.seeds)
+        models.load_state_dict(torch.load(path, weights_only=True))
+        return models
+    models = train(task, job.encoding, job.seeds, job.learning_rate, job.steps)
+    WEIGHTS.mkdir(exist_ok=True)
+    torch.save(models.state_dict(), path)
+    return models
 
 
-def measure(task: Task, encoding: str, learning_rate: float, seed: int) -> dict[str, Any]:
-    """Train once and return everything that the book says about such a model."""
-    start = time.process_time()
-    model = train(task, encoding, seed, learning_rate, task.steps)
-    inside = look_inside(model, task, seed)
-    if task.name == "find":
-        inside["by_distance"] = by_distance(model, task, seed)
-    return {
-        "test": {
-            "float32": lengths(model, task, seed),
-            "bfloat16": lengths(model.bfloat16(), task, seed),
-        },
-        **inside,
-        "cpu_seconds": round(time.process_time() - start, 1),
-    }
-
-
-def lengths(model: Transformer, task: Task, seed: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Score at each length of ``TIMES``; RoPE also with its frequencies stretched for it."""
-    kinds = STRETCHES if model.how.name == "rope" else STRETCHES[:1]
-    trained = model.inv_freq
-    result: dict[str, dict[str, dict[str, float]]] = {}
-    for kind in kinds:
-        result[kind] = {}
-        for times in TIMES:
-            if model.how.name == "rope":
-                model.turn(*stretched(kind, model.head_dim, task.window, times))
-            result[kind][str(times)] = score(model, task, "test", seed, times)
-    model.turn(trained)
-    return result
-
-
-def run(job: tuple[str, str, str, float, int]) -> dict[str, Any]:
-    """Do one job: (purpose, task, encoding, learning rate, seed)."""
+def run(job: Job) -> dict[str, Any]:
+    """Do one job: choose (on the validation split), measure, or try again with twice the steps."""
     torch.set_num_threads(1)
-    purpose, task, encoding, learning_rate, seed = job
-    work = choose if purpose == "choose" else measure
-    found = work(TASKS[task], encoding, learning_rate, seed)
+    task, cpu, wall = TASKS[job.task], time.process_time(), time.perf_counter()
+    models = trained(job)
+    training = time.process_time() - cpu
+    found: dict[str, Any] = {**job._asdict(), "seeds": list(job.seeds)}
+    if job.purpose == "measure":
+        found |= {"test": tests(models, task, job.seeds), **look_inside(models, task, job.seeds)}
+    else:
+        found["valid_bits"] = score(models, task, "valid", job.seeds, 1)["bits"]
+        scores = {str(n): score(models, task, "test", job.seeds, n) for n in TIMES}
+        found["test"] = {"none": scores}
     return {
-        "purpose": purpose,
-        "encoding": encoding,
-        "learning_rate": learning_rate,
-        "seed": seed,
         **found,
+        "training_seconds": round(training, 1),
+        "cpu_seconds": round(time.process_time() - cpu, 1),
+        "wall_seconds": round(time.perf_counter() - wall, 1),
     }

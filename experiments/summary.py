@@ -1,63 +1,90 @@
-"""Read the recorded runs: means with intervals, and paired differences.
+"""Read the recorded runs: points, intervals that stay among them, exact tests, predictions.
 
-An interval is the 95 % interval of a mean over five seeds, by Student's t. Two encodings are
-compared seed by seed: a seed fixes the weights at the start, the batches and the test, so that the
-differences have less noise than the values themselves.
+Eight seeds are few, and accuracies pile up at 0 and 1, so nothing here assumes a normal law. The
+interval runs from the second smallest to the second largest of the eight values: it covers the
+median of whatever law they come from with 93 %, and cannot leave the range of the values.
+Two encodings are compared seed by seed with all 2 ** 8 changes of sign of the differences.
 """
 
+import itertools
 import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 RESULTS = Path(__file__).parent / "results"
+PREDICTIONS = Path(__file__).parent / "predictions.json"
 
-T_975 = 2.7764451051977987
-"""The 97.5 % point of Student's t with four degrees of freedom: five seeds."""
+SIGNIFICANT = 0.05
 
 
-class Interval(NamedTuple):
-    """A mean, the ends of its 95 % interval, and the values that it is the mean of."""
+class Spread(NamedTuple):
+    """The median of some values, the second smallest and second largest, and all of them."""
 
-    mean: float
+    median: float
     low: float
     high: float
     values: tuple[float, ...]
 
-    @property
-    def within_noise(self) -> bool:
-        """Whether the interval holds zero: of a difference, that nothing was shown."""
-        return self.low <= 0.0 <= self.high
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return median, second smallest and second largest value; raise for fewer than six."""
+    if len(values) < 6:
+        raise ValueError(f"values must be at least six, one a seed, got {len(values)}")
+    ordered = sorted(values)
+    return Spread(float(np.median(ordered)), ordered[1], ordered[-2], tuple(values))
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Return the mean of five values with its 95 % interval; raise if there are not five."""
-    if len(values) != 5:
-        raise ValueError(f"values must be five, one a seed, got {len(values)}")
-    mean = math.fsum(values) / 5
-    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / 4)
-    half = T_975 * deviation / math.sqrt(5)
-    return Interval(mean, mean - half, mean + half, tuple(values))
+def coverage(count: int) -> float:
+    """Return with which probability the interval of `spread` holds the median of the law."""
+    return 1.0 - 2.0 * (1 + count) / 2**count
+
+
+def sign_flip(differences: Sequence[float]) -> float:
+    """Return the exact one-sided p of the paired test: differences with mean above zero.
+
+    If the two encodings were alike, each difference could as well have the other sign. p is the
+    share of all changes of sign whose sum is at least the observed one; with eight, 1/256 or more.
+    """
+    d = np.asarray(differences, dtype=float)
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
+    return float(np.mean(signs @ d >= d.sum() - 1e-12))
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return Holm's corrected p of each of several tests."""
+    corrected, so_far = [0.0] * len(p), 0.0
+    for rank, i in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        so_far = max(so_far, min(1.0, (len(p) - rank) * p[i]))
+        corrected[i] = so_far
+    return corrected
 
 
 def load(task: str) -> dict[str, Any]:
     """Return what is recorded of a task."""
     path = RESULTS / f"{task}.json"
     if not path.exists():
-        raise FileNotFoundError(f"{path} is missing: make experiments")
+        raise FileNotFoundError(f"{path} is missing: python -m experiments")
     return json.loads(path.read_text("utf8"))
 
 
-def runs(record: dict[str, Any], encoding: str) -> list[dict[str, Any]]:
-    """Return the measured runs of an encoding, by seed."""
-    if encoding not in record["settings"]["encodings"]:
-        raise ValueError(
-            f"encoding must be one of {', '.join(record['settings']['encodings'])}; "
-            f"got {encoding!r}"
-        )
-    found = [r for r in record["runs"] if (r["purpose"], r["encoding"]) == ("measure", encoding)]
-    return sorted(found, key=lambda r: r["seed"])
+def runs(record: dict[str, Any], encoding: str, purpose: str) -> list[dict[str, Any]]:
+    """Return the runs of an encoding for ``choose``, ``measure`` or ``twice``."""
+    known = record["settings"]["encodings"]
+    if encoding not in known:
+        raise ValueError(f"encoding must be one of {', '.join(known)}; got {encoding!r}")
+    return [r for r in record["runs"] if (r["purpose"], r["encoding"]) == (purpose, encoding)]
+
+
+def measured(record: dict[str, Any], encoding: str) -> dict[str, Any]:
+    """Return the run that an encoding is judged by; raise if it is not recorded."""
+    found = runs(record, encoding, "measure")
+    if not found:
+        raise LookupError(f"{record['task']} of {encoding} is not recorded: python -m experiments")
+    return found[0]
 
 
 def values(
@@ -66,25 +93,90 @@ def values(
     what: str = "accuracy",
     *,
     times: int = 1,
-    stretch: str = "none",
-    dtype: str = "float32",
+    kind: str = "none",
 ) -> list[float]:
     """Return one number a seed: ``accuracy`` (a fraction) or ``bits`` (a target).
 
-    ``times`` is the length of the test in windows, ``stretch`` what was done to the frequencies
-    for it, and ``dtype`` the type of the weights and activations in the test.
+    ``times`` is the length of the test in windows; ``kind`` is what was done before it: ``none``,
+    an aid, ``stored`` or ``bfloat16``, or a change of what far keys show.
     """
-    return [r["test"][dtype][stretch][str(times)][what] for r in runs(record, encoding)]
+    return measured(record, encoding)["test"][kind][str(times)][what]
 
 
-def mean(record: dict[str, Any], encoding: str, what: str = "accuracy", **test: Any) -> Interval:
-    """Return the mean over the seeds with its interval; the arguments are those of `values`."""
-    return interval(values(record, encoding, what, **test))
+def score(record: dict[str, Any], encoding: str, what: str = "accuracy", **test: Any) -> Spread:
+    """Return the median over the seeds with its interval; the arguments are those of `values`."""
+    return spread(values(record, encoding, what, **test))
 
 
-def difference(
-    record: dict[str, Any], a: str, b: str, what: str = "accuracy", **test: Any
-) -> Interval:
-    """Return the mean of ``a - b`` over the seeds, each seed compared with itself."""
-    pairs = zip(values(record, a, what, **test), values(record, b, what, **test), strict=True)
-    return interval([x - y for x, y in pairs])
+# ---- predictions --------------------------------------------------------------------------------
+
+
+def predictions() -> list[dict[str, Any]]:
+    """Return what was predicted: the file was written, and committed, before the runs."""
+    return json.loads(PREDICTIONS.read_text("utf8"))["predictions"]
+
+
+def side(records: dict[str, dict[str, Any]], task: str, one: dict[str, Any]) -> list[float]:
+    """Return the numbers of one side of a prediction."""
+    what = "bits" if task == "language" else "accuracy"
+    return values(
+        records[task],
+        one["encoding"],
+        what,
+        times=one.get("times", 1),
+        kind=one.get("kind", "none"),
+    )
+
+
+def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the predictions with what came of them.
+
+    A level holds if at least seven of the eight seeds are on the predicted side of the threshold. A
+    comparison holds if the exact test, corrected for all comparisons of the file, stays below 0.05.
+    What has no runs yet has ``holds`` None.
+    """
+    judged: list[dict[str, Any]] = []
+    for one in predictions():
+        found = dict(one)
+        try:
+            a = side(records, one["task"], one["of"])
+            if "over" in one:
+                b = side(records, one["task"], one["over"])
+                better = -1.0 if one["task"] == "language" else 1.0
+                found["differences"] = [better * (x - y) for x, y in zip(a, b, strict=True)]
+                found["p"] = sign_flip(found["differences"])
+            else:
+                found["values"] = a
+                right = [v >= one["least"] if "least" in one else v <= one["most"] for v in a]
+                found["holds"] = sum(right) >= len(a) - 1
+        except (KeyError, LookupError):
+            found["holds"] = None
+        judged.append(found)
+    number = sum("over" in one for one in judged)
+    tested = [one for one in judged if "p" in one]
+    p = [one["p"] for one in tested] + [1.0] * (number - len(tested))  # what is missing counts
+    for one, corrected in zip(tested, holm(p), strict=False):
+        one["corrected"], one["holds"] = corrected, corrected < SIGNIFICANT
+    return judged
+
+
+# ---- what a head selects ------------------------------------------------------------------------
+
+
+def nearest_trained(bank: np.ndarray, weights: np.ndarray, window: int, distances: Any) -> Any:
+    """Return how far the weighted code of each distance is from the nearest trained one.
+
+    The code of distance m is the row of hands m theta; a head that uses pair i with weight w_i
+    (they are normed to sum 1) sees two codes sqrt(sum_i w_i |e^(i m theta_i) - e^(i n theta_i)|^2)
+    apart. Trained are the distances 0 .. window - 1. At most 2; between random hands about 1.41.
+    """
+    w = np.asarray(weights, dtype=float) / np.sum(weights)
+    far = np.exp(1j * np.outer(distances, bank))
+    trained = np.exp(1j * np.outer(np.arange(window), bank))
+    overlap = ((far * w) @ trained.conj().T).real
+    return np.sqrt(np.maximum(2.0 - 2.0 * overlap, 0.0)).min(axis=1)
+
+
+def chance(task: str) -> float:
+    """Return what guessing gets: one of sixteen symbols."""
+    return math.nan if task == "language" else 1 / 16
