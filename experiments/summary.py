@@ -160,6 +160,66 @@ def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return judged
 
 
+# ---- comparisons that were not predicted --------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """One encoding minus another, seed by seed; above zero the first is better."""
+
+    measured: tuple[float, ...]
+    """With eight seeds, each encoding at its best rate."""
+    twice: tuple[float, ...]
+    """With twice the steps, two seeds."""
+    lower: tuple[float, ...] | None
+    """Both at the next lower rate, two seeds; None if one was best at the lowest rate."""
+    higher: tuple[float, ...] | None
+
+    @property
+    def wins(self) -> int:
+        """In how many of the measured seeds the first is better."""
+        return sum(d > 0 for d in self.measured)
+
+    @property
+    def p(self) -> float:
+        """The exact p of `sign_flip`, not corrected for other comparisons."""
+        return sign_flip(self.measured)
+
+    @property
+    def stands(self) -> bool:
+        """Whether at least seven of eight seeds, twice the steps and both other rates agree."""
+        others = [d for d in (self.twice, self.lower, self.higher) if d is not None]
+        return self.wins >= len(self.measured) - 1 and all(sum(d) > 0 for d in others)
+
+
+def compare(
+    record: dict[str, Any], a: str, b: str, *, times: int = 1, what: str | None = None
+) -> Comparison:
+    """Return in which seeds, budgets and rates encoding ``a`` is better than ``b``.
+
+    ``what`` is ``accuracy`` or ``bits`` (then less is better); by default that of the task.
+    """
+    what = what or ("bits" if record["task"] == "language" else "accuracy")
+    better = -1.0 if what == "bits" else 1.0
+
+    def of(encoding: str, purpose: str, shift: int = 0) -> list[float] | None:
+        found = sorted(runs(record, encoding, purpose), key=lambda r: r["learning_rate"])
+        if purpose == "choose":
+            best = measured(record, encoding)["learning_rate"]
+            at = [r["learning_rate"] for r in found].index(best) + shift
+            found = found[at : at + 1] if at >= 0 else []
+        return found[0]["test"]["none"][str(times)][what] if found else None
+
+    def minus(purpose: str, shift: int = 0) -> tuple[float, ...] | None:
+        one, other = (of(encoding, purpose, shift) for encoding in (a, b))
+        if one is None or other is None:
+            return None
+        return tuple(better * (x - y) for x, y in zip(one, other, strict=True))
+
+    return Comparison(
+        minus("measure") or (), minus("twice") or (), minus("choose", -1), minus("choose", 1)
+    )
+
+
 # ---- what a head selects ------------------------------------------------------------------------
 
 

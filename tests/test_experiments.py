@@ -11,7 +11,7 @@ import torch
 
 from experiments import __main__ as command
 from experiments import run as running
-from experiments import summary
+from experiments import summary, tables
 from experiments.encodings import AIDS, ENCODINGS, RAMPS, aided
 from experiments.model import attention_by_distance, pair_usage, t5_bucket
 from experiments.run import BINS, Job, build, score, train
@@ -347,6 +347,76 @@ def test_predictions_are_judged(monkeypatch):
     judged = summary.judge(records)
     assert [one["holds"] for one in judged] == [True, False, True, False, None]
     assert judged[2]["corrected"] == pytest.approx(3 / 256)
+
+
+# ---- comparisons and tables ---------------------------------------------------------------------
+
+
+def made(name, purpose, rate, values, steps=10):
+    test = {"none": {"1": {"accuracy": values, "bits": [1 - v for v in values]}}}
+    return {
+        "purpose": purpose,
+        "encoding": name,
+        "learning_rate": rate,
+        "steps": steps,
+        "test": test,
+    }
+
+
+def contested(**changed):
+    """A record in which a beats b everywhere, but for what is changed."""
+    runs = []
+    for name, value in (("a", 0.8), ("b", 0.5)):
+        runs += [made(name, "measure", 1e-2, [value] * 8), made(name, "twice", 1e-2, [value] * 2)]
+        runs += [made(name, "choose", rate, [value] * 2) for rate in (3e-3, 1e-2, 3e-2, 1e-1)]
+    for run in runs:
+        if run["encoding"] == "a" and (run["purpose"], run["learning_rate"]) in changed.values():
+            scores = run["test"]["none"]["1"]
+            scores["accuracy"] = [0.4] * len(scores["accuracy"])
+    return {"task": "copy", "settings": {"encodings": ["a", "b"]}, "runs": runs}
+
+
+def test_a_comparison_stands_if_seeds_steps_and_rates_agree():
+    found = summary.compare(contested(), "a", "b")
+    assert found.stands
+    assert (found.wins, found.p) == (8, 1 / 256)
+    assert found.twice == found.lower == found.higher == pytest.approx((0.3, 0.3))
+    assert not summary.compare(contested(), "b", "a").stands
+    for changed in (("measure", 1e-2), ("twice", 1e-2), ("choose", 3e-3), ("choose", 3e-2)):
+        assert not summary.compare(contested(one=changed), "a", "b").stands
+    assert summary.compare(contested(one=("choose", 1e-1)), "a", "b").stands
+    assert summary.compare(contested(), "b", "a", what="bits").wins == 0
+    lowest = contested()
+    lowest["runs"] = [r for r in lowest["runs"] if r["learning_rate"] != 3e-3]
+    found = summary.compare(lowest, "a", "b")
+    assert found.lower is None
+    assert found.stands
+
+
+def rows(text):
+    head, _, *lines = text.split("\n")
+    width = head.count(" | ")
+    assert all(line.count(" | ") == width for line in lines)
+    return [line.strip("| ").split(" | ") for line in lines]
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_tables_hold_every_score_of_the_record(name):
+    record = summary.load(name)
+    what = "bits" if name == "language" else "accuracy"
+    count = len(record["settings"]["encodings"])
+    chosen = [run for run in record["runs"] if run["purpose"] != "measure"]
+    assert len(rows(tables.scores(record, what))) == count
+    assert len(rows(tables.rates(record, what))) == len(chosen)
+    shown = tables.scores(record, what) + tables.aids(record, what)
+    for run in record["runs"]:
+        if run["purpose"] != "measure":
+            continue
+        for kind, tests in run["test"].items():
+            for times, found in tests.items():
+                assert tables.cell(found[what]) in shown, (run["encoding"], kind, times)
+    if name in ("find", "induction"):
+        assert len(rows(tables.by_distance(record))) == 4 * count
 
 
 # ---- the record ---------------------------------------------------------------------------------

@@ -1,0 +1,106 @@
+"""Every recorded number as Markdown tables, for the end of chapter 12."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS
+from .run import AIDED_TIMES, BINS, TIMES
+from .summary import Spread, measured, runs, spread
+
+KINDS = {"none": "nothing", **AIDS, **RAMPS, **SIGHTS}
+SHORT = {"stored": "q, k in bfloat16", "bfloat16": "all in bfloat16"}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cell(values: Sequence[float | None]) -> str:
+    """Return the median and the interval of eight values, or two values as they are."""
+    found = [v for v in values if v is not None]
+    if len(found) < len(values):
+        return "lost"  # a training that ended in numbers that are none
+    if len(found) < 6:
+        return ", ".join(f"{v:.2f}" for v in found)
+    return said(spread(found))
+
+
+def said(found: Spread) -> str:
+    """Return a median with its interval, or once where the three are alike in two digits."""
+    median, low, high = (f"{v:.2f}" for v in found[:3])
+    return median if low == high else f"{median} ({low} to {high})"
+
+
+def scores(record: dict[str, Any], what: str) -> str:
+    """Return the scores of the measured models at every length, and in 16 bits."""
+    head = ["encoding", "rate", *(f"{n} x" for n in TIMES)]
+    head += [f"{words}, {n} x" for words in SHORT.values() for n in (1, 2)]
+    return table(head, (_score_row(record, name, what) for name in encodings(record)))
+
+
+def _score_row(record: dict[str, Any], name: str, what: str) -> list[str]:
+    run = measured(record, name)
+    test = run["test"]
+    row = [cell(test["none"][str(n)][what]) for n in TIMES]
+    row += [cell(test[kind][str(n)][what]) for kind in SHORT for n in (1, 2)]
+    return [ENCODINGS[name].words, f"{run['learning_rate']:g}", *row]
+
+
+def aids(record: dict[str, Any], what: str) -> str:
+    """Return the scores with every aid, at the length where aids are given."""
+    (times,) = AIDED_TIMES
+
+    def row(name: str) -> list[str]:
+        test = measured(record, name)["test"]
+        return [
+            cell(test[kind][str(times)][what]) if str(times) in test.get(kind, {}) else ""
+            for kind in KINDS
+        ]
+
+    names = [name for name in encodings(record) if "temperature" in measured(record, name)["test"]]
+    return table(
+        ["encoding", *KINDS.values()], ([ENCODINGS[name].words, *row(name)] for name in names)
+    )
+
+
+def rates(record: dict[str, Any], what: str) -> str:
+    """Return what every rate gave on the two choosing seeds, and twice the steps."""
+    head = ["encoding", "steps", "rate", "loss (validation, bits)", *(f"{n} x" for n in TIMES)]
+
+    def rows() -> Iterable[list[str]]:
+        for name in encodings(record):
+            found = [*runs(record, name, "choose"), *runs(record, name, "twice")]
+            for run in sorted(found, key=lambda r: (r["steps"], r["learning_rate"])):
+                shown = [cell(run["test"]["none"][str(n)][what]) for n in TIMES]
+                numbers = [f"{run['steps']:,}", f"{run['learning_rate']:g}"]
+                yield [ENCODINGS[name].words, *numbers, cell(run["valid_bits"]), *shown]
+
+    return table(head, rows())
+
+
+def by_distance(record: dict[str, Any]) -> str:
+    """Return the accuracy at distances from one edge of `BINS` to the next, at every length."""
+    head = [
+        "encoding",
+        "windows",
+        *(f"{a} to {b - 1}" for a, b in itertools.pairwise(BINS)),
+    ]
+
+    def rows() -> Iterable[list[str]]:
+        for name in encodings(record):
+            for n in TIMES:
+                bins = measured(record, name)["test"]["none"][str(n)]["bins"]
+                shown = [f"{np.median(values):.2f}" for values in bins]
+                yield [ENCODINGS[name].words, str(n), *shown, *[""] * (len(BINS) - 1 - len(bins))]
+
+    return table(head, rows())
+
+
+def encodings(record: dict[str, Any]) -> list[str]:
+    """Return the encodings of a record, in its order."""
+    return list(record["settings"]["encodings"])
