@@ -22,15 +22,16 @@ def contest_data() -> dict[str, Any]:
     -------
     dict
         ``times``; ``aided_times``, the length that the aids are measured at; ``done``, the words
-        for these aids and experiments, in groups; ``bins``, the edges of the distances; ``tasks``, a list with ``words``, ``window``, ``unit``, ``chance`` and
-        ``entries``, by the words of the encoding. An entry has ``scores``, one a seed for each
-        length; ``bfloat16`` and ``stored``, the same in half precision, as far as measured;
-        ``twice``, the scores of two other seeds with twice the steps, or None; ``aids``, the
-        scores after each thing done; where the task is scored by distance ``bins``, for each
-        length and distance the median over the seeds and the ends of its interval; and of seed
-        0's layer that puts the most attention on a single distance ``layer``, ``inv_freq`` (zero
-        where no pair turns with the distance), ``usage`` (the share of each pair in
-        ``|q_i| |k_i|``) and ``attention`` (by distance).
+        for these aids and experiments, in groups; ``bins``, the edges of the distances; ``tasks``,
+        a list with ``words``, ``window``, ``unit``, ``chance`` and ``entries``, by the words of
+        the encoding. An entry has ``scores``, one a seed for each length; ``bfloat16`` and
+        ``stored``, the same in half precision, as far as measured; ``twice``, the scores of two
+        other seeds with twice the steps, or None; ``aids``, the scores after each thing done;
+        where the task is scored by distance ``bins``, for each length and distance the median
+        over the seeds and the ends of its interval; and of seed 0's layer that puts the most
+        attention on a single distance ``layer``, ``inv_freq`` (zero where no pair turns with the
+        distance), ``usage`` (the share of each pair in ``|q_i| |k_i|``) and ``attention`` (by
+        distance).
     """
     return {
         "times": list(TIMES),

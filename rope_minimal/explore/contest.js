@@ -34,7 +34,7 @@ export function compare(a, b, less) {
   const worse = gains.filter((d) => d < 0).length;
   const p = signFlip(differences);
   const mean = gains.reduce((sum, d) => sum + d, 0);
-  let verdict = `undecided: better in ${COUNT[better]} of ${COUNT[n]} seeds, worse in ${COUNT[worse]}`;
+  let verdict = `undecided: ${COUNT[better]} of ${COUNT[n]} seeds better, ${COUNT[worse]} worse`;
   if (better === n || worse === n) verdict = `${better ? "better" : "worse"} in all ${COUNT[n]} seeds`;
   else if (better + worse === 0) verdict = `the same in all ${COUNT[n]} seeds`;
   else if (p < SIGNIFICANT) verdict = `${mean > 0 ? "better" : "worse"} in ${COUNT[mean > 0 ? better : worse]} of ${COUNT[n]} seeds`;
@@ -66,12 +66,12 @@ export default figure((fig) => {
 
   const chart = fig.canvas({
     label: "Every seed's score against the length of the text for the chosen encodings, with median and interval; for two tasks also against the distance of the answer",
-    height: (width) => (wide(width) || !byDistance() ? 300 : 524),
+    height: (width) => (wide(width) || !byDistance() ? 324 : 572),
   });
   const strip = fig.canvas({
     label: `The same at ${data.aided_times} windows after each thing that was done before the test, for both encodings`,
     help: "Point at a row, or focus the rows and use the up and down arrow keys: the caption reads it.",
-    height: (width) => rowsTop(width) + (1 + groupsNow().flat().length) * pitch(width) + 6 * groupsNow().length + 40,
+    height: (width) => ROWS_TOP + (1 + groupsNow().flat().length) * pitch(width) + 6 * groupsNow().length + 40,
     point({ y }) {
       const row = bands.find(({ words, from, to }) => words && from <= y && y < to);
       if (row) fig.set({ aid: row.words });
@@ -84,7 +84,7 @@ export default figure((fig) => {
   const inside = fig.canvas({
     label: "One trained head: its hands on a dial, sized by how much the head uses each pair, and its attention by distance",
     help: "Point at the attention, or focus it and use the left and right arrow keys, to turn the hands to a distance.",
-    height: (width) => (wide(width) ? 292 : 500),
+    height: (width) => (wide(width) ? 304 : 512),
     point({ x, y }) {
       if (field && y > field.box.y0 - 16) fig.set({ m: keep(Math.round(field.invX(x)), 0, 64) });
     },
@@ -99,11 +99,12 @@ export default figure((fig) => {
     const shown = shownNow();
     const there = shown.filter(({ entry }) => entry);
     const range = rangeOf(task, there);
-    drawScores(chart, data, task, there, times, range, wide, byDistance());
+    const less = task.unit === "bits";
+    const apart = there.length === 2 ? compare(...there.map(({ entry }) => entry.scores[at]), less) : null;
+    drawScores(chart, data, task, there, times, range, wide, byDistance(), apart);
     bands = drawAids(strip, data, task, there, groupsNow(), aid, range, wide);
     field = drawHead(inside, there, m, wide);
 
-    const less = task.unit === "bits";
     const parts = [];
     const scores = there.map(({ name, entry }) => ({ name, ...spread(entry.scores[at]) }));
     if (there.length) {
@@ -116,10 +117,7 @@ export default figure((fig) => {
       const seen = name.includes("no causal mask") && less ? ": without a mask the next byte is in plain sight" : "";
       parts.push(`**${name}** was not tried on this task${seen}.`);
     }
-    let apart = null;
-    if (there.length === 2) {
-      const [a, b] = there.map(({ entry }) => entry.scores[at]);
-      apart = compare(a, b, less);
+    if (apart) {
       parts.push(
         `Seed by seed, **${there[0].name}** against ${there[1].name}: **${apart.verdict}**; the median difference is **${num(apart.median, 3)}** ${between(apart)}, p = ${num(apart.p, 3)} (two-sided; one of many, p before any correction).`,
       );
@@ -138,9 +136,14 @@ export default figure((fig) => {
         const before = entry.scores[data.times.indexOf(data.aided_times)];
         return { name, before: spread(before).median, ...spread(entry.aids[aid]), change: compare(entry.aids[aid], before, less) };
       });
+    let aidedApart = null;
     if (aided.length) {
       const said = aided.map((one) => `**${one.name}** from ${num(one.before, 3)} to **${num(one.median, 3)}** (${one.change.verdict})`);
       parts.push(`At ${data.aided_times} windows, “${aid}” takes ${said.join(", and ")}.`);
+      if (aided.length === 2) {
+        aidedApart = compare(...there.map(({ entry }) => entry.aids[aid]), less);
+        parts.push(`So aided, the first against the second: **${aidedApart.verdict}**.`);
+      }
     }
     let head = null;
     if (there.length) {
@@ -156,17 +159,17 @@ export default figure((fig) => {
     const [encodingScores, againstScores] = shown.map(({ name }) => scores.find((one) => one.name === name) ?? null);
     fig.root.dataset.values = JSON.stringify({
       task: task.words, encoding: fig.traits.encoding, against: fig.traits.against, times, aid, m,
-      encodingScores, againstScores: againstScores ?? null, difference: apart, aided, head,
+      encodingScores, againstScores: againstScores ?? null, difference: apart, aided, aidedDifference: aidedApart, head,
     });
   });
 
   fig.showMe(async () => {
-    const [copy] = data.tasks.map(({ words }) => words);
+    const [copy, find, induction] = data.tasks.map(({ words }) => words);
     const scenes = [
-      [{ task: copy, encoding: "the proposal, half a turn", against: "RoPE", times: "1", m: 7 }, 2600],
-      [{ encoding: "one pair turns, fifteen rest" }, 2600],
-      [{ encoding: "ALiBi" }, 2600],
-      [{ encoding: "RoPE", against: "nothing", times: "4", aid: "PI" }, 2600],
+      [{ task: copy, encoding: "the proposal, half a turn", against: "RoPE", times: "1", m: 7 }, 3000],
+      [{ encoding: "one pair turns, fifteen rest" }, 3000],
+      [{ task: find, encoding: "no encoding", times: "8" }, 3000],
+      [{ task: induction, encoding: "RoPE", against: "the proposal, half a turn", times: "4", aid: "PI", m: 1 }, 3000],
       [{ aid: "by parts, knees 4 and 1" }, 0],
     ];
     for (const [values, ms] of scenes) {
@@ -228,16 +231,14 @@ function drawMark(plot, kind, x, y, color) {
   ctx.restore();
 }
 
-function drawGuess(plot, task, from, to, label) {
-  if (task.chance === null) return;
-  curve(plot, [from[0], to[0]], [from[1], to[1]], plot.colors.muted, { width: 1, dash: [2, 3] });
-  if (label) text(plot, "guessing", to[0], to[1] - 8, { align: "right", size: 11 });
+function drawGuess(plot, task, from, to) {
+  if (task.chance !== null) curve(plot, [from[0], to[0]], [from[1], to[1]], plot.colors.muted, { width: 1, dash: [2, 3] });
 }
 
-function drawScores(plot, data, task, there, times, range, wide, distances) {
+function drawScores(plot, data, task, there, times, range, wide, distances, apart) {
   const { ctx, colors, width, height } = plot.clear();
   const beside = distances && wide(width);
-  const legend = wide(width) ? 46 : 34 + 16 * there.length;
+  const legend = wide(width) ? 66 : 52 + 16 * there.length;
   const at = axes(plot, {
     x: [0.72, 11.2],
     xLog: true,
@@ -247,7 +248,7 @@ function drawScores(plot, data, task, there, times, range, wide, distances) {
     yTicks: shareTicks(task).ticks,
     yFormat: short,
     xLabel: "length of the text (tokens)",
-    box: { left: 40, top: legend, right: beside ? width * 0.44 : 12, bottom: distances && !beside ? height - 286 : 42 },
+    box: { left: 40, top: legend, right: beside ? width * 0.44 : 12, bottom: distances && !beside ? height - 292 : 42 },
   });
   const title = task.unit === "bits" ? "bits a byte: less is better" : "accuracy: more is better";
   text(plot, title, at.box.x0, 10, { color: colors.ink, size: 12, halo: false });
@@ -256,12 +257,15 @@ function drawScores(plot, data, task, there, times, range, wide, distances) {
     disc(plot, x, y, 4, second ? colors.paper : color, { ring: color });
     text(plot, name, x + 10, y, { color, size: 12, bold: true, halo: false });
   });
+  const where = wide(width) ? `at ${num(times * task.window, 0)} tokens: ` : "";
+  if (apart) text(plot, where + apart.verdict, at.box.x0, legend - 18, { color: colors.ink, size: 12, bold: true, halo: false });
 
   ctx.fillStyle = colors.accent;
   ctx.globalAlpha = colors.dark ? 0.16 : 0.09;
   ctx.fillRect(at.x(times * 0.73), at.box.y0, at.x(times * 1.37) - at.x(times * 0.73), at.box.y1 - at.box.y0);
   ctx.globalAlpha = 1;
-  drawGuess(plot, task, [at.box.x0, at.y(task.chance)], [at.box.x1, at.y(task.chance)], true);
+  drawGuess(plot, task, [at.box.x0, at.y(task.chance)], [at.box.x1, at.y(task.chance)]);
+  if (task.chance !== null) text(plot, "guessing", at.x(Math.sqrt(data.times[0] * data.times[1])), at.y(task.chance) - 8, { align: "center", size: 11 });
 
   const room = (at.box.x1 - at.box.x0) / data.times.length;
   const reach = Math.min(6, room / 14);
@@ -278,7 +282,7 @@ function drawScores(plot, data, task, there, times, range, wide, distances) {
       }
     });
   });
-  if (distances) drawDistances(plot, data, task, there, times, range, beside ? { left: width * 0.56 + 40, top: legend, right: 12, bottom: 42 } : { left: 40, top: 330, right: 12, bottom: 42 });
+  if (distances) drawDistances(plot, data, task, there, times, range, beside ? { left: width * 0.56 + 40, top: legend, right: 12, bottom: 42 } : { left: 40, top: 370, right: 12, bottom: 42 });
 }
 
 function drawDistances(plot, data, task, there, times, range, box) {
@@ -295,12 +299,12 @@ function drawDistances(plot, data, task, there, times, range, box) {
     xLabel: "distance of the answer (tokens)",
     box,
   });
-  text(plot, `by distance, in ${num(times * task.window, 0)} tokens`, at.box.x0, at.box.y0 - (box.top > 100 ? 12 : 36), { color: colors.ink, size: 12, halo: false });
+  text(plot, `by distance, in ${num(times * task.window, 0)} tokens`, at.box.x0, box.top < 100 ? 10 : at.box.y0 - 22, { color: colors.ink, size: 12, halo: false });
   const edge = at.x(task.window);
   curve(plot, [edge, edge], [at.box.y0, at.box.y1], colors.muted, { width: 1, dash: [2, 3] });
-  text(plot, "trained", edge - 5, at.box.y0 + 1, { align: "right", size: 11 });
-  text(plot, "new", edge + 5, at.box.y0 + 1, { size: 11 });
-  drawGuess(plot, task, [at.box.x0, at.y(task.chance)], [at.box.x1, at.y(task.chance)], false);
+  text(plot, "trained", edge - 5, at.box.y0 - 7, { align: "right", size: 11 });
+  text(plot, "new", edge + 5, at.box.y0 - 7, { size: 11 });
+  drawGuess(plot, task, [at.box.x0, at.y(task.chance)], [at.box.x1, at.y(task.chance)]);
   for (const { entry, color, second } of there) {
     const rows = entry.bins[data.times.indexOf(times)];
     const xs = rows.map((_, i) => at.x(Math.sqrt(edges[i] * edges[i + 1])));
@@ -318,8 +322,8 @@ function drawDistances(plot, data, task, there, times, range, box) {
 
 // ---- what is done before a longer text ------------------------------------------------------------
 
-const pitch = (width) => (width < 560 ? 42 : 30);
-const rowsTop = () => 24;
+const pitch = (width) => (width < 560 ? 40 : 28);
+const ROWS_TOP = 34;
 
 function drawAids(plot, data, task, there, groups, aid, range, wide) {
   const { ctx, colors, width, height } = plot.clear();
@@ -327,7 +331,7 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
   const rows = [{ words: null }];
   for (const group of groups) group.forEach((words, i) => rows.push({ words, first: i === 0 }));
   const left = wide(width) ? 236 : 12;
-  const from = rowsTop(width);
+  const from = ROWS_TOP;
   const at = axes(plot, {
     x: range,
     y: [0, 1],
@@ -337,19 +341,17 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
     xLabel: task.unit === "bits" ? "bits a byte" : "accuracy",
     box: { left, top: from, right: 14, bottom: 40 },
   });
-  const title = `at ${data.aided_times} windows (${num(data.aided_times * task.window, 0)} tokens), done before the test:`;
-  text(plot, title, wide(width) ? 4 : left, 10, { color: colors.ink, size: 12, halo: false });
+  const title = `at ${data.aided_times} windows, ${num(data.aided_times * task.window, 0)} tokens: ${rows.length > 1 ? "what was done before the test" : "nothing else was tried"}`;
+  text(plot, title, wide(width) ? 4 : left, 18, { color: colors.ink, size: 12, halo: false });
   const aided = data.times.indexOf(data.aided_times);
   let y = from;
   for (const row of rows) {
-    if (row.first) {
-      curve(plot, [wide(width) ? 4 : left, at.box.x1], [y + 3, y + 3], colors.rule, { width: 1 });
-      y += 6;
-    }
+    if (row.first || (row.words && !wide(width))) curve(plot, [4, at.box.x1], [y + 3, y + 3], colors.rule, { width: 1 });
+    if (row.first) y += 6;
     Object.assign(row, { from: y, to: y + pitch(width) });
     y = row.to;
   }
-  drawGuess(plot, task, [at.x(task.chance), at.box.y0], [at.x(task.chance), at.box.y1], false);
+  drawGuess(plot, task, [at.x(task.chance), at.box.y0], [at.x(task.chance), at.box.y1]);
   for (const { entry, color, second } of there) {
     const x = at.x(spread(entry.scores[aided]).median);
     curve(plot, [x, x], [from, height - 40], color, { width: 1, alpha: 0.5, dash: second ? [6, 4] : [] });
@@ -364,7 +366,7 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
     }
     const label = wide(width) ? [left - 12, (row.from + row.to) / 2, "right"] : [left, row.from + 9, "left"];
     text(plot, row.words ?? "nothing", label[0], label[1], { align: label[2], size: 12, color: chosen ? colors.ink : colors.muted, bold: chosen });
-    const middle = wide(width) ? (row.from + row.to) / 2 : row.from + 29;
+    const middle = wide(width) ? (row.from + row.to) / 2 : row.from + 28;
     there.forEach(({ entry, color, second }, i) => {
       const values = row.words ? entry.aids[row.words] : entry.scores[aided];
       const lane = middle + (there.length > 1 ? (i - 0.5) * 13 : 0);
@@ -383,12 +385,12 @@ function drawHead(plot, there, m, wide) {
   const [head] = heads;
   const size = wide(width) ? 236 : 210;
   const cx = wide(width) ? size / 2 + 4 : width / 2;
-  text(plot, `${head.name}: layer ${head.layer + 1}, seed 0`, wide(width) ? 4 : 12, 10, { color: head.color, size: 12, bold: true, halo: false });
-  text(plot, `the hands after ${num(m, 0)} token${m === 1 ? "" : "s"}`, cx, size + 34, { align: "center", size: 12, halo: false });
-  drawDial(plot, cx, 24 + size / 2, size / 2 - 4, head, m);
+  text(plot, `${head.name}: layer ${head.layer + 1}, seed 0`, wide(width) ? 4 : 12, 22, { color: head.color, size: 12, bold: true, halo: false });
+  text(plot, `the hands after ${num(m, 0)} token${m === 1 ? "" : "s"}`, cx, size + 46, { align: "center", size: 12, halo: false });
+  drawDial(plot, cx, 36 + size / 2, size / 2 - 4, head, m);
 
   const left = wide(width) ? size + 62 : 46;
-  const from = wide(width) ? 0 : size + 44;
+  const from = wide(width) ? 12 : size + 56;
   const pairs = head.usage.length;
   const most = Math.max(...heads.flatMap(({ usage }) => usage));
   const bars = axes(plot, {
