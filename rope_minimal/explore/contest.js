@@ -257,8 +257,8 @@ function drawScores(plot, data, task, there, times, range, wide, distances, apar
     disc(plot, x, y, 4, second ? colors.paper : color, { ring: color });
     text(plot, name, x + 10, y, { color, size: 12, bold: true, halo: false });
   });
-  const where = wide(width) ? `at ${num(times * task.window, 0)} tokens: ` : "";
-  if (apart) text(plot, where + apart.verdict, at.box.x0, legend - 18, { color: colors.ink, size: 12, bold: true, halo: false });
+  const verdict = wide(width) ? apart?.verdict : apart?.verdict.split(":")[0];
+  if (apart) text(plot, `at ${num(times * task.window, 0)} tokens: ${verdict}`, at.box.x0, legend - 18, { color: colors.ink, size: 12, bold: true, halo: false });
 
   ctx.fillStyle = colors.accent;
   ctx.globalAlpha = colors.dark ? 0.16 : 0.09;
@@ -341,13 +341,13 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
     xLabel: task.unit === "bits" ? "bits a byte" : "accuracy",
     box: { left, top: from, right: 14, bottom: 40 },
   });
-  const title = `at ${data.aided_times} windows, ${num(data.aided_times * task.window, 0)} tokens: ${rows.length > 1 ? "what was done before the test" : "nothing else was tried"}`;
+  const title = `at ${data.aided_times} windows: ${rows.length > 1 ? "what was done before the test" : "nothing else was tried"}`;
   text(plot, title, wide(width) ? 4 : left, 18, { color: colors.ink, size: 12, halo: false });
   const aided = data.times.indexOf(data.aided_times);
   let y = from;
   for (const row of rows) {
-    if (row.first || (row.words && !wide(width))) curve(plot, [4, at.box.x1], [y + 3, y + 3], colors.rule, { width: 1 });
     if (row.first) y += 6;
+    if (row.first || (row.words && !wide(width))) curve(plot, [4, at.box.x1], [y - 3, y - 3], colors.rule, { width: 1 });
     Object.assign(row, { from: y, to: y + pitch(width) });
     y = row.to;
   }
@@ -364,9 +364,9 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
       ctx.fillRect(0, row.from, width, row.to - row.from);
       ctx.globalAlpha = 1;
     }
-    const label = wide(width) ? [left - 12, (row.from + row.to) / 2, "right"] : [left, row.from + 9, "left"];
+    const label = wide(width) ? [left - 12, (row.from + row.to) / 2, "right"] : [left, row.from + 8, "left"];
     text(plot, row.words ?? "nothing", label[0], label[1], { align: label[2], size: 12, color: chosen ? colors.ink : colors.muted, bold: chosen });
-    const middle = wide(width) ? (row.from + row.to) / 2 : row.from + 28;
+    const middle = wide(width) ? (row.from + row.to) / 2 : row.from + 26;
     there.forEach(({ entry, color, second }, i) => {
       const values = row.words ? entry.aids[row.words] : entry.scores[aided];
       const lane = middle + (there.length > 1 ? (i - 0.5) * 13 : 0);
