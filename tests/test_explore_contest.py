@@ -119,6 +119,11 @@ def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(e
                 assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-4)
 
 
+def test_the_note_says_how_often_the_interval_holds_the_median():
+    covered = summary.coverage(len(summary.measured(summary.load("copy"), "rope")["seeds"]))
+    assert f"interval of {covered:.0%} for the median" in SCRIPT.read_text("utf8")
+
+
 def test_the_script_reads_the_summary(said):
     for (task, a, b, times, kind), found in zip(CELLS, said, strict=True):
         first, second = (np.array(recorded(task, one, times, kind)) for one in (a, b))

@@ -66,7 +66,7 @@ export default figure((fig) => {
 
   const chart = fig.canvas({
     label: "Every seed's score against the length of the text for the chosen encodings, with median and interval; for two tasks also against the distance of the answer",
-    height: (width) => (wide(width) || !byDistance() ? 324 : 572),
+    height: (width) => (wide(width) || !byDistance() ? 306 : 572),
   });
   const strip = fig.canvas({
     label: `The same at ${data.aided_times} windows after each thing that was done before the test, for both encodings`,
@@ -174,11 +174,13 @@ export default figure((fig) => {
     ];
     for (const [values, ms] of scenes) {
       fig.set(values);
+      const { canvas } = values.aid ? strip : chart; // the figure is taller than a screen
+      canvas.scrollIntoView({ block: "center", behavior: fig.calm ? "auto" : "smooth" });
       await fig.pause(ms);
     }
   });
   fig.notice(
-    "A point is one of eight seeds; the bar runs from the second smallest to the second largest (it holds the median with 93%), with a stroke at the median. The first encoding has full points, the second rings. Triangles: two other seeds with twice the steps. At one and two windows × is the median in bfloat16, + with only q and k stored so. On the dial each pair has its ring, fast ones outside; a larger disc is a pair that the head uses more.",
+    "A point is one of eight seeds; the bar runs from the second smallest to the second largest (an interval of 93% for the median, which is the stroke). The first encoding has full points, the second rings. Triangles: two other seeds with twice the steps. At one and two windows × is the median in bfloat16, + with only q and k stored so. On the dial each pair has its ring, fast ones outside; a larger disc is a pair that the head uses more.",
   );
 });
 
@@ -322,7 +324,7 @@ function drawDistances(plot, data, task, there, times, range, box) {
 
 // ---- what is done before a longer text ------------------------------------------------------------
 
-const pitch = (width) => (width < 560 ? 40 : 28);
+const pitch = (width) => (width < 560 ? 40 : 25);
 const ROWS_TOP = 34;
 
 function drawAids(plot, data, task, there, groups, aid, range, wide) {
@@ -369,7 +371,7 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
     const middle = wide(width) ? (row.from + row.to) / 2 : row.from + 26;
     there.forEach(({ entry, color, second }, i) => {
       const values = row.words ? entry.aids[row.words] : entry.scores[aided];
-      const lane = middle + (there.length > 1 ? (i - 0.5) * 13 : 0);
+      const lane = middle + (there.length > 1 ? (i - 0.5) * 12 : 0);
       if (values) drawSeeds(plot, values, (value, across) => [at.x(value), lane + across], color, second, 3);
     });
   }
