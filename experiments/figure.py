@@ -62,7 +62,7 @@ def _entry(task: Task, record: dict[str, Any], encoding: str) -> dict[str, Any]:
     test, twice = run["test"], summary.runs(record, encoding, "twice")
 
     def scores(tests: dict[str, Any]) -> list[list[float]]:
-        return [_short(tests[str(n)][task.unit], 4) for n in TIMES if str(n) in tests]
+        return [tests[str(n)][task.unit] for n in TIMES if str(n) in tests]
 
     return {
         "scores": scores(test["none"]),
@@ -82,7 +82,7 @@ def _entry(task: Task, record: dict[str, Any], encoding: str) -> dict[str, Any]:
 def _bins(rows: list[list[float | None]]) -> list[list[float]]:
     """Return median and interval at each distance, of the seeds that were asked there."""
     answered = ([value for value in row if value is not None] for row in rows)
-    return [_short(summary.spread(row)[:3]) for row in answered]
+    return [_short(summary.spread(row)[:3], 2) for row in answered]
 
 
 def _sharpest_layer(task: Task, encoding: str, run: dict[str, Any]) -> dict[str, Any]:

@@ -103,8 +103,7 @@ def test_every_score_of_the_record_is_in_the_figure(entries):
             assert len(entry[kind]) == len(run["test"][kind])
             shown |= {(kind, n): entry[kind][i] for i, n in enumerate(TIMES[: len(entry[kind])])}
         for (kind, times), values in shown.items():
-            exact = recorded(task, encoding, times, kind)
-            assert values == pytest.approx(exact, abs=6e-5), (task, encoding, kind, times)
+            assert values == recorded(task, encoding, times, kind), (task, encoding, kind, times)
 
 
 def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(entries):
@@ -115,8 +114,8 @@ def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(e
             assert len(rows) == len(exact["bins"]) < len(BINS)
             for row, values in zip(rows, exact["bins"], strict=True):
                 answered = sorted(value for value in values if value is not None)
-                assert row[0] == pytest.approx(np.median(answered), abs=6e-4)
-                assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-4)
+                assert row[0] == pytest.approx(np.median(answered), abs=6e-3)
+                assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-3)
 
 
 def test_the_note_says_how_often_the_interval_holds_the_median():
@@ -129,7 +128,7 @@ def test_the_script_reads_the_summary(said):
         first, second = (np.array(recorded(task, one, times, kind)) for one in (a, b))
         for ours, exact in ((found["of"], first), (found["apart"], first - second)):
             assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(
-                summary.spread(exact)[:3], abs=2e-4
+                summary.spread(exact)[:3], abs=1e-9
             )
         gains = (second - first) if TASKS[task].unit == "bits" else (first - second)
         apart, better, worse = found["apart"], int((gains > 0).sum()), int((gains < 0).sum())

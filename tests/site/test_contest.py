@@ -37,7 +37,7 @@ def test_the_contest_says_what_the_records_say(visit):
             ("encodingScores", "againstScores", "difference"), (*both, apart), strict=True
         ):
             ours, exact = says[which], summary.spread(values)
-            assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(exact[:3], abs=2e-4)
+            assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(exact[:3], abs=1e-9)
         p = min(1.0, 2 * min(summary.sign_flip(apart), summary.sign_flip([-d for d in apart])))
         assert says["difference"]["p"] == pytest.approx(p)
         expect(caption).to_contain_text(says["difference"]["verdict"])
@@ -60,7 +60,7 @@ def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     record = summary.load("copy")
     for kind, ours in (("none", aided["before"]), ("pi", aided["median"])):
         exact = summary.score(record, "rope", times=AIDED_TIMES[0], kind=kind)
-        assert ours == pytest.approx(exact.median, abs=2e-4)
+        assert ours == pytest.approx(exact.median, abs=1e-9)
     expect(caption).to_contain_text(f"“{words[1]}” takes RoPE")
     rows.press("End")
     contest.values(aid=words[-1])
