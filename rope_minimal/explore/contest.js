@@ -71,7 +71,7 @@ export default figure((fig) => {
   const strip = fig.canvas({
     label: `The same at ${data.aided_times} windows after each thing that was done before the test, for both encodings`,
     help: "Point at a row, or focus the rows and use the up and down arrow keys: the caption reads it.",
-    height: (width) => ROWS_TOP + (1 + groupsNow().flat().length) * pitch(width) + 6 * groupsNow().length + 40,
+    height: (width) => rowsTop(width) + (1 + groupsNow().flat().length) * pitch(width) + 6 * groupsNow().length + 40,
     point({ y }) {
       const row = bands.find(({ words, from, to }) => words && from <= y && y < to);
       if (row) fig.set({ aid: row.words });
@@ -237,6 +237,15 @@ function drawGuess(plot, task, from, to) {
   if (task.chance !== null) curve(plot, [from[0], to[0]], [from[1], to[1]], plot.colors.muted, { width: 1, dash: [2, 3] });
 }
 
+/** Which encoding has which colour; place(i) gives pixels. */
+function drawNames(plot, there, place) {
+  there.forEach(({ name, color, second }, i) => {
+    const [x, y] = place(i);
+    disc(plot, x, y, 4, second ? plot.colors.paper : color, { ring: color });
+    text(plot, name, x + 10, y, { color, size: 12, bold: true, halo: false });
+  });
+}
+
 function drawScores(plot, data, task, there, times, range, wide, distances, apart) {
   const { ctx, colors, width, height } = plot.clear();
   const beside = distances && wide(width);
@@ -254,11 +263,7 @@ function drawScores(plot, data, task, there, times, range, wide, distances, apar
   });
   const title = task.unit === "bits" ? "bits a byte: less is better" : "accuracy: more is better";
   text(plot, title, at.box.x0, 10, { color: colors.ink, size: 12, halo: false });
-  there.forEach(({ name, color, second }, i) => {
-    const [x, y] = wide(width) ? [at.box.x0 + 5 + (width / 2 - 30) * i, 28] : [at.box.x0 + 5, 27 + 16 * i];
-    disc(plot, x, y, 4, second ? colors.paper : color, { ring: color });
-    text(plot, name, x + 10, y, { color, size: 12, bold: true, halo: false });
-  });
+  drawNames(plot, there, (i) => (wide(width) ? [at.box.x0 + 5 + (width / 2 - 30) * i, 28] : [at.box.x0 + 5, 27 + 16 * i]));
   const verdict = wide(width) ? apart?.verdict : apart?.verdict.split(":")[0];
   if (apart) text(plot, `at ${num(times * task.window, 0)} tokens: ${verdict}`, at.box.x0, legend - 18, { color: colors.ink, size: 12, bold: true, halo: false });
 
@@ -325,7 +330,7 @@ function drawDistances(plot, data, task, there, times, range, box) {
 // ---- what is done before a longer text ------------------------------------------------------------
 
 const pitch = (width) => (width < 560 ? 40 : 25);
-const ROWS_TOP = 34;
+const rowsTop = (width) => (width < 560 ? 66 : 50);
 
 function drawAids(plot, data, task, there, groups, aid, range, wide) {
   const { ctx, colors, width, height } = plot.clear();
@@ -333,7 +338,7 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
   const rows = [{ words: null }];
   for (const group of groups) group.forEach((words, i) => rows.push({ words, first: i === 0 }));
   const left = wide(width) ? 236 : 12;
-  const from = ROWS_TOP;
+  const from = rowsTop(width);
   const at = axes(plot, {
     x: range,
     y: [0, 1],
@@ -345,6 +350,7 @@ function drawAids(plot, data, task, there, groups, aid, range, wide) {
   });
   const title = `at ${data.aided_times} windows: ${rows.length > 1 ? "what was done before the test" : "nothing else was tried"}`;
   text(plot, title, wide(width) ? 4 : left, 18, { color: colors.ink, size: 12, halo: false });
+  drawNames(plot, there, (i) => (wide(width) ? [left + ((width - left) / 2) * i, 35] : [left + 5, 35 + 16 * i]));
   const aided = data.times.indexOf(data.aided_times);
   let y = from;
   for (const row of rows) {

@@ -66,7 +66,7 @@ def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     contest.values(aid=words[-1])
     rows.scroll_into_view_if_needed()
     frame = rows.bounding_box()
-    page.mouse.click(frame["x"] + 200, frame["y"] + 34 + 40 + 6 + 20)
+    page.mouse.click(frame["x"] + 200, frame["y"] + 66 + 40 + 6 + 20)
     contest.values(aid=words[0])
     head.press("Home")
     contest.values(m=0)
