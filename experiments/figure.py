@@ -1,16 +1,18 @@
 """What the moving figure `rope_minimal.explore.contest` shows of the recorded runs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import summary
-from .encodings import ENCODINGS, STRETCHES
-from .run import SIZES, TIMES
-from .tasks import TASKS
+from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS
+from .run import AIDED_TIMES, BINS, SIZES, TIMES
+from .tasks import TASKS, Task
 
 HEAD_DIM = SIZES["width"] // SIZES["heads"]
-STRETCH_WORDS = {"linear": "RoPE, PI", "ntk": "RoPE, NTK", "yarn": "RoPE, YaRN"}
+DONE = {**AIDS, **RAMPS, **SIGHTS}
+"""Whatever is done to a trained model before a text of four windows, in words."""
 
 
 def contest_data() -> dict[str, Any]:
@@ -19,60 +21,94 @@ def contest_data() -> dict[str, Any]:
     Returns
     -------
     dict
-        ``times``; ``tasks``, a list with ``words``, ``window``, ``unit`` and ``entries``. An entry
-        has ``float32`` and ``bfloat16``, five scores for each length, and ``model``, the name of
-        the entry whose head it shares, or a head of its own: ``inv_freq``, ``head`` (layer and
-        number, of seed 0), ``loudness`` (the sum of ``|q_i| |k_i|``), ``usage`` (the share of each
-        pair in it) and ``attention`` (by distance). The head is the one that puts the most
-        attention on a single distance.
+        ``times``; ``aided_times``, the length that the aids are measured at; ``done``, the words
+        for these aids and experiments, in groups; ``bins``, the edges of the distances; ``tasks``,
+        a list with ``words``, ``window``, ``unit``, ``chance`` and ``entries``, by the words of
+        the encoding. An entry has ``scores``, one a seed for each length; ``bfloat16`` and
+        ``stored``, the same in half precision, as far as measured; ``twice``, the scores of two
+        other seeds with twice the steps, or None; ``aids``, the scores after each thing done;
+        where the task is scored by distance ``bins``, for each length and distance the median
+        over the seeds and the ends of its interval; and of seed 0's layer that puts the most
+        attention on a single distance ``layer``, ``inv_freq`` (zero where no pair turns with the
+        distance), ``usage`` (the share of each pair in ``|q_i| |k_i|``) and ``attention`` (by
+        distance).
     """
-    return {"times": list(TIMES), "tasks": [_task(name) for name in TASKS]}
-
-
-def _task(name: str) -> dict[str, Any]:
-    task, record = TASKS[name], summary.load(name)
-    entries: dict[str, Any] = {}
-    for encoding in record["settings"]["encodings"]:
-        how = ENCODINGS[encoding]
-        bank = np.zeros(HEAD_DIM // 2)
-        if how.inv_freq is not None:
-            bank = how.inv_freq(HEAD_DIM, task.window)
-        entries[how.words] = {
-            **_scores(record, encoding, task.unit, "none"),
-            "inv_freq": [float(f"{theta:.4g}") for theta in bank],
-            **_sharpest_head(summary.runs(record, encoding)[0]),
-        }
-    for stretch in STRETCHES[1:]:
-        entries[STRETCH_WORDS[stretch]] = {
-            **_scores(record, "rope", task.unit, stretch),
-            "model": ENCODINGS["rope"].words,
-            "stretch": stretch,
-        }
-    return {"words": task.words, "window": task.window, "unit": task.unit, "entries": entries}
-
-
-def _scores(record: dict[str, Any], encoding: str, what: str, stretch: str) -> dict[str, Any]:
     return {
-        dtype: [
-            [
-                round(value, 4)
-                for value in summary.values(
-                    record, encoding, what, times=times, stretch=stretch, dtype=dtype
-                )
-            ]
-            for times in TIMES
-        ]
-        for dtype in ("float32", "bfloat16")
+        "times": list(TIMES),
+        "aided_times": AIDED_TIMES[0],
+        "done": [list(group.values()) for group in (AIDS, RAMPS, SIGHTS)],
+        "bins": list(BINS),
+        "tasks": [_task(task) for task in TASKS.values()],
     }
 
 
-def _sharpest_head(run: dict[str, Any]) -> dict[str, Any]:
-    attention, usage = np.array(run["attention"]), np.array(run["usage"])
+def _task(task: Task) -> dict[str, Any]:
+    record = summary.load(task.name)
+    chance = summary.chance(task.name)
+    return {
+        "words": task.words,
+        "window": task.window,
+        "unit": task.unit,
+        "chance": None if np.isnan(chance) else chance,
+        "entries": {
+            ENCODINGS[name].words: _entry(task, record, name)
+            for name in record["settings"]["encodings"]
+        },
+    }
+
+
+def _entry(task: Task, record: dict[str, Any], encoding: str) -> dict[str, Any]:
+    run = summary.measured(record, encoding)
+    test, twice = run["test"], summary.runs(record, encoding, "twice")
+
+    def scores(tests: dict[str, Any]) -> list[list[float]]:
+        return [tests[str(n)][task.unit] for n in TIMES if str(n) in tests]
+
+    return {
+        "scores": scores(test["none"]),
+        "bfloat16": scores(test["bfloat16"]),
+        "stored": scores(test["stored"]),
+        "twice": scores(twice[0]["test"]["none"]) if twice else None,
+        "aids": {words: scores(test[kind])[0] for kind, words in DONE.items() if kind in test},
+        **(
+            {"bins": [_bins(test["none"][str(n)]["bins"]) for n in TIMES]}
+            if task.by_distance
+            else {}
+        ),
+        **_sharpest_layer(task, encoding, run),
+    }
+
+
+def _bins(rows: list[list[float | None]]) -> list[list[float]]:
+    """Return median and interval at each distance, of the seeds that were asked there."""
+    answered = ([value for value in row if value is not None] for row in rows)
+    return [_short(summary.spread(row)[:3], 2) for row in answered]
+
+
+def _sharpest_layer(task: Task, encoding: str, run: dict[str, Any]) -> dict[str, Any]:
+    attention, usage = (np.array(run[what][0]) for what in ("attention", "usage"))
     layer, head, _ = np.unravel_index(attention.argmax(), attention.shape)
-    loudness = float(usage[layer, head].sum())
+    share = usage[layer, head] / usage[layer, head].sum()
     return {
-        "head": [int(layer), int(head)],
-        "loudness": float(f"{loudness:.3g}"),
-        "usage": [round(float(value), 3) for value in usage[layer, head] / loudness],
-        "attention": [round(float(value), 3) for value in attention[layer, head]],
+        "layer": int(layer),
+        "inv_freq": [float(f"{theta:.4g}") for theta in turning(task, encoding, int(layer))],
+        "usage": _short(share),
+        "attention": _short(attention[layer, head]),
     }
+
+
+def turning(task: Task, encoding: str, layer: int) -> np.ndarray:
+    """Return how fast the pairs of q and k turn with the distance, in radians per position.
+
+    They rest where nothing is rotated, and where no pair of q and k turns as one: rotated before
+    the projection, or in two layouts.
+    """
+    how = ENCODINGS[encoding]
+    apart = how.before_projection or how.mixed_layouts or layer in how.resting_layers
+    if how.inv_freq is None or apart:
+        return np.zeros(HEAD_DIM // 2)
+    return how.inv_freq(HEAD_DIM, task.window)
+
+
+def _short(values: Sequence[float], digits: int = 3) -> list[float]:
+    return [round(float(value), digits) for value in values]

