@@ -183,6 +183,12 @@ def test_a_head_that_chooses_its_hands_can_be_fooled():
             most[excess[:, chosen].sum(1) <= 0] = size
     assert most.tolist() == (np.cumsum(np.sort(excess), axis=1) <= 0).sum(1).tolist()
 
+    # At 7 hands 0 and 1 win and the 46 slowest lose, almost as much.
+    at_7 = away(7, THETA) - away(1, THETA)
+    assert (at_7[:2] < 0).all()
+    assert (at_7[18:] > 0).all()
+    assert 0.95 < at_7[18:].sum() / -at_7[:2].sum() < 1
+
     # All 64: 48 can be fooled, at 7; 49 and, beyond 1,000, 26 cannot, with weights up to 1/26.
     s = own_scores(np.array([1, 7]), THETA, np.r_[1.0, 1.0, np.zeros(16), np.ones(46)])
     assert s[1] > s[0]
@@ -333,6 +339,13 @@ def test_eighteen_standard_hands_are_already_monotone():
     ):
         s = own_scores(np.array([1]), THETA, lengths)
         assert round(math.sqrt(2 - 2 * s[0]), digits) == contrast
+    # Pointing alike, with any lengths, they fall throughout the window; their SNR is A's.
+    for lengths in np.random.default_rng(65).exponential(size=(20, 18)):
+        s = own_scores(np.arange(WINDOW + 1), THETA, np.r_[np.zeros(46), lengths])
+        assert (np.diff(s) < 0).all()
+    exact, stored, _ = one_step(THETA[46:], torch.bfloat16, seed=3, rows=16_000)
+    measured = (exact.square().mean() / (stored - exact).square().mean()).sqrt().item()
+    assert measured == pytest.approx(0.52, rel=0.05)
 
 
 # 07 Longer contexts ------------------------------------------------------------------------------
@@ -403,6 +416,16 @@ def test_the_joint_code_of_seen_pairs_is_new():
         assert heard < 1 - 1.13**2 / 2 + 1e-3
     assert round(distances_of_codes(THETA[FAST], ASKED)[99:].min(), 2) == 1.13
     assert max(farthest_from_trained(THETA, i) for i in range(46)) <= 0.026
+    # New is not strange: inside the window codes are as far apart, and scores stay in range.
+    assert round(distances_of_codes(THETA[FAST], TRAINED - 1)[100:].min(), 2) == 1.18
+    at = np.r_[np.arange(TRAINED), rng.integers(TRAINED, ASKED, 500)]
+    for own, low, high in ((THETA[FAST], 0.001, 0.0025), (THETA[SLOW], 0.5, 0.7)):
+        left = []
+        for q, k in rng.normal(size=(100, 2, 2 * len(own))):
+            s = scores(q, k, at, own)
+            seen, new = s[:TRAINED], s[TRAINED:]
+            left.append(((new > seen.max()) | (new < seen.min())).mean())
+        assert low < np.mean(left) < high
 
 
 def test_interpolation_sees_nothing_new_and_pays_in_contrast():
@@ -462,6 +485,9 @@ def test_yarn_in_the_code_is_not_yarn_in_the_paper():
     assert ratio[46:] == pytest.approx(1, rel=1e-5)
     for kind, own in (("yarn_paper", paper), ("yarn", code)):
         assert rescaled_frequencies(kind, 128, **STRETCH)[0] == pytest.approx(own, rel=1e-5)
+    for s, largest in ((2, 1.3), (16, 3.0), (64, 5.1)):  # the factor grows with the stretch
+        code, _ = library("yarn", **STRETCH | {"factor": s})
+        assert round((code / ((1 - keep) * THETA / s + keep * THETA)).max(), 1) == largest
     unrounded, _ = library("yarn", truncate=False, **STRETCH)
     assert np.abs(unrounded / paper - 1).max() > 1  # without the rounding they differ as well
 
@@ -577,7 +603,7 @@ def test_the_temperature_takes_back_part_of_the_entropy():
         log_weights = x - np.logaddexp.reduce(x)
         return -(np.exp(log_weights) * log_weights).sum()
 
-    def measured(sigma, draws):
+    def measured(sigma, draws, sharper=sharper):
         rows = rng.normal(scale=sigma, size=(draws, ASKED))
         gained = np.mean([entropy(x) - entropy(x[:TRAINED]) for x in rows])
         return gained, np.mean([entropy(x) - entropy(sharper * x) for x in rows])
@@ -588,6 +614,11 @@ def test_the_temperature_takes_back_part_of_the_entropy():
     assert taken_back / gained == pytest.approx(0.30, abs=0.01)
     gained, taken_back = measured(2.0, 40)
     assert 0.9 < taken_back / math.log(FACTOR) < 1.3
+    # The logarithm of the length, 4/3, is too little for flat scores and right at sigma = 3.
+    gained, taken_back = measured(1.0, 8, sharper=4 / 3)
+    assert (taken_back, gained) == (pytest.approx(0.4, abs=0.03), pytest.approx(2.77, abs=0.03))
+    gained, taken_back = measured(3.0, 80, sharper=4 / 3)
+    assert taken_back == pytest.approx(gained, abs=0.25)
 
 
 def test_a_larger_base_buys_range_and_pays_resolution():
@@ -611,9 +642,12 @@ def test_the_good_bases_are_not_an_interval():
     window = np.arange(2048)
     good = {
         base: (own_scores(window, bank(128, base)) >= 0).all()
-        for base in [*range(11_500, 13_001, 50), 16_000, 16_500, 17_250]
+        for base in [*range(11_500, 13_001, 50), 16_000, 16_500, *range(17_250, 25_001, 50)]
     }
-    assert [base for base in good if good[base]] == [11_600, 12_450, 16_000]
+    good_below = [base for base in good if good[base] and base < 17_250]
+    assert good_below == [11_600, 12_450, 16_000]
+    bad_above = [base for base in good if not good[base] and base > 17_000]
+    assert bad_above == [17_250, *range(22_050, 22_751, 50)]
     # What the rule is about: random queries, a similar key and a random one.
     generator = torch.Generator().manual_seed(714)
     q, other, noise = torch.randn(3, 20_000, 128, generator=generator, dtype=torch.float64)
