@@ -95,7 +95,7 @@ def by_distance(record: dict[str, Any]) -> str:
         for name in encodings(record):
             for n in TIMES:
                 bins = measured(record, name)["test"]["none"][str(n)]["bins"]
-                shown = [f"{np.median(values):.2f}" for values in bins]
+                shown = [f"{np.median([v for v in row if v is not None]):.2f}" for row in bins]
                 yield [ENCODINGS[name].words, str(n), *shown, *[""] * (len(BINS) - 1 - len(bins))]
 
     return table(head, rows())
