@@ -1,6 +1,8 @@
 """Self-attention: against the definition, against Llama and GPT-J, and against itself in pieces."""
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,11 +11,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention as sdpa
 from transformers import GPTJConfig, LlamaConfig
 from transformers.models.gptj.modeling_gptj import GPTJAttention
 from transformers.models.llama.modeling_llama import LlamaAttention, LlamaRotaryEmbedding
 
-from rope_minimal import KVCache, RotarySelfAttention, permute_qk, rotate_complex
+from rope_minimal import (
+    KVCache,
+    RotarySelfAttention,
+    apply_rope,
+    permute_qk,
+    rope_table,
+    rotate_complex,
+)
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
 SAME = {"rtol": 0, "atol": 4e-6}
@@ -107,6 +117,30 @@ def test_a_llama_layer_loads_and_gives_the_same_numbers(kv_heads: int, bias: boo
     future = torch.full((40, 40), -math.inf).triu(1)
     want, _ = theirs(x, position_embeddings=table, attention_mask=future[None, None])
     torch.testing.assert_close(ours(x), want, **CLOSE)
+
+
+def test_the_eight_lines_are_a_llama_layer_of_base_10_000() -> None:
+    """The cell of chapter 8 itself; the base is not in the state dict."""
+    notebook = Path(__file__).parents[1] / "notebooks" / "08-attention.ipynb"
+    cells = ("".join(c["source"]) for c in json.loads(notebook.read_text("utf8"))["cells"])
+    source = next(cell for cell in cells if "def attend(layer, x):" in cell).split("\n\n\n")[0]
+    assert len(source.splitlines()) == 1 + 8
+    names = {"rope_table": rope_table, "apply_rope": apply_rope, "sdpa": sdpa}
+    exec(source, names)
+    ours, x, future = layer(), random(2, 40, 32), torch.full((40, 40), -math.inf).triu(1)
+    for base, close in ((1e4, True), (5e5, False)):
+        config = LlamaConfig(
+            hidden_size=32,
+            num_attention_heads=4,
+            attn_implementation="eager",
+            rope_parameters={"rope_type": "default", "rope_theta": base},
+        )
+        theirs = LlamaAttention(config, layer_idx=0).requires_grad_(False)
+        theirs.load_state_dict(ours.state_dict())  # whatever the base
+        table = LlamaRotaryEmbedding(config)(x, torch.arange(40)[None])
+        want, _ = theirs(x, position_embeddings=table, attention_mask=future[None, None])
+        assert torch.allclose(names["attend"](ours, x), want, **CLOSE) == close
+        assert torch.allclose(ours(x), want, **CLOSE) == close
 
 
 def test_a_gpt_j_layer_interleaved_and_partly_rotated_gives_the_same_numbers() -> None:

@@ -65,6 +65,9 @@ def test_only_rotated_queries_and_keys_leave_the_output_alone() -> None:
             return attend(turn(x) @ W_q, turn(x) @ W_k, v)
         if where == "values too":
             v = turn(v)
+        if where == "LayerNorm":  # no gains, but the mean of the channels goes
+            q, k = (norm(z - z.mean(axis=-1, keepdims=True)) for z in (turn(q), turn(k)))
+            return attend(8**0.5 * q, 8**0.5 * k, v)
         gains = {"unequal gains": by_channel, "gains equal in a pair": by_pair}.get(where, 1.0)
         if where.startswith("norm first"):
             return attend(turn(by_channel * norm(q)), turn(by_channel * norm(k)), v)
@@ -75,7 +78,11 @@ def test_only_rotated_queries_and_keys_leave_the_output_alone() -> None:
     for shift in (1, 77, 5000):
         for harmless in ("", "gains equal in a pair", "norm first, unequal gains"):
             np.testing.assert_allclose(layer(shift, harmless), layer(0, harmless), atol=1e-9)
-        for harmful in ("before the projection", "unequal gains"):  # values are not turned here
+        for harmful in (
+            "before the projection",
+            "unequal gains",
+            "LayerNorm",
+        ):  # values are not turned here
             assert np.abs(layer(shift, harmful) - layer(0, harmful)).max() > 0.01
         turned = rotate_by_matrix(layer(0, "values too"), np.full(20, shift), interleaved=True)
         np.testing.assert_allclose(layer(shift, "values too"), turned, atol=1e-9)
@@ -219,6 +226,58 @@ def test_a_cached_key_can_be_turned_on() -> None:
 
 
 @torch.no_grad()
+def test_scores_mended_after_a_change_of_base_are_not_one_pass_with_the_new_base() -> None:
+    """Raw keys, and another base from token 24 on: exact in one layer, not in two."""
+    x = torch.randn(1, 48, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
+    before, after = (
+        [RotarySelfAttention(32, 4, base=base).double() for _ in range(2)] for base in (1e4, 8e4)
+    )
+    for old, new in zip(before, after, strict=True):
+        new.load_state_dict(random_weights(old).state_dict())
+    layers = zip(before, after, strict=True)
+    decoded, one_pass = x, x  # what each layer reads: made as it came, and made anew
+    for depth, (old, new) in enumerate(layers, 1):
+        # raw keys are turned with the new base, but the first 24 rows were made with the old one
+        decoded = decoded + torch.cat((old(decoded)[:, :24], new(decoded)[:, 24:]), dim=1)
+        one_pass = one_pass + new(one_pass)
+        off = (decoded - one_pass)[:, 24:].norm() / one_pass[:, 24:].norm()
+        assert off < 1e-14 if depth == 1 else off > 1e-3
+
+
+@torch.no_grad()
+def test_a_common_shift_of_a_model_that_rescales_by_the_largest_position() -> None:
+    """transformers, 20 tokens at 0 to 19 and at 30 to 49, trained length 32."""
+    transformers = pytest.importorskip("transformers")
+    ids = torch.arange(3, 23)[None]
+    scaled = {"rope_theta": 1e4, "factor": 4.0}
+    longrope = {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+    longrope |= scaled | {"original_max_position_embeddings": 32}
+
+    def change(length: int, **parameters: Any) -> float:
+        config = transformers.LlamaConfig(
+            hidden_size=64,
+            intermediate_size=96,
+            vocab_size=101,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            head_dim=16,
+            max_position_embeddings=length,
+            rope_parameters=parameters,
+        )
+        model = random_weights(transformers.LlamaForCausalLM(config))
+        here, there = (
+            model(ids, position_ids=torch.arange(first, first + 20)[None]).logits
+            for first in (0, 30)
+        )
+        return ((here - there).norm() / here.norm()).item()
+
+    assert change(32, rope_type="default", rope_theta=1e4) < 1e-4
+    assert change(32, rope_type="linear", **scaled) < 1e-4
+    assert change(32, rope_type="dynamic", **scaled) > 0.1
+    assert change(128, rope_type="longrope", **longrope) > 0.1
+
+
+@torch.no_grad()
 def test_a_common_shift_is_harmless_and_a_jump_is_not() -> None:
     torch.manual_seed(3)
     layer = RotarySelfAttention(16, 2, max_seq_len=512).double()
@@ -271,3 +330,17 @@ def test_the_mask_leaks_position_only_through_a_token_that_differs(rotated: bool
         share = (y[1:] - word @ W_v) @ (other @ W_v - word @ W_v)
         share /= np.sum((other @ W_v - word @ W_v) ** 2)
         assert np.diff(1 / share) == pytest.approx(np.diff(1 / share)[0])
+
+
+def test_a_sink_leaks_position_through_equal_tokens() -> None:
+    """An extra score in the softmax that passes nothing on: the weights no longer add up to 1."""
+    q, k, v = np.random.default_rng(6).normal(size=(3, 12))
+    at = np.arange(40)
+    turned_q, turned_k = (rotate_by_matrix(np.tile(z, (40, 1)), at) for z in (q, k))
+    scores = turned_q @ turned_k.T / np.sqrt(12)
+    scores = np.where(np.tri(40, dtype=bool), scores, -np.inf)
+    for sink, leaks in ((-np.inf, False), (1.0, True)):
+        weights = softmax(np.column_stack((scores, np.full(40, sink))))[:, :-1]
+        rows = weights @ np.tile(v, (40, 1))
+        gaps = np.linalg.norm(rows[:, None] - rows[None], axis=-1)[~np.eye(40, dtype=bool)]
+        assert gaps.min() > 1e-6 if leaks else gaps.max() < 1e-13

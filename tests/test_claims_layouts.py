@@ -224,6 +224,25 @@ def test_the_error_of_a_forgotten_conversion_from_the_matrices_alone(T, percent)
     assert math.isclose(error["only q"], math.sqrt(2 - 4 / 128))
 
 
+def test_with_nothing_converted_the_error_goes_on_towards_141_percent():
+    """In two layouts a channel has two partners, so only the diagonals meet: cosine by cosine."""
+    theta = 10_000.0 ** (-np.arange(0, 128, 2) / 128)
+
+    def error(T):
+        t = np.arange(T)
+        cosines = np.cos(np.outer(theta, t))
+        meet = sum(cosines[c % 64] * cosines[c // 2] for c in range(128))
+        weight = np.where(t == 0, T, 2.0 * (T - t)) / T**2  # how many pairs stand t apart
+        return math.sqrt(2 - 2 * (weight @ meet) / 128)
+
+    assert math.isclose(error(64), errors_from_matrices(64, 128)["neither"], rel_tol=1e-12)
+    found = [error(T) for T in (256, 4_096, 65_536)]
+    assert [round(100 * e) for e in found] == [121, 134, 140]
+    # in the end every product averages 0, but for the first and the last channel, which have the
+    # same angle in both layouts: 1/2 each
+    assert found[-1] < math.sqrt(2 - 2 / 128) < 1.41
+
+
 @pytest.mark.parametrize(("T", "percent"), [(2, 19), (8, 55), (256, 121)])
 def test_the_error_of_a_forgotten_conversion_under_a_causal_mask(T, percent):
     assert round(100 * errors_from_matrices(T, 128, causal=True)["neither"]) == percent
@@ -271,6 +290,21 @@ def test_the_first_token_hides_a_forgotten_conversion():
         off = (attend(w_q, w_k, False) - truth).norm(dim=-1) / truth.norm(dim=-1)
         assert off[0] < 1e-12
         assert off[2:].mean() > 0.1
+
+
+def test_keys_that_serve_as_values_show_it_at_the_first_token():
+    """With one matrix for both, converting it reorders what the first token passes on."""
+    q, k = np.random.default_rng(0).normal(size=(2, 12, 128))
+    t = np.arange(12)
+
+    def attend(q, k, interleaved=False):
+        turned_q, turned_k = (rotate_complex(z, t, interleaved=interleaved) for z in (q, k))
+        weights = np.exp(turned_q @ turned_k.T / math.sqrt(128)) * np.tri(12)
+        return weights @ k / weights.sum(-1, keepdims=True)
+
+    right = attend(q, k, True)[0]
+    assert np.linalg.norm(attend(q, to_half(k))[0] - right) > np.linalg.norm(right)
+    assert np.allclose(attend(to_half(q), k)[0], right)
 
 
 # ---- Claim 5.5: a real layer (and, in whole models, tests/test_layouts_peers.py) -----------------
@@ -562,6 +596,13 @@ def test_the_count_of_bytes_at_other_types_and_sizes(dtype, wanted, shape):
     )
     counted = tuple(round(metered_bytes(form, x, *tables) / x.nbytes) for form in forms)
     assert counted == wanted
+
+
+def test_a_partly_rotated_head_costs_more():
+    """The channels that are not turned are copied: the claim is about whole heads."""
+    x, tables = torch.randn(1, 32, 256, 128), rope_table(torch.arange(256), 64)
+    product = metered_bytes(lambda *xcs: apply_rope(*xcs, interleaved=True), x, *tables)
+    assert product / x.nbytes > 2.9
 
 
 def test_beyond_one_tile_the_count_of_the_half_split_form_rises():

@@ -255,6 +255,14 @@ def test_shift_invariance_cannot_see_a_wrong_frequency():
         assert np.corrcoef(near, right)[0, 1] == pytest.approx(expected, abs=0.03)
 
 
+def test_the_first_40_positions_hardly_see_a_wrong_frequency():
+    rounded = bfloat16_bits(THETA).astype(float)
+    with mpmath.workdps(DIGITS):
+        wrong = [[float(mpmath.cos(p * t)) for t in rounded] for p in range(40)]
+    error = np.abs(np.array(wrong) - exact_cosines(range(40))).max()
+    assert round(error, 3) == 0.046
+
+
 def test_what_a_shift_does_see():
     """Two models of transformers whose scores move when both positions move."""
     pytest.importorskip("transformers")
@@ -370,6 +378,39 @@ def test_round_once():
     assert noise(turned(*low, bfloat16_bits)) == pytest.approx(0.0027, abs=1e-4)
     ours = apply_rope(torch.from_numpy(x).bfloat16(), torch.from_numpy(cos), torch.from_numpy(sin))
     assert noise(ours.float().numpy()) == pytest.approx(once, rel=0.005)
+
+
+def test_llama_in_bfloat16_rounds_everything(tmp_path, monkeypatch):
+    """What a loaded model hands to its rotation and gets back, beside complex numbers of NumPy."""
+    transformers = pytest.importorskip("transformers")
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    sizes = {"hidden_size": 4 * DIM, "num_attention_heads": 4, "num_key_value_heads": 4}
+    config = transformers.LlamaConfig(
+        **sizes, intermediate_size=8, num_hidden_layers=1, vocab_size=64
+    )
+    transformers.LlamaModel(config).save_pretrained(tmp_path)
+    model = transformers.LlamaModel.from_pretrained(tmp_path, dtype=torch.bfloat16)
+    rotate, seen = llama.apply_rotary_pos_emb, []
+
+    def watched(q, k, cos, sin, *rest, **more):
+        seen.append((q, cos, rotate(q, k, cos, sin, *rest, **more)[0]))
+        return seen[-1][2], rotate(q, k, cos, sin, *rest, **more)[1]
+
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", watched)
+    tokens = torch.randint(64, (1, 2048), generator=torch.manual_seed(0))
+    with torch.no_grad():
+        model(tokens)
+    ((q, cos, turned),) = seen
+    assert q.dtype == cos.dtype == turned.dtype == torch.bfloat16
+    whole = llama.LlamaRotaryEmbedding(config)(torch.zeros(1), torch.arange(2048)[None])[0]
+    assert whole.dtype == torch.float32  # this table, rounded
+    assert torch.equal(cos, whole.bfloat16())
+    a, b = np.split(q[0].double().numpy(), 2, axis=-1)
+    z = (a + 1j * b) * np.exp(1j * np.arange(2048)[:, None] * THETA)
+    truth = np.concatenate((z.real, z.imag), axis=-1)
+    error = turned[0].double().numpy() - truth
+    noise = math.sqrt(np.square(error).mean() / np.square(truth).mean())
+    assert noise == pytest.approx(0.0027, abs=1e-4)
 
 
 # Modules -------------------------------------------------------------------------------------

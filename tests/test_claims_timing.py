@@ -68,7 +68,8 @@ def test_the_rotation_waits_for_memory():
     a, b, cos, sin = sp.symbols("a b cos sin")
     arithmetic = sp.count_ops([a * cos - b * sin, b * cos + a * sin])
     assert [arithmetic / (4 * size) for size in (4, 2)] == [0.375, 0.75]
-    assert 1 / 40 < 0.375 / (67 / 4.8) < 0.75 / (67 / 4.8) < 1 / 18
+    # four instructions a pair, two products and two fused ones; the peak counts each as two
+    assert 4 * 2 / (4 * 2) / (67 / 4.8) < 1 / 10  # bytes: four numbers of two
     # What it means: six operations a pair cost no more than none, where the bytes are the same.
     for where in ({}, {"memory": "transposed"}, {"direction": "forward+backward"}):
         assert copies_by_the_clock(where, PRODUCT) < 1.25
@@ -108,10 +109,12 @@ def test_passes_over_memory(kind):
 
     for name, steps in (BY_HAND if kind == torch.float32 else BY_HAND | BY_HAND_16).items():
         assert round(passes(name)) == sum(steps), name
-    # for want of a complex type of 16-bit parts that can be multiplied
+    # for want of a complex type of bfloat16 parts; float16 has one, and PyTorch warns of it
     if kind == torch.bfloat16:
+        pairs = x.unflatten(-1, (-1, 2))
         with pytest.raises(RuntimeError):
-            torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+            torch.view_as_complex(pairs)
+        assert torch.view_as_complex(pairs.half()).dtype == torch.complex32
 
 
 # The record ----------------------------------------------------------------------------------
@@ -134,22 +137,30 @@ def calls(form, row):
 
 
 def test_bytes_predict_a_float32_prompt():
-    """By the clock alone, in another order in memory too; a count of operators as a rival."""
-    for memory in ("contiguous", "transposed"):
-        where = {"memory": memory}
-        off = [
+    """By the clock alone, in either order in memory; a count of operators as a rival."""
+
+    def off(**where):
+        return [
             copies_by_the_clock(where, form) / (row["passes"] / 2)
-            for form, row in by_hand(**where).items()
+            for (form, mode), row in case(**where)[1].items()
+            if mode == "eager" and row["interleaved"] is not None
+            if row["passes"] and not form.startswith("apply_rope,")
         ]
-        assert 0.9 < min(off) < max(off) < (1.6 if memory == "contiguous" else 2.1)
+
+    contiguous, projected = {"memory": "contiguous"}, {"memory": "transposed"}
+    for where, dtype, most in (
+        (contiguous, "float32", 1.6),
+        (projected, "float32", 2.1),
+        (contiguous, "bfloat16", 3.9),
+        (projected, "bfloat16", 7.5),
+    ):
+        found = off(dtype=dtype, **where)
+        assert min(found) > 0.9
+        assert 0.9 * most < max(found) < most
+    for where in (contiguous, projected):
         assert agreement(passes, **where) > max(0.9, agreement(calls, **where))
         assert agreement(passes, dtype="bfloat16", **where) < 0.5
     assert agreement(calls) > 0.9  # they order the forms almost as well
-    worst = max(
-        copies_by_the_clock({"dtype": "bfloat16"}, form) / (row["passes"] / 2)
-        for form, row in by_hand(dtype="bfloat16").items()
-    )
-    assert 3.7 < worst < 4.1
 
 
 def test_which_form_is_fastest_depends_on_the_type():
@@ -221,13 +232,15 @@ def test_what_the_compiler_makes_of_it():
     """Compiled here, and no clock: how many tensors of the size of x a call holds at its peak."""
 
     def held(name, kind):
-        torch.compiler.reset()
+        torch.compiler.reset()  # what was compiled with another switch is forgotten
         x = torch.randn(1, 8, 256, 128, generator=torch.manual_seed(0)).to(kind)
         call = FORMS[name].compiled().bind(x, *rope_table(range(256), 128))
         return round(peak_extra_bytes(call) / x.nbytes, 1)
 
     assert held(FOUR, torch.float32) == 1  # the result
     assert held(TEXTBOOK, torch.float32) == 2  # and the swapped copy
+    with torch._inductor.config.patch(force_pointwise_cat=True):
+        assert held(TEXTBOOK, torch.float32) == 1  # the switch that the myth names
     assert held(PRODUCT, torch.bfloat16) == 4  # float32 before and after the product
     for memory in ("contiguous", "transposed"):  # pairs read as integers, and every second number
         where = {"dtype": "bfloat16", "memory": memory}

@@ -189,7 +189,7 @@ BUGS: tuple[Bug, ...] = (
         look="Which rows are clean? Which one row is not?",
         why="A layer trained on halves is right, also one converted to halves. A layer trained on "
         "neighbours is rotated in halves: its first token sees only itself, at distance 0, and is "
-        "right; the others drift.",
+        "right; the others are off.",
         caught_by="tests/test_attention.py"
         "::test_a_gpt_j_layer_interleaved_and_partly_rotated_gives_the_same_numbers",
         unlike=("permute", "halves", "heads"),
