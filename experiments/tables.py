@@ -84,21 +84,23 @@ def rates(record: dict[str, Any], what: str) -> str:
 
 
 def by_distance(record: dict[str, Any]) -> str:
-    """Return the accuracy at distances from one edge of `BINS` to the next, at every length."""
-    head = [
-        "encoding",
-        "windows",
-        *(f"{a} to {b - 1}" for a, b in itertools.pairwise(BINS)),
-    ]
+    """Return the accuracy at distances from one edge of `BINS` to the next, in every test."""
+    head = ["encoding", "windows", *(f"{a} to {b - 1}" for a, b in itertools.pairwise(BINS))]
 
     def rows() -> Iterable[list[str]]:
         for name in encodings(record):
-            for n in TIMES:
-                bins = measured(record, name)["test"]["none"][str(n)]["bins"]
-                shown = [f"{np.median([v for v in row if v is not None]):.2f}" for row in bins]
-                yield [ENCODINGS[name].words, str(n), *shown, *[""] * (len(BINS) - 1 - len(bins))]
+            for kind, tests in measured(record, name)["test"].items():
+                for times, found in tests.items():
+                    done = "" if kind == "none" else f", {(KINDS | SHORT)[kind]}"
+                    yield [ENCODINGS[name].words, times + done, *_bins(found["bins"])]
 
     return table(head, rows())
+
+
+def _bins(bins: list[list[float | None]]) -> list[str]:
+    """Return the medians of the seeds that were asked there; a short text has fewer distances."""
+    medians = [f"{np.median([v for v in row if v is not None]):.2f}" for row in bins]
+    return medians + [""] * (len(BINS) - 1 - len(bins))
 
 
 def encodings(record: dict[str, Any]) -> list[str]:

@@ -49,7 +49,7 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
     cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
     prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     known = {"0.9", "0.05", "0.003", "0.015", "0.03", "0.29", "0.1", "0.0012", "0.0048"}
-    known |= {"0.0023", "0.018", "0.13", "0.72", "1.4"}
+    known |= {"0.0023", "0.018", "0.13", "0.72", "1.4", "0.01", "0.4096"}
     prose = re.sub(r"\d+\.\d+-|\(#?[\w./#-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
     assert set(re.findall(r"\d+\.\d+", prose)) <= known
 
@@ -57,17 +57,20 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
 # Copying -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["rope", "one_plane", "one_hand", "t5", "slow_half", "alibi"])
+@pytest.mark.parametrize("name", summary.load("copy")["settings"]["encodings"])
 def test_who_copies_within_the_window(name):
     found = score(trained("copy", name), "copy")
-    if name in ("slow_half", "alibi"):
+    if name in ("slow_half", "alibi", "nope"):
         assert found.max() < 0.25
+    elif name in ("monotone_a", "mixed"):
+        assert 0.2 < found.mean() < 0.95
     else:
         assert found.min() > 0.95
 
 
 def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
     loud, lost = {}, {}
+    assert score(trained("copy", "monotone_a"), "copy").mean() < 0.95  # after 200 steps
     for name in ("rope", "monotone_a"):
         models = trained("copy", name, longer=4, learning_rate=1e-2)
         exact = score(models, "copy")
@@ -109,6 +112,8 @@ def test_a_small_rate_reaches_farther():
     for factor in (0.7, 0.5, 0.3):
         models.ask(attention_factor=factor)
         assert (score(models, "copy", 4, seeds) < 0.6).sum() >= 2
+    longer = trained("copy", "rope", seeds[:4], longer=4, learning_rate=3e-3)
+    assert np.median(score(longer, "copy", 4, seeds[:4])) > 0.9
 
 
 def test_absolute_positions_do_not_reach_beyond_the_window():
@@ -122,30 +127,56 @@ def test_absolute_positions_do_not_reach_beyond_the_window():
 # Induction ---------------------------------------------------------------------------------------
 
 
+MORE = (2000, 2001, 2002, 2003)
+
+
+@cache
+def inductive():
+    """RoPE on induction, four seeds, and which of them have learned it."""
+    models = trained("induction", "rope", MORE)
+    whole = score(models, "induction", 1, MORE)
+    assert (whole > 0.9).sum() >= 2  # of ten in the record one had not
+    return models, whole > 0.9
+
+
 def test_one_plane_copies_and_does_not_learn_induction():
-    seeds = NEW[:1]  # RoPE's share is asserted with the next claim on induction
-    for name, most in (("one_plane", 0.2), ("one_hand", 0.5)):
-        assert score(trained("induction", name, seeds), "induction", 1, seeds).max() < most
+    seeds = NEW[:1]
+    for name, longer, least, most in (
+        ("one_plane", 1, 0.0, 0.2),
+        ("one_hand", 1, 0.0, 0.5),
+        ("one_hand", 2, 0.5, 1.0),
+    ):
+        found = score(trained("induction", name, seeds, longer), "induction", 1, seeds)
+        assert least < found.max() < most
+
+
+def test_one_speed_sees_doubles():
+    models, watch = trained("copy", "one_plane"), []
+    with torch.no_grad():
+        models(torch.stack([TASKS["copy"].batches("valid", s, 8, 256)()[0] for s in NEW]), watch)
+    for q, k in zip(*watch[1], strict=True):  # (8 texts, 1 head, 256, 32) of each model
+        scores = (q @ k.mT / 32**0.5).masked_fill(torch.ones(256, 256).triu(1).bool(), -math.inf)
+        weight = scores.softmax(-1).mean((0, 1))
+        at = [weight.diagonal(-m)[128 - m :].mean().item() for m in range(129)]
+        assert sorted(np.argsort(at)[-3:].tolist()) == [7, 51, 95]
 
 
 def test_the_positional_layer_needs_the_fast_pairs_and_the_content_layer_the_slow_ones():
     """Take pairs out of a head: what it did with them is gone."""
-    models = trained("induction", "rope")
-    whole = score(models, "induction")
-    best = whole.argmax()
-    assert whole[best] > 0.9
-    attention, used = seen(models, "induction")
-    share = used[best] / used[best].sum(-1, keepdims=True)
-    assert share[0, :5].sum() > 0.5
-    assert share[1, :5].sum() < 0.2
-    assert attention[best, 0].argmax() == 1
+    models, learned = inductive()
+    attention, used = seen(models, "induction", MORE)
+    share = used[learned] / used[learned].sum(-1, keepdims=True)
+    assert share[:, 0, :5].sum(-1).min() > 0.5
+    assert share[:, 1, :5].sum(-1).max() < 0.2
+    assert (attention[learned, 0].argmax(-1) == 1).all()
+    assert attention[learned, 1].max() < 0.1
     left = {}
     for layer in (0, 1):
         for words, channels in (("fast", slice(0, 10)), ("slow", slice(16, 32))):
             weight = models.weights[f"{layer}_q"].data
             kept = weight.clone()
             weight[:, :, channels] = 0.0  # pairs 0 to 4, or pairs 8 to 15, interleaved
-            left[layer, words] = score(models, "induction")[best]
+            left[layer, words] = np.median(score(models, "induction", 1, MORE)[learned])
             weight.copy_(kept)
     assert left[0, "fast"] < 0.5 < 0.8 < left[0, "slow"]
     assert left[1, "slow"] < 0.5 < 0.8 < left[1, "fast"]
@@ -168,6 +199,13 @@ def test_what_the_aids_do_without_training():
         found[words] = score(models, "copy", 4, seeds)
     assert max(found["PI"].max(), found["printed"].max()) < 1 / 8
     assert np.median(found["fitted"]) > 0.9
+    models, learned = inductive()
+    plain = np.median(score(models, "induction", 4, MORE)[learned])
+    models.ask(*ways["PI"])
+    assert score(models, "induction", 4, MORE).max() < 0.15
+    models.ask(attention_factor=0.1 * math.log(4) + 1.0)
+    assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.1
+    models.ask()
     models = trained("language", "rope")
     window, plain = (score(models, "language", times).mean() for times in (1, 4))
     models.ask(*ways["fitted"])
@@ -186,15 +224,33 @@ def test_the_proposal_reads_english_worse_than_rope():
     for times in (1, 2, 4):
         rope, ours = (score(english(n), "language", times) for n in ("rope", "monotone_a"))
         assert rope.mean() < ours.mean() - 0.05
+    lower = {"learning_rate": 3e-3, "longer": 2}  # another rate and another budget
+    slow = [trained("language", name, **lower) for name in ("rope", "monotone_a")]
+    assert score(slow[0], "language").mean() < score(slow[1], "language").mean() - 0.02
+    by_parts = {
+        "rope": rescaled_frequencies("yarn_paper", 32, beta_fast=4, **KNEES)[0],
+        "monotone_a": math.pi / 64 * rescaled_frequencies("linear", 32, factor=4)[0],
+    }
+    for name, bank in by_parts.items():
+        models = english(name)
+        plain = score(models, "language", 4).mean()
+        models.ask(bank)
+        assert score(models, "language", 4).mean() < plain
+        models.ask()
 
 
 def test_english_with_a_bias_and_with_a_stretch():
-    within = {n: score(english(n), "language").mean() for n in ("t5", "rope", "alibi", "nope")}
-    assert list(within) == sorted(within, key=within.get)
+    names = summary.load("language")["settings"]["encodings"]
+    within = {name: score(english(name), "language").mean() for name in names}
+    assert sorted(within, key=within.get)[:2] == ["t5", "rope"]
+    assert within["alibi"] < within["nope"]
     assert abs(score(english("alibi"), "language", 8).mean() - within["alibi"]) < 0.15
     for name in ("t5", "rope"):
         assert score(english(name), "language", 8).mean() > within[name] + 0.4
     ropes = english("rope")
+    for times in (4, 8):
+        alibi = score(english("alibi"), "language", times).mean()
+        assert score(ropes, "language", times).mean() > alibi
     heat = {**KNEES, "attention_factor": 0.1 * math.log(4) + 1.0}
     ropes.ask(*rescaled_frequencies("yarn_paper", 32, beta_fast=4, **heat))
     stretched = score(ropes, "language", 4)
@@ -207,7 +263,7 @@ def test_attention_fades_where_the_task_makes_it_fade():
         return attention[..., -8:].sum(-1) / attention[..., :8].sum(-1)
 
     with_rope, without = (seen(english(n), "language")[0] for n in ("rope", "nope"))
-    assert far_over_near(with_rope[:, 1]).max() < 0.1
+    assert far_over_near(with_rope[:, 1]).max() < 0.05
     assert far_over_near(without).min() > 0.5
     attention, _ = seen(trained("copy", "rope"), "copy")
     assert attention[:, 1, 7].min() > 0.9

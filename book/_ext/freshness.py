@@ -12,7 +12,12 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
-WATCHED = ("rope_minimal/**/*.*", "benchmarks/results/*.json", "experiments/results/*.json")
+WATCHED = (
+    "rope_minimal/**/*.*",
+    "experiments/*.py",
+    "experiments/**/*.json",
+    "benchmarks/results/*.json",
+)
 
 
 def fingerprint(root: Path) -> str:
