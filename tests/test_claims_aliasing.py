@@ -612,13 +612,13 @@ def test_the_temperature_takes_back_part_of_the_entropy():
     assert gained == pytest.approx(2.77, abs=0.03)
     assert taken_back == pytest.approx(0.83, abs=0.02)
     assert taken_back / gained == pytest.approx(0.30, abs=0.01)
-    gained, taken_back = measured(2.0, 40)
-    assert 0.9 < taken_back / math.log(FACTOR) < 1.3
+    gained, taken_back = measured(3.0, 80)
+    assert taken_back > 1.2 * gained
     # The logarithm of the length, 4/3, is too little for flat scores and right at sigma = 3.
     gained, taken_back = measured(1.0, 8, sharper=4 / 3)
     assert (taken_back, gained) == (pytest.approx(0.4, abs=0.03), pytest.approx(2.77, abs=0.03))
     gained, taken_back = measured(3.0, 80, sharper=4 / 3)
-    assert taken_back == pytest.approx(gained, abs=0.25)
+    assert taken_back == pytest.approx(gained, abs=0.4)
 
 
 def test_a_larger_base_buys_range_and_pays_resolution():
