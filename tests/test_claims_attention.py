@@ -68,15 +68,22 @@ def test_only_rotated_queries_and_keys_leave_the_output_alone() -> None:
         if where == "LayerNorm":  # no gains, but the mean of the channels goes
             q, k = (norm(z - z.mean(axis=-1, keepdims=True)) for z in (turn(q), turn(k)))
             return attend(8**0.5 * q, 8**0.5 * k, v)
-        gains = {"unequal gains": by_channel, "gains equal in a pair": by_pair}.get(where, 1.0)
+        unequal = dict.fromkeys(("unequal gains", "gains that agree"), by_channel)
+        gains = (unequal | {"gains equal in a pair": by_pair}).get(where, 1.0)
         if where.startswith("norm first"):
             return attend(turn(by_channel * norm(q)), turn(by_channel * norm(k)), v)
         if "gains" in where:
-            return attend(gains * norm(turn(q)), gains * norm(turn(k)), v)
+            back = by_pair / by_channel if where == "gains that agree" else gains
+            return attend(gains * norm(turn(q)), back * norm(turn(k)), v)
         return attend(turn(q), turn(k), v)
 
     for shift in (1, 77, 5000):
-        for harmless in ("", "gains equal in a pair", "norm first, unequal gains"):
+        for harmless in (
+            "",
+            "gains equal in a pair",
+            "gains that agree",  # unequal in a pair, but not their products
+            "norm first, unequal gains",
+        ):
             np.testing.assert_allclose(layer(shift, harmless), layer(0, harmless), atol=1e-9)
         for harmful in (
             "before the projection",
