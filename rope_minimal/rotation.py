@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
 from .frequencies import check_dim, check_positive, inverse_frequencies
 
@@ -105,6 +106,8 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     Su et al. 2021 (RoFormer), equation 34.
     """
     _check_rotation(x, cos, sin)
+    if torch.compiler.is_compiling() and _is_transformed():  # requires_grad tells nothing there
+        return _with_tail(_formula, x, cos, sin, interleaved)
     if torch.is_grad_enabled():
         if cos.requires_grad or sin.requires_grad:  # a table that learns
             return _with_tail(_formula, x, cos, sin, interleaved)
@@ -305,6 +308,12 @@ def _has_pairs(x: Tensor) -> bool:
     # The compiler cannot read the offset: there, an odd one raises RuntimeError in the view.
     begin = 0 if torch.compiler.is_compiling() else x.storage_offset()
     return last == 1 and not any(s % 2 for s in (*strides, begin))
+
+
+def _is_transformed() -> bool:
+    """Whether a transform of torch.func, or forward-mode differentiation, is at work."""
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
+    return depth > 0 or forward_ad._current_level >= 0
 
 
 def _exact(x: Tensor) -> torch.dtype:

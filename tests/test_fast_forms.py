@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch.func import grad, jacfwd, jacrev, jvp, vmap
+from torch.autograd import forward_ad
+from torch.func import grad, jacfwd, jacrev, jvp, vjp, vmap
 
 from rope_minimal import RotaryEmbedding, apply_rope, rope_table, rotation
 from rope_minimal.timing import peak_extra_bytes
@@ -447,3 +448,36 @@ def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
         gradients.append(torch.autograd.grad(y, inputs, back))
     for eager, traced in zip(*gradients, strict=True):
         torch.testing.assert_close(traced, eager, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool) -> None:
+    """Integers in place of pairs would cut the gradient off, and the compiler would not tell."""
+    x, t = (random(2, 2, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
+
+    def rotate(x: Tensor) -> Tensor:
+        return apply_rope(x, *TABLE, interleaved=interleaved)
+
+    def size(x: Tensor) -> Tensor:
+        return rotate(x).square().sum()
+
+    for transformed in (
+        grad(size),
+        jacrev(size),
+        vmap(rotate),
+        vmap(grad(size)),
+        lambda x: jvp(rotate, (x,), (t,))[1],
+        lambda x: vjp(rotate, x)[1](t)[0],
+        lambda x: jacfwd(size)(x[0, 0]),
+        grad(torch.compile(size, backend="aot_eager")),
+    ):
+        torch.compiler.reset()
+        got = torch.compile(transformed, backend="eager")(x)
+        torch.testing.assert_close(got, transformed(x), rtol=0, atol=4 * bound(x))
+    torch.compiler.reset()
+    with forward_ad.dual_level():
+        y = torch.compile(rotate, backend="eager")(forward_ad.make_dual(x, t))
+        tangent = forward_ad.unpack_dual(y).tangent
+    torch.testing.assert_close(tangent, rotate(t), rtol=0, atol=bound(t))
