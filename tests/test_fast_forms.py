@@ -284,6 +284,27 @@ def test_forward_derivatives_see_the_table_where_x_has_a_gradient(tail, interlea
 
 
 @LAYOUTS
+def test_gradients_are_turned_back_in_batches(interleaved: bool) -> None:
+    x, back = random(2, LENGTH, WIDTH).requires_grad_(), random(3, 2, LENGTH, WIDTH, seed=1)
+    y = apply_rope(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, back, is_grads_batched=True)[0]
+    want = [formula(each, TABLE[0], -TABLE[1], interleaved) for each in back]
+    torch.testing.assert_close(got, torch.stack(want), rtol=0, atol=bound(back))
+
+
+@pytest.mark.usefixtures("small_tiles")
+@LAYOUTS
+@FLOATS
+def test_forward_mode_sees_the_tiles(dtype, interleaved: bool) -> None:
+    x, t = (random(2, 3, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
+    with forward_ad.dual_level():
+        y = apply_rope(forward_ad.make_dual(x, t), *TABLE, interleaved=interleaved)
+        tangent = forward_ad.unpack_dual(y).tangent
+    want = formula(t, *TABLE, interleaved)
+    torch.testing.assert_close(tangent, want, rtol=0, atol=bound(t))
+
+
+@LAYOUTS
 def test_nothing_but_the_table_is_kept_for_the_gradient(interleaved: bool) -> None:
     kept = []
     x = random(2, 3, LENGTH, WIDTH).requires_grad_()
