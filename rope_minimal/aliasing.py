@@ -350,7 +350,7 @@ def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
     """
     noise = rounding_noise(dtype)
     step = 2.0 * np.abs(np.sin(_check_bank(inv_freq) / 2.0))
-    if not step.any():
+    if not (step**2).any():
         return 0.0
     apart = (2.0 / math.pi) * math.sqrt(2.0 / math.log(2.0)) * step / noise
     error = noise**2 * (2.0 * -np.expm1(-apart) + step**2)

@@ -141,8 +141,9 @@ def rotate_complex(
 def _pairs(dim: int, interleaved: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the channel numbers of the first and of the second member of each pair."""
     check_flag("interleaved", interleaved)
-    i = np.arange(int(dim) // 2)
-    return (2 * i, 2 * i + 1) if interleaved else (i, i + dim // 2)
+    half = int(dim) // 2
+    i = np.arange(half)
+    return (2 * i, 2 * i + 1) if interleaved else (i, i + half)
 
 
 def _angles(

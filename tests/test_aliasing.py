@@ -265,6 +265,10 @@ def test_nothing_is_heard_of_a_bank_that_stands_still():
     assert neighbour_snr([1e-30], "bfloat16") < 1e-12
 
 
+def test_what_hardly_moves_is_not_heard_either():
+    assert neighbour_snr([1e-320], "float32") == 0.0
+
+
 def test_neighbour_contrast_is_the_code_distance_of_one():
     assert neighbour_contrast(FULL_HEAD) == code_distance(1, FULL_HEAD)
 

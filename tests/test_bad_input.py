@@ -447,3 +447,4 @@ def test_the_good_neighbours_of_the_bad_cases_are_accepted() -> None:
     RotaryEmbedding(np.int8(8), 512)(torch.ones(10, 8), np.uint8(250))
     rope_table([-5], 2, 1e-3)
     rotation_matrix(-2.5, 2)
+    rotation_matrix(np.uint64(3), np.uint64(8))
