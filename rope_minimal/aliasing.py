@@ -4,11 +4,11 @@ A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance o
 The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
 near it comes to its start. The second half looks at the whole bank: the distance between position
 codes, its smallest value over a range, and what of it survives rounding. Everything is NumPy
-float64; ranges of positions are worked off in blocks, so memory stays bounded.
+float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to nothing.
+Ranges that are searched are worked off in blocks, so memory stays bounded.
 """
 
 import math
-import numbers
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rope_minimal.frequencies import check_positive
+from rope_minimal.frequencies import check_count, check_frequencies, check_positive, real_numbers
 
 __all__ = [
     "NearRepeat",
@@ -75,14 +75,17 @@ def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
     Returns
     -------
     ndarray of the shape of ``angle``, float64
-        Radians in [0, 2*pi), never 2*pi itself.
+        Radians in [0, 2*pi), never 2*pi itself: a turn is the float64 nearest to 2*pi.
     """
-    wrapped = np.mod(np.asarray(angle, dtype=np.float64), 2.0 * np.pi)
+    wrapped = np.mod(real_numbers("angle", angle), 2.0 * np.pi)
     return np.where(wrapped == 2.0 * np.pi, 0.0, wrapped)[()]
 
 
 def angle_horizon(theta: np.ndarray | float) -> np.ndarray:
-    """Return the first distance at which the wrapped angle falls back: ``ceil(2*pi/theta)``.
+    """Return the first distance at which the wrapped angle falls back.
+
+    It is ``ceil(2*pi/theta)``, whole turns in ``theta`` left out; `wrapped_angle` says what a turn
+    is.
 
     Parameters
     ----------
@@ -94,9 +97,9 @@ def angle_horizon(theta: np.ndarray | float) -> np.ndarray:
     ndarray of the shape of ``theta``, float64
         Distances in positions, whole numbers or infinity.
     """
-    theta = _check_frequencies("theta", theta)
-    with np.errstate(divide="ignore"):
-        return np.ceil(2.0 * np.pi / theta)[()]
+    theta = check_frequencies("theta", theta)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.ceil(2.0 * np.pi / wrapped_angle(theta))[()]
 
 
 def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
@@ -117,12 +120,12 @@ def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
     Notes
     -----
     The records are the denominators of the continued fraction of ``theta / (2*pi)`` (best
-    approximations of the second kind, Lagrange). Integers are exact here and pi has 1100 bits, so
+    approximations of the second kind, Lagrange). Integers are exact here and pi has bits enough, so
     the errors are right to the last digit even where ``distance * theta`` in floats is not.
     """
     check_positive("theta", theta)
-    _check_count("max_distance", max_distance)
-    turn = 2 * _pi()
+    max_distance = check_count("max_distance", max_distance)
+    turn = 2 * _pi(2200 + 2 * max_distance.bit_length())
     step = Fraction(float(theta))
     records: list[NearRepeat] = []
     for turns, distance in _convergents(step / turn):
@@ -152,7 +155,7 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
         three-gap theorem, Sós 1958).
     """
     check_positive("theta", theta)
-    _check_count("positions", positions)
+    positions = check_count("positions", positions)
     angles = np.sort(wrapped_angle(np.arange(positions) * float(theta)))
     return np.sort(np.diff(angles, append=angles[0] + 2.0 * np.pi))
 
@@ -195,7 +198,8 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     Returns
     -------
     float
-        A whole number of positions, or infinity if the mean cosine falls all the way.
+        A whole number of positions, or infinity if the mean cosine falls all the way, also if that
+        is past the integers of float64.
 
     Notes
     -----
@@ -204,15 +208,17 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     falls; the search begins there.
     """
     inv_freq = _check_bank(inv_freq)
+    if max_distance is not None:
+        max_distance = check_count("max_distance", max_distance)
     fastest = float(inv_freq.max())
-    if fastest == 0.0:
+    if fastest < 2.0**-50:
         return math.inf
     start = max(1, math.floor(math.pi / fastest))
     stop = 64 * start if max_distance is None else max_distance
-    _check_count("max_distance", stop)
     weight = np.sin(inv_freq / 2.0)
     for block in _blocks(start, stop, inv_freq.size):
-        rises = np.sin((block[:, None] - 0.5) * inv_freq) @ weight < 0.0
+        angles = (block[:, None] - 0.5) * inv_freq
+        rises = np.sin(angles) @ weight < -(2.0**-52) * (angles @ np.abs(weight))  # no rounding
         if rises.any():
             return float(block[rises.argmax()])
     return math.inf
@@ -266,8 +272,8 @@ def nearest_code(
         The distance (the shortest one on a tie) and its code distance.
     """
     inv_freq = _check_bank(inv_freq)
-    _check_count("max_distance", max_distance)
-    _check_count("min_distance", min_distance)
+    max_distance = check_count("max_distance", max_distance)
+    min_distance = check_count("min_distance", min_distance)
     if min_distance > max_distance:
         raise ValueError(
             f"min_distance must be <= max_distance, got {min_distance}, {max_distance}"
@@ -310,7 +316,7 @@ def rounding_noise(dtype: str) -> float:
     ``3 / (8 ln 2)``.
     Overflow and subnormal numbers are left out of account.
     """
-    if dtype not in _SIGNIFICAND_BITS:
+    if not isinstance(dtype, str) or dtype not in _SIGNIFICAND_BITS:
         raise ValueError(f"dtype must be one of {', '.join(_SIGNIFICAND_BITS)}; got {dtype!r}")
     return 2.0 ** -_SIGNIFICAND_BITS[dtype] * math.sqrt(1.0 / (8.0 * math.log(2.0)))
 
@@ -344,7 +350,7 @@ def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
     """
     noise = rounding_noise(dtype)
     step = 2.0 * np.abs(np.sin(_check_bank(inv_freq) / 2.0))
-    if not step.any():
+    if not (step**2).any():
         return 0.0
     apart = (2.0 / math.pi) * math.sqrt(2.0 / math.log(2.0)) * step / noise
     error = noise**2 * (2.0 * -np.expm1(-apart) + step**2)
@@ -378,10 +384,11 @@ def unseen_pairs(
         raise ValueError(
             f"inv_freq and trained_inv_freq must have one shape, got {now.shape} and {before.shape}"
         )
-    _check_count("asked", asked)
-    _check_count("trained", trained)
-    seen = trained * before
-    return (seen < 2.0 * np.pi) & (asked * now > seen * (1.0 + 1e-9))
+    for name, count in (("asked", asked), ("trained", trained)):
+        check_count(name, count)
+        check_positive(name, count)
+    seen = float(trained) * before
+    return (seen < 2.0 * np.pi) & (float(asked) * now > seen * (1.0 + 1e-9))
 
 
 # Helpers -------------------------------------------------------------------------------------
@@ -398,7 +405,7 @@ def _by_blocks(
     distance: np.ndarray | float, pairs: int, function: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """Apply ``function`` to (rows, 1) blocks of ``distance`` and give back its shape."""
-    distance = np.asarray(distance, dtype=np.float64)
+    distance = real_numbers("distance", distance)
     flat = distance.reshape(-1, 1)
     step = max(1, _BLOCK // pairs)
     out = np.empty(flat.shape[0])
@@ -421,7 +428,7 @@ def _convergents(x: Fraction) -> Iterator[tuple[int, int]]:
 
 
 @cache
-def _pi(bits: int = 1100) -> Fraction:
+def _pi(bits: int) -> Fraction:
     """Return pi to ``bits`` bits by Machin's formula, 16 atan(1/5) - 4 atan(1/239)."""
     one = 1 << (bits + 16)
 
@@ -436,28 +443,9 @@ def _pi(bits: int = 1100) -> Fraction:
     return Fraction(16 * atan_inverse(5) - 4 * atan_inverse(239), one)
 
 
-def _check_frequencies(name: str, value: np.ndarray | float) -> np.ndarray:
-    """Return ``value`` as float64 if it is finite and >= 0 everywhere."""
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be real numbers, got {value!r}") from None
-    if not (np.isfinite(array).all() and (array >= 0).all()):
-        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
-    return array
-
-
 def _check_bank(inv_freq: np.ndarray | float) -> np.ndarray:
     """Return ``inv_freq`` as a non-empty float64 vector."""
-    array = np.atleast_1d(_check_frequencies("inv_freq", inv_freq))
+    array = np.atleast_1d(check_frequencies("inv_freq", inv_freq))
     if array.ndim != 1 or not array.size:
         raise ValueError(f"inv_freq must have shape (pairs,), pairs >= 1, got {array.shape}")
     return array
-
-
-def _check_count(name: str, value: int) -> None:
-    """Raise unless ``value`` is an integer >= 1."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < 1:
-        raise ValueError(f"{name} must be >= 1, got {value}")

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from . import rotation
-from .frequencies import check_dim
+from .frequencies import check_count, check_dim, check_flag
 
 __all__ = ["KVCache", "RotarySelfAttention"]
 
 
 class KVCache:
-    """Rotated keys and the values of the tokens seen so far, in memory of a fixed size.
+    """Rotated keys and values of one layer for the tokens so far, in memory of a fixed size.
 
     Parameters
     ----------
@@ -54,10 +54,9 @@ class KVCache:
         dtype: torch.dtype = torch.float32,
         device: torch.device | str | None = None,
     ) -> None:
-        shape = (batch_size, num_kv_heads, max_seq_len, head_dim)
+        sizes = (batch_size, num_kv_heads, max_seq_len, head_dim)
         names = ("batch_size", "num_kv_heads", "max_seq_len", "head_dim")
-        for name, size in zip(names, shape, strict=True):
-            rotation._check_count(name, size, least=1)
+        shape = [check_count(name, size) for name, size in zip(names, sizes, strict=True)]
         if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
             raise TypeError(f"dtype must be a floating-point torch.dtype, got {dtype!r}")
         self._keys = torch.zeros(shape, dtype=dtype, device=device)
@@ -65,6 +64,11 @@ class KVCache:
         self._padding = torch.zeros(batch_size, max_seq_len, dtype=torch.bool, device=device)
         self.max_seq_len = max_seq_len
         self.reset()
+
+    @property
+    def length(self) -> int:
+        """Tokens stored; it cannot be set, for `next_position` would not follow."""
+        return self._length
 
     @property
     def keys(self) -> Tensor:
@@ -78,7 +82,7 @@ class KVCache:
 
     def reset(self) -> None:
         """Forget every token; the memory stays."""
-        self.length, self._padded = 0, False
+        self._length, self._padded = 0, False
         self.next_position = torch.zeros(
             self._keys.shape[0], 1, dtype=torch.long, device=self._keys.device
         )
@@ -99,7 +103,7 @@ class KVCache:
 
     def _advance(self, position_ids: Tensor, padding: Tensor | None) -> None:
         """Make what was written part of the cache: the last step of a call that succeeded."""
-        self.length += position_ids.shape[-1]
+        self._length += position_ids.shape[-1]
         self._padded = self._padded or padding is not None
         position_ids = position_ids.expand(self.next_position.shape[0], -1)
         if padding is not None:
@@ -159,7 +163,8 @@ class RotarySelfAttention(nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        num_kv_heads, head_dim, rotary_dim = _check_sizes(
+        check_flag("bias", bias)
+        embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim = _check_sizes(
             embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
         )
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
@@ -220,7 +225,7 @@ class RotarySelfAttention(nn.Module):
         )
         q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
         if cache is not None:
-            _check_storable(k, v, cache)
+            _check_storable(q, k, v, cache)
             k, v, padding = cache._write(k, v, padding)
         mask = _mask(x.shape[1], k.shape[-2], padding, x.device)
         y = nn.functional.scaled_dot_product_attention(
@@ -244,7 +249,7 @@ class RotarySelfAttention(nn.Module):
             Tokens that it can hold; the layer's ``max_seq_len`` where not given.
         """
         length = self.rope.max_seq_len if max_seq_len is None else max_seq_len
-        weight = self.k_proj.weight
+        weight = self._weight()
         sizes = (batch_size, self.num_kv_heads, length, self.head_dim)
         return KVCache(*sizes, dtype=weight.dtype, device=weight.device)
 
@@ -255,13 +260,17 @@ class RotarySelfAttention(nn.Module):
             f"head_dim={self.head_dim}"
         )
 
+    def _weight(self) -> Tensor:
+        """Return a tensor of the layer's type and device, whatever its projections are made of."""
+        return next((p for p in self.parameters() if p.is_floating_point()), self.rope.cos)
+
     def _check(self, x: Tensor, cache: KVCache | None, padding: Tensor | None) -> None:
         """Raise unless the arguments of a call fit this layer and each other."""
         rotation._check_float("x", x)
         shape = tuple(x.shape)
         if x.ndim != 3 or shape[-1] != self.embed_dim:
             raise ValueError(f"x must have shape (B, T, embed_dim = {self.embed_dim}), got {shape}")
-        weight = self.q_proj.weight
+        weight = self._weight()
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
             raise TypeError(f"x must have the layer's type {weight.dtype}, got {x.dtype}")
         if padding is not None:
@@ -272,6 +281,10 @@ class RotarySelfAttention(nn.Module):
                 raise ValueError(
                     f"key_padding_mask must have shape (B, T) = {shape[:2]}, "
                     f"got {tuple(padding.shape)}"
+                )
+            if padding.device != x.device:
+                raise ValueError(
+                    f"key_padding_mask must be on {x.device} as x is, got {padding.device}"
                 )
         if cache is None:
             return
@@ -292,34 +305,33 @@ class RotarySelfAttention(nn.Module):
 
 def _check_sizes(
     embed_dim: Any, num_heads: Any, num_kv_heads: Any, head_dim: Any, rotary_dim: Any
-) -> tuple[int, int, int]:
-    """Return num_kv_heads, head_dim and rotary_dim with their defaults; raise if they misfit."""
-    rotation._check_count("embed_dim", embed_dim, least=1)
-    rotation._check_count("num_heads", num_heads, least=1)
-    num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-    rotation._check_count("num_kv_heads", num_kv_heads, least=1)
+) -> tuple[int, int, int, int, int]:
+    """Return the sizes as ints, with their defaults; raise if they misfit."""
+    embed_dim = check_count("embed_dim", embed_dim)
+    num_heads = check_count("num_heads", num_heads)
+    num_kv_heads = num_heads if num_kv_heads is None else check_count("num_kv_heads", num_kv_heads)
     if num_heads % num_kv_heads:
         raise ValueError(f"num_kv_heads must divide num_heads = {num_heads}, got {num_kv_heads}")
     if head_dim is None:
         if embed_dim % num_heads:
             raise ValueError(f"num_heads must divide embed_dim = {embed_dim}, got {num_heads}")
         head_dim = embed_dim // num_heads
-    rotation._check_count("head_dim", head_dim, least=1)
-    check_dim(head_dim, "head_dim") if rotary_dim is None else check_dim(rotary_dim, "rotary_dim")
-    rotary_dim = head_dim if rotary_dim is None else rotary_dim
+    head_dim = check_count("head_dim", head_dim)
+    name, width = ("head_dim", head_dim) if rotary_dim is None else ("rotary_dim", rotary_dim)
+    rotary_dim = check_dim(width, name)
     if rotary_dim > head_dim:
         raise ValueError(f"rotary_dim must be <= head_dim = {head_dim}, got {rotary_dim}")
-    return num_kv_heads, head_dim, rotary_dim
+    return embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
 
 
-def _check_storable(k: Tensor, v: Tensor, cache: KVCache) -> None:
-    """Raise unless the cache can take ``k`` and ``v`` as they are."""
+def _check_storable(q: Tensor, k: Tensor, v: Tensor, cache: KVCache) -> None:
+    """Raise unless the cache can take ``k`` and ``v``, and ``q`` attend to it, as they are."""
     if (k.dtype, k.device) != (cache._keys.dtype, cache._keys.device):
         raise ValueError(
             f"cache holds {cache._keys.dtype} on {cache._keys.device}, "
             f"but the keys are {k.dtype} on {k.device}"
         )
-    if k.requires_grad or v.requires_grad:
+    if q.requires_grad or k.requires_grad or v.requires_grad:
         raise ValueError("cache holds no gradient: decode under torch.no_grad()")
 
 

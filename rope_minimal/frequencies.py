@@ -36,7 +36,8 @@ def inverse_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     TypeError
         If ``dim`` is not an integer or ``base`` is not a real number.
     ValueError
-        If ``dim`` is not positive and even, or ``base`` is not finite and positive.
+        If ``dim`` is not positive and even, ``base`` is not finite and positive, or a frequency
+        would be infinite.
 
     Notes
     -----
@@ -44,7 +45,11 @@ def inverse_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     """
     check_dim(dim)
     check_positive("base", base)
-    return float(base) ** (-2.0 * np.arange(dim // 2) / dim)
+    with np.errstate(over="ignore"):
+        theta = float(base) ** (-2.0 * np.arange(int(dim) // 2) / int(dim))
+    if not np.isfinite(theta).all():
+        raise ValueError(f"base must give finite frequencies, got {base}")
+    return theta
 
 
 def wavelengths(inv_freq: np.ndarray) -> np.ndarray:
@@ -53,17 +58,16 @@ def wavelengths(inv_freq: np.ndarray) -> np.ndarray:
     Parameters
     ----------
     inv_freq
-        Inverse frequencies in radians per position, any shape. A frequency of 0 never turns: its
-        wavelength is infinite.
+        Inverse frequencies in radians per position, any shape, >= 0. A frequency of 0 never turns:
+        its wavelength is infinite.
 
     Returns
     -------
     ndarray of the shape of ``inv_freq``, float64
         Wavelengths in positions.
     """
-    inv_freq = np.asarray(inv_freq, dtype=np.float64)
-    with np.errstate(divide="ignore"):
-        return 2.0 * np.pi / inv_freq
+    with np.errstate(divide="ignore", over="ignore"):
+        return 2.0 * np.pi / check_frequencies("inv_freq", inv_freq)
 
 
 def rescaled_frequencies(
@@ -125,7 +129,7 @@ def rescaled_frequencies(
     (by_parts, yarn); Llama 3 (llama3); Ding et al. 2024 (longrope); Gemma 4 (proportional); He & Xu
     2023 (monotone, reconstructed: their formula did not survive translation).
     """
-    if kind not in _KINDS:
+    if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(sorted(_KINDS))}; got {kind!r}")
     check_dim(dim)
     check_positive("base", base)
@@ -133,13 +137,20 @@ def rescaled_frequencies(
     _check_parameter_names(kind, rule, parameters)
     if kind != "proportional":
         dim = _partial_width(dim, parameters.pop("partial_rotary_factor", 1.0))
-    plain = {  # a Fraction or a NumPy number is computed with as a float
-        name: float(value)
-        if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
-        else value
-        for name, value in parameters.items()
-    }
-    return rule(dim, float(base), **plain)
+    try:
+        plain = {  # a Fraction or a NumPy number is computed with as a float
+            name: float(value)
+            if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
+            else value
+            for name, value in parameters.items()
+        }
+        with np.errstate(over="ignore"):
+            inv_freq, attention_factor = rule(dim, float(base), **plain)
+    except OverflowError:
+        inv_freq, attention_factor = np.array(np.inf), np.inf
+    if not (np.isfinite(inv_freq).all() and math.isfinite(attention_factor)):
+        raise ValueError(f"parameters must give finite frequencies, got {parameters}")
+    return inv_freq, attention_factor
 
 
 def _default(dim: int, base: float) -> tuple[np.ndarray, float]:
@@ -154,9 +165,15 @@ def _linear(dim: int, base: float, *, factor: float) -> tuple[np.ndarray, float]
 
 
 def _ntk(dim: int, base: float, *, factor: float) -> tuple[np.ndarray, float]:
-    """NTK-aware scaling (bloc97 2023): pair 0 keeps its speed, the last is slower by ``factor``."""
+    """NTK-aware scaling (bloc97 2023): the base grows by ``factor**(dim / (dim-2))``.
+
+    So pair 0 keeps its speed, and the last is slower by exactly ``factor``.
+    """
     check_positive("factor", factor)
-    return inverse_frequencies(dim, _stretched_base(dim, base, factor)), 1.0
+    if dim <= 2:
+        raise ValueError(f"dim must be at least 4 to stretch the base, got {dim}")
+    slower = float(factor) ** (-2.0 * np.arange(dim // 2) / (dim - 2))
+    return inverse_frequencies(dim, base) * slower, 1.0
 
 
 def _dynamic(
@@ -174,7 +191,7 @@ def _dynamic(
         seq_len = max_position_embeddings
     check_positive("seq_len", seq_len)
     length = max(seq_len, max_position_embeddings) / max_position_embeddings
-    return _ntk(dim, base, factor=factor * length - (factor - 1.0))
+    return _ntk(dim, base, factor=factor * (length - 1.0) + 1.0)
 
 
 def _by_parts(
@@ -237,8 +254,7 @@ def _yarn(
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     if base <= 1.0:
         raise ValueError(f"base must be > 1 for kind 'yarn', got {base}")
-    if not isinstance(truncate, bool):
-        raise TypeError(f"truncate must be True or False, got {truncate!r}")
+    check_flag("truncate", truncate)
 
     def pair_with(turns: float) -> float:
         ratio = original_max_position_embeddings / (turns * 2.0 * math.pi)
@@ -362,13 +378,6 @@ def _blend(inv_freq: np.ndarray, factor: float, keep: np.ndarray) -> np.ndarray:
     return (1.0 - keep) * inv_freq / factor + keep * inv_freq
 
 
-def _stretched_base(dim: int, base: float, factor: float) -> float:
-    """Return the base with which the last pair is slower by exactly ``factor``."""
-    if dim <= 2:
-        raise ValueError(f"dim must be at least 4 to stretch the base, got {dim}")
-    return base * factor ** (dim / (dim - 2))
-
-
 def _yarn_temperature(factor: float, mscale: float = 1.0) -> float:
     """Return ``sqrt(1/t) = 0.1 mscale ln(factor) + 1`` (Peng et al. 2023, eq. 22)."""
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
@@ -394,20 +403,64 @@ def _partial_width(dim: int, fraction: float) -> int:
     return width
 
 
-def check_dim(dim: int, name: str = "dim") -> None:
-    """Raise unless ``dim`` is a positive even integer."""
+def check_dim(dim: int, name: str = "dim") -> int:
+    """Return ``dim`` as an int; raise unless it is a positive even integer."""
     if isinstance(dim, bool) or not isinstance(dim, numbers.Integral):
         raise TypeError(f"{name} must be an integer, got {dim!r}")
     if dim <= 0 or dim % 2:
         raise ValueError(f"{name} must be a positive even integer, got {dim}")
+    return int(dim)
 
 
-def check_positive(name: str, value: float) -> None:
-    """Raise unless ``value`` is a finite real number above 0."""
+def check_count(name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` as an int, in which sums do not wrap; raise unless it is >= ``least``."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be >= {least}, got {value}")
+    return int(value)
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raise unless ``value`` is True or False: any text is true, "no" too."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Raise unless ``value`` is a real number that is finite and above 0 as a float."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    if not (math.isfinite(value) and value > 0):
+    if not 0.0 < as_float(value) < math.inf:
         raise ValueError(f"{name} must be finite and > 0, got {value}")
+
+
+def as_float(value: numbers.Real) -> float:
+    """Return ``value`` as a float, infinity where it is too large for one."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def real_numbers(name: str, value: Any) -> np.ndarray:
+    """Return ``value`` as float64; raise TypeError where it holds anything but real numbers."""
+    try:
+        array = np.asarray(value)
+        of_real = (isinstance(n, numbers.Real) for n in array.flat)  # Fractions, long integers
+        if array.dtype.kind in "iuf" or (array.dtype.kind == "O" and all(of_real)):
+            return array.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise TypeError(f"{name} must be real numbers, got {value!r}") from error
+    raise TypeError(f"{name} must be real numbers, got dtype {array.dtype}")
+
+
+def check_frequencies(name: str, value: Any) -> np.ndarray:
+    """Return ``value`` as float64 if it is finite and >= 0 everywhere."""
+    array = real_numbers(name, value)
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise ValueError(f"{name} must be finite and >= 0, got {value!r}")
+    return array + 0.0  # -0.0 is 0.0
 
 
 def _check_fraction(name: str, value: float) -> None:
@@ -427,10 +480,7 @@ def _check_ordered(low_name: str, low: float, high_name: str, high: float) -> No
 
 def _check_divisors(name: str, values: Sequence[float], dim: int) -> np.ndarray:
     """Return ``values`` as float64 if there is one finite positive number per pair."""
-    try:
-        divisors = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a sequence of numbers, got {values!r}") from None
+    divisors = real_numbers(name, values)
     if divisors.shape != (dim // 2,):
         raise ValueError(f"{name} must have shape ({dim // 2},), got {divisors.shape}")
     if not (np.isfinite(divisors).all() and (divisors > 0).all()):

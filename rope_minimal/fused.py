@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from . import rotation
+from .frequencies import check_count
 
 try:
     import triton
@@ -124,8 +125,8 @@ def _take(
     """Return the tables cut to T rows, or whole with the rows (B, T) that the kernel looks up."""
     length, size = x.shape[-2], len(cos)
     if isinstance(positions, Integral):
-        rotation._check_count("positions", positions)
-        if int(positions) + length > size:
+        positions = check_count("positions", positions, least=0)
+        if positions + length > size:
             raise ValueError(
                 f"positions m..m+T = {positions}..{positions + length} exceed the "
                 f"table's {size} rows"

@@ -5,12 +5,11 @@
 The functions take NumPy arrays and torch tensors alike and return the kind they were given.
 """
 
-import numbers
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .frequencies import check_dim
+from .frequencies import check_count, check_dim, check_flag
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
@@ -107,10 +106,8 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
     shape = _shape(weight, "weight", even=False)
     if len(shape) > 2:
         raise ValueError(f"weight must be 1-D or 2-D, got shape {shape}")
-    if isinstance(num_heads, bool) or not isinstance(num_heads, numbers.Integral):
-        raise TypeError(f"num_heads must be an integer, got {num_heads!r}")
-    if num_heads <= 0:
-        raise ValueError(f"num_heads must be positive, got {num_heads}")
+    num_heads = check_count("num_heads", num_heads)
+    check_flag("inverse", inverse)
     rows, columns = shape[0], shape[1:]
     if rows == 0 or rows % (2 * num_heads):
         raise ValueError(

@@ -9,7 +9,7 @@ import numbers
 
 import numpy as np
 
-from .frequencies import check_dim, inverse_frequencies
+from .frequencies import as_float, check_dim, check_flag, inverse_frequencies, real_numbers
 
 __all__ = ["rotate_by_matrix", "rotate_complex", "rotation_matrix"]
 
@@ -53,9 +53,9 @@ def rotation_matrix(
     """
     if isinstance(position, bool) or not isinstance(position, numbers.Real):
         raise TypeError(f"position must be a real number, got {position!r}")
-    if not math.isfinite(position):
+    if not math.isfinite(as_float(position)):
         raise ValueError(f"position must be finite, got {position}")
-    angle = float(position) * _frequencies(dim, base, inv_freq)
+    angle = _angles(float(position), dim, base, inv_freq)
     first, second = _pairs(dim, interleaved)
     matrix = np.zeros((dim, dim))
     matrix[first, first], matrix[first, second] = np.cos(angle), -np.sin(angle)
@@ -131,7 +131,7 @@ def rotate_complex(
     """
     x, positions = _vectors(x, positions)
     first, second = _pairs(x.shape[-1], interleaved)
-    angle = positions[:, None] * _frequencies(x.shape[-1], base, inv_freq)
+    angle = _angles(positions[:, None], x.shape[-1], base, inv_freq)
     z = (x[..., first] + 1j * x[..., second]) * np.exp(1j * angle)
     y = np.empty_like(x)
     y[..., first], y[..., second] = z.real, z.imag
@@ -140,29 +140,34 @@ def rotate_complex(
 
 def _pairs(dim: int, interleaved: bool) -> tuple[np.ndarray, np.ndarray]:
     """Return the channel numbers of the first and of the second member of each pair."""
-    i = np.arange(dim // 2)
-    return (2 * i, 2 * i + 1) if interleaved else (i, i + dim // 2)
+    check_flag("interleaved", interleaved)
+    half = int(dim) // 2
+    i = np.arange(half)
+    return (2 * i, 2 * i + 1) if interleaved else (i, i + half)
 
 
-def _frequencies(dim: int, base: float, inv_freq: np.ndarray | None) -> np.ndarray:
-    """Return ``inv_freq`` checked, or the standard inverse frequencies where none is given."""
+def _angles(
+    positions: np.ndarray | float, dim: int, base: float, inv_freq: np.ndarray | None
+) -> np.ndarray:
+    """Return ``positions * inv_freq``, by the standard frequencies where none are given."""
     if inv_freq is None:
-        return inverse_frequencies(dim, base)
+        return positions * inverse_frequencies(dim, base)
     check_dim(dim)
-    inv_freq = np.asarray(inv_freq, dtype=np.float64)
+    inv_freq = real_numbers("inv_freq", inv_freq)
     if inv_freq.shape != (dim // 2,):
         raise ValueError(f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {inv_freq.shape}")
     if not np.isfinite(inv_freq).all():
         raise ValueError(f"inv_freq must be finite, got {inv_freq}")
-    return inv_freq
+    with np.errstate(over="ignore"):
+        angle = positions * inv_freq
+    if not np.isfinite(angle).all():
+        raise ValueError(f"positions * inv_freq must be finite, got {angle}")
+    return angle
 
 
 def _vectors(x: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return ``x`` and ``positions`` in float64; raise unless there is one position a vector."""
-    x, positions = np.asarray(x), np.asarray(positions)
-    for name, value in (("x", x), ("positions", positions)):
-        if value.dtype.kind not in "iuf":
-            raise TypeError(f"{name} must be real numbers, got dtype {value.dtype}")
+    x, positions = real_numbers("x", x), real_numbers("positions", positions)
     if x.ndim < 2:
         raise ValueError(f"x must have at least 2 dimensions (..., T, D), got shape {x.shape}")
     check_dim(x.shape[-1], "x.shape[-1]")
@@ -172,4 +177,4 @@ def _vectors(x: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarr
         )
     if not np.isfinite(positions).all():
         raise ValueError(f"positions must be finite, got {positions}")
-    return x.astype(np.float64), positions.astype(np.float64)
+    return x, positions

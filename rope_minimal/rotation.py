@@ -4,15 +4,15 @@ Positions and inverse frequencies give angles, angles give ``cos`` and ``sin``, 
 turns each pair ``(a, b)`` of channels into ``(a cos - b sin, b cos + a sin)``.
 """
 
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.autograd import forward_ad
 
-from .frequencies import check_dim, check_positive, inverse_frequencies
+from .frequencies import check_count, check_dim, check_flag, check_positive, inverse_frequencies
 
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 
@@ -105,6 +105,9 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     Su et al. 2021 (RoFormer), equation 34.
     """
     _check_rotation(x, cos, sin)
+    check_flag("interleaved", interleaved)
+    if torch.compiler.is_compiling() and _is_transformed():  # requires_grad tells nothing there
+        return _with_tail(_formula, x, cos, sin, interleaved)
     if torch.is_grad_enabled():
         if cos.requires_grad or sin.requires_grad:  # a table that learns
             return _with_tail(_formula, x, cos, sin, interleaved)
@@ -172,7 +175,8 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
         return _with_tail(form, x, cos, sin, interleaved)
     width = 2 * cos.shape[-1]
     one_pass = interleaved and x.dtype == exact and width == x.shape[-1]
-    if x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x)):
+    as_one = x.numel() <= _TILE or not on_cpu or (one_pass and _has_pairs(x))
+    if as_one or _is_transformed():  # a tile is written in place
         return _with_tail(_in_passes, x, cos, sin, interleaved)
     # Further passes over x are cheap in the cache: take so many positions at a time as it holds.
     y = torch.empty_like(x)
@@ -204,12 +208,12 @@ def _in_passes(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor
 
 def _rotate_interleaved(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate by one complex product ``(a + ib)(cos + i sin)``, each pair read as a complex."""
-    pairs = torch.unflatten(x, -1, (-1, 2))
+    pairs = x.reshape(*x.shape[:-1], x.shape[-1] // 2, 2)  # what batched gradients know, too
     try:
         z = torch.view_as_complex(pairs)
     except RuntimeError:  # its strides or its offset are odd
         z = torch.view_as_complex(pairs.clone(memory_format=torch.contiguous_format))
-    return torch.view_as_real(z * torch.complex(cos, sin)).flatten(-2)
+    return torch.view_as_real(z * torch.complex(cos, sin)).reshape(x.shape)
 
 
 def _rotate_half(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -307,6 +311,12 @@ def _has_pairs(x: Tensor) -> bool:
     return last == 1 and not any(s % 2 for s in (*strides, begin))
 
 
+def _is_transformed() -> bool:
+    """Whether a transform of torch.func, or forward-mode differentiation, is at work."""
+    depth = torch._C._functorch.get_dynamic_layer_stack_depth()
+    return depth > 0 or forward_ad._current_level >= 0
+
+
 def _exact(x: Tensor) -> torch.dtype:
     """Return the type in which ``x`` is rotated."""
     return torch.float64 if x.dtype == torch.float64 else torch.float32
@@ -334,8 +344,11 @@ class RotaryEmbedding(nn.Module):
     Notes
     -----
     The tables ``cos`` and ``sin`` of shape (max_seq_len, dim/2) are float32 (float64 after
-    ``.double()``) and made anew whenever the module is moved or cast: ``.half()``,
-    ``.bfloat16()`` and ``to_empty()`` leave them exact. They are not part of the state dict.
+    ``.double()``, or where float64 is torch's default) and made anew whenever the module is moved
+    or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave them exact, and what was written
+    into them by hand is lost; for other frequencies use `rope_table` and `apply_rope`. They are not
+    part of the state dict: a layer loaded over the meta device by ``assign=True`` gets them by
+    ``to_empty()`` of this module alone.
     """
 
     cos: Tensor
@@ -350,12 +363,13 @@ class RotaryEmbedding(nn.Module):
         interleaved: bool = False,
     ) -> None:
         super().__init__()
-        check_dim(dim)
         check_positive("base", base)
-        _check_count("max_seq_len", max_seq_len, least=1)
-        self.dim, self.max_seq_len, self.base = dim, max_seq_len, base
-        self.interleaved = interleaved
-        for name, table in zip(("cos", "sin"), self._table(), strict=True):
+        check_flag("interleaved", interleaved)
+        self.dim, self.max_seq_len = check_dim(dim), check_count("max_seq_len", max_seq_len)
+        self.base, self.interleaved = base, interleaved
+        # where float64 is the default type, that of torch.empty, x will have it
+        tables = self._table(dtype=_exact(torch.empty(0)))
+        for name, table in zip(("cos", "sin"), tables, strict=True):
             self.register_buffer(name, table, persistent=False)
 
     def forward(self, x: Tensor, offset: int = 0, position_ids: Tensor | None = None) -> Tensor:
@@ -385,7 +399,7 @@ class RotaryEmbedding(nn.Module):
             ``position_ids`` are given.
         """
         _check_x(x)
-        _check_count("offset", offset)
+        offset = check_count("offset", offset, least=0)
         if position_ids is None:
             end = offset + x.shape[-2]
             if end > self.max_seq_len:
@@ -438,7 +452,7 @@ class RotaryEmbedding(nn.Module):
     def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":
         """Follow the module to a device or type with tables made anew, not converted."""
         super()._apply(fn, recurse)
-        dtype = torch.float64 if self.cos.dtype == torch.float64 else torch.float32
+        dtype = _exact(self.cos)
         self.cos, self.sin = self._table(self.cos.device, dtype)
         return self
 
@@ -462,7 +476,9 @@ def _integers(name: str, value: Any) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
     tensor = _tensor(name, value, "integers")
     if tensor.dtype in (torch.uint16, torch.uint32, torch.uint64):  # no arithmetic of torch's
-        return tensor.long()
+        tensor = tensor.long()
+        if _readable(tensor) and tensor.numel() and tensor.min() < 0:  # has wrapped
+            raise ValueError(f"{name} must be < 2**63, got {value}")
     if tensor.dtype not in (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64):
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor
@@ -489,15 +505,7 @@ def _readable(tensor: Tensor) -> bool:
     """Whether a check may look at the values: not where that stalls a device, a graph or vmap."""
     if torch.compiler.is_compiling() or _is_wrapped(tensor):
         return False
-    return tensor.device.type == "cpu"
-
-
-def _check_count(name: str, value: Any, least: int = 0) -> None:
-    """Raise unless ``value`` is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Integral):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be >= {least}, got {value}")
+    return tensor.device.type == "cpu" and type(tensor) in (Tensor, nn.Parameter)  # no fake
 
 
 def _check_float(name: str, value: Tensor) -> None:

@@ -3,6 +3,7 @@
 import math
 import time
 import tracemalloc
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -57,6 +58,13 @@ def test_angle_horizon_is_the_first_drop_of_the_wrapped_angle(theta):
     assert drops.tolist() == [horizon]
 
 
+def test_a_hand_faster_than_a_turn_wraps_like_what_is_left_of_it():
+    for theta in (6.5, 7.0, 10.0, 20.0):
+        angles = wrapped_angle(np.arange(100) * theta)
+        assert angle_horizon(theta) == np.flatnonzero(np.diff(angles) < 0)[0] + 1
+    assert angle_horizon(2 * math.pi) == math.inf
+
+
 def test_a_hand_that_stands_still_never_wraps():
     assert angle_horizon(np.array([1.0, 0.4096, 0.0])).tolist() == [7, 16, math.inf]
 
@@ -84,6 +92,30 @@ def test_near_repeat_errors_agree_with_80_digit_arithmetic(theta):
         for distance, turns, error in records:
             exact = distance * mpmath.mpf(theta) - 2 * mpmath.pi * turns
             assert error == pytest.approx(float(exact), rel=1e-15, abs=0)
+
+
+@pytest.mark.parametrize(("theta", "far"), [(1.0, 10**200), (1.7e308, 10**15), (5e-324, 10**330)])
+def test_near_repeats_are_records_at_any_size(theta, far):
+    """Each record is nearer than the one before, and on the other side of the start."""
+    with mpmath.workdps(1200):
+        turn = 2 * mpmath.pi
+        for record in near_repeats(theta, far):
+            exact = record.distance * mpmath.mpf(theta) - record.turns * turn
+            assert record.error == float(exact)
+    errors = [abs(record.error) for record in near_repeats(theta, far)]
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int16, np.uint16])
+def test_the_largest_number_of_a_type_is_a_limit_like_any_other(kind):
+    most = int(np.iinfo(kind).max)
+    bank, limit = [1.0, 0.3], kind(most)
+    assert nearest_code(bank, limit) == nearest_code(bank, most)
+    assert cosine_horizon(bank, limit) == cosine_horizon(bank, most)
+    assert near_repeats(0.3, limit) == near_repeats(0.3, most)
+    assert circle_gaps(0.3, limit).tolist() == circle_gaps(0.3, most).tolist()
+    seen = unseen_pairs(bank, limit, bank, limit)
+    assert seen.tolist() == [False, False]
 
 
 def test_near_repeats_take_a_numpy_number():
@@ -175,6 +207,14 @@ def test_cosine_horizon_is_the_first_rise_of_the_mean_cosine(bank):
     assert rises == [horizon]
 
 
+@pytest.mark.parametrize("turns", [1, 2, 7])
+def test_the_rounding_of_whole_turns_is_no_rise(turns):
+    assert cosine_horizon(2 * math.pi * turns, 120) == math.inf
+    assert cosine_horizon([2 * math.pi * turns, 0.0], 120) == math.inf
+    assert cosine_horizon(10 * math.pi / 3, 120) == 3.0
+    assert cosine_horizon(5e-324) == math.inf
+
+
 def test_cosine_horizon_of_known_banks():
     assert cosine_horizon(1.0) == 4
     assert cosine_horizon(0.4096) == 9
@@ -225,6 +265,10 @@ def test_nothing_is_heard_of_a_bank_that_stands_still():
     assert neighbour_snr([1e-30], "bfloat16") < 1e-12
 
 
+def test_what_hardly_moves_is_not_heard_either():
+    assert neighbour_snr([1e-320], "float32") == 0.0
+
+
 def test_neighbour_contrast_is_the_code_distance_of_one():
     assert neighbour_contrast(FULL_HEAD) == code_distance(1, FULL_HEAD)
 
@@ -269,6 +313,14 @@ def test_23_slow_pairs_of_a_full_head_meet_new_angles_from_2048_to_8192():
         (lambda: rounding_noise("int8"), ValueError, "dtype must be one of float64, float32"),
         (lambda: unseen_pairs([1.0], 2, [1.0, 2.0], 2), ValueError, "must have one shape"),
         (lambda: unseen_pairs([1.0], 0, [1.0], 2), ValueError, "asked must be >= 1"),
+        (lambda: unseen_pairs([1.0], 10**400, [1.0], 2), ValueError, "asked must be finite"),
+        (lambda: near_repeats(Fraction(1, 10**400), 100), ValueError, "theta must be finite and >"),
+        (lambda: near_repeats(np.float32(math.inf), 100), ValueError, "theta must be finite and >"),
+        (lambda: code_distance(1, np.array([1 + 1j])), TypeError, "inv_freq must be real numbers"),
+        (lambda: code_distance(1, torch.ones(2).bfloat16()), TypeError, "inv_freq must be real"),
+        (lambda: code_distance(1, [True, True]), TypeError, "inv_freq .* got dtype bool"),
+        (lambda: wrapped_angle(1j), TypeError, "angle must be real numbers"),
+        (lambda: neighbour_snr([1.0], ["float32"]), ValueError, "dtype must be one of"),
         (lambda: unseen_pairs([1.0], 2, [1.0], 2.0), TypeError, "trained must be an integer"),
     ],
 )

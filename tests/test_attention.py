@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.func import functional_call, grad, vmap
 from torch.nn.functional import scaled_dot_product_attention as sdpa
 from transformers import GPTJConfig, LlamaConfig
 from transformers.models.gptj.modeling_gptj import GPTJAttention
@@ -411,6 +412,11 @@ CALLS = {
         ValueError,
         "key_padding_mask must have shape (B, T) = (2, 3), got (1, 3)",
     ),
+    "mask elsewhere": (
+        {"key_padding_mask": torch.zeros(2, 3, dtype=torch.bool, device="meta")},
+        ValueError,
+        "key_padding_mask must be on cpu as x is, got meta",
+    ),
     "a tuple as cache": ({"cache": (X, X)}, TypeError, "cache must be a KVCache, got tuple"),
     "other batch": (
         {"cache": KVCache(3, 4, 8, 8)},
@@ -487,9 +493,70 @@ def test_a_cache_under_gradients_is_refused() -> None:
     attention.k_proj.requires_grad_(False)  # the values would still bring their gradient along
     with pytest.raises(ValueError, match="holds no gradient"):
         attention(X.detach(), cache=cache)
+    attention.requires_grad_(False).q_proj.requires_grad_(True)  # its keys would be overwritten
+    with pytest.raises(ValueError, match="holds no gradient"):
+        attention(X.detach(), cache=cache)
     with torch.no_grad():
         attention(X, cache=cache)
     assert cache.length == 3
+
+
+def test_a_cache_cannot_be_cut_behind_its_positions() -> None:
+    cache = KVCache(2, 4, 8, 8)
+    with pytest.raises(AttributeError, match="length"):
+        cache.length = 2
+
+
+def test_projections_may_be_wrapped_or_quantised() -> None:
+    attention, want = layer(), layer()(X)
+    attention.q_proj, attention.k_proj = Wrapped(attention.q_proj), Wrapped(attention.k_proj)
+    torch.testing.assert_close(attention(X, cache=attention.new_cache(2)), want, **SAME)
+    with pytest.raises(TypeError, match=r"the layer's type torch\.float32, got torch\.float16"):
+        attention(X.half())
+    for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
+        setattr(attention, name, WithoutParameters())
+    assert attention(X, cache=attention.new_cache(2)).shape == X.shape
+
+
+class Wrapped(torch.nn.Module):
+    """A projection that has no weight of its own, like an adapter."""
+
+    def __init__(self, base: torch.nn.Module) -> None:
+        super().__init__()
+        self.base = base
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.base(x)
+
+
+class WithoutParameters(torch.nn.Module):
+    """A projection whose weight is no parameter, like a quantised one."""
+
+    def weight(self) -> None: ...
+
+    def forward(self, x: Tensor) -> Tensor:
+        return 2 * x
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_compiled_gradients_of_every_sample(interleaved: bool) -> None:
+    attention = layer(interleaved=interleaved)
+    parameters = dict(attention.named_parameters())
+
+    def loss(parameters: dict[str, Tensor], x: Tensor) -> Tensor:
+        return functional_call(attention, parameters, (x[None],)).square().sum()
+
+    of_each = vmap(grad(loss), (None, 0))
+    got = torch.compile(of_each, backend="eager")(parameters, random(3, 5, 32))
+    for name, want in of_each(parameters, random(3, 5, 32)).items():
+        torch.testing.assert_close(got[name], want, rtol=1e-4, atol=1e-4)
+
+
+def test_sizes_may_be_small_integers_of_numpy() -> None:
+    attention = RotarySelfAttention(np.int16(256), np.int8(16), head_dim=np.int8(16))
+    assert attention.q_proj.weight.shape == (256, 256)
+    with pytest.raises(TypeError, match="bias must be True or False, got 'no'"):
+        RotarySelfAttention(32, 4, bias="no")
 
 
 def test_a_failure_after_the_keys_were_made_leaves_the_cache_as_it_was() -> None:

@@ -1,6 +1,7 @@
 """A bad argument is named, with its value, before any number is computed from it."""
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -31,6 +32,8 @@ def rope(**arguments):
 
 Case = tuple[Callable[[], object], type[Exception], list[str]]
 
+HUGE = 10**400  # no float holds it
+
 # what is done, what it raises, what the message must contain: the argument and what came
 CASES: dict[str, Case] = {
     # dim
@@ -58,7 +61,23 @@ CASES: dict[str, Case] = {
     "base as text": (lambda: RotaryEmbedding(8, 16, "1e4"), TypeError, ["base", "got '1e4'"]),
     "table, base zero": (lambda: rope_table([0], 8, 0.0), ValueError, ["base", "got 0.0"]),
     "module, base nan": (lambda: RotaryEmbedding(8, 16, NAN), ValueError, ["base", "got nan"]),
+    "huge base": (lambda: inverse_frequencies(8, HUGE), ValueError, ["base", f"got {HUGE}"]),
+    "a base that is 0 as a float": (
+        lambda: rope_table([1], 8, Fraction(1, HUGE)),
+        ValueError,
+        ["base", "got 1/"],
+    ),
+    "a base with infinite frequencies": (
+        lambda: rope_table([1], 64, 1e-320),
+        ValueError,
+        ["base must give finite frequencies", "got 1e-320"],
+    ),
     # the table
+    "positions that wrap": (
+        lambda: rope_table(np.array([2**63], dtype=np.uint64), 8),
+        ValueError,
+        ["positions must be < 2**63", "got [9223372036854775808]"],
+    ),
     "float positions": (
         lambda: rope_table(torch.arange(4.0), 8),
         TypeError,
@@ -138,6 +157,27 @@ CASES: dict[str, Case] = {
         ["x ", "got torch.int32"],
     ),
     "module, x None": (lambda: RotaryEmbedding(8)(None), TypeError, ["x ", "got NoneType"]),
+    # flags
+    "layout as text": (
+        lambda: apply_rope(X, COS, SIN, interleaved="half"),
+        TypeError,
+        ["interleaved must be True or False", "got 'half'"],
+    ),
+    "module, layout as text": (
+        lambda: RotaryEmbedding(8, interleaved="half"),
+        TypeError,
+        ["interleaved", "got 'half'"],
+    ),
+    "reference, layout as text": (
+        lambda: rotate_complex(np.ones((1, 8)), [0], interleaved="half"),
+        TypeError,
+        ["interleaved", "got 'half'"],
+    ),
+    "inverse as text": (
+        lambda: permute_qk(torch.ones(8), 2, inverse="no"),
+        TypeError,
+        ["inverse", "got 'no'"],
+    ),
     # cos and sin
     "wider than x": (
         lambda: apply_rope(X[..., :6], COS, SIN),
@@ -319,6 +359,27 @@ CASES: dict[str, Case] = {
     # the reference
     "position as text": (lambda: rotation_matrix("1", 8), TypeError, ["position", "got '1'"]),
     "infinite position": (lambda: rotation_matrix(INF, 8), ValueError, ["position", "got inf"]),
+    "huge position": (lambda: rotation_matrix(HUGE, 8), ValueError, ["position", f"got {HUGE}"]),
+    "position times frequency": (
+        lambda: rotation_matrix(1e308, 2, inv_freq=[1e308]),
+        ValueError,
+        ["positions * inv_freq must be finite", "got [inf]"],
+    ),
+    "reference, complex frequencies": (
+        lambda: rotation_matrix(1, 2, inv_freq=np.array([1 + 1j])),
+        TypeError,
+        ["inv_freq", "got dtype complex128"],
+    ),
+    "reference, frequencies as text": (
+        lambda: rotation_matrix(1, 2, inv_freq=["1.0"]),
+        TypeError,
+        ["inv_freq", "got dtype <U3"],
+    ),
+    "reference, bfloat16 x": (
+        lambda: rotate_complex(X.bfloat16(), [0]),
+        TypeError,
+        ["x must be real numbers", "bfloat16"],
+    ),
     "reference, 1-D x": (
         lambda: rotate_complex(np.ones(8), [0]),
         ValueError,
@@ -382,5 +443,8 @@ def test_the_good_neighbours_of_the_bad_cases_are_accepted() -> None:
     apply_rope(X, COS[..., :1], SIN[..., :1])
     apply_rope(X, COS.expand(2, 1, 4, 4), SIN.expand(2, 1, 4, 4))
     permute_qk(torch.ones(24, 4), 12)
+    permute_qk(torch.ones(256, 4), np.int8(64), inverse=np.bool_(True))
+    RotaryEmbedding(np.int8(8), 512)(torch.ones(10, 8), np.uint8(250))
     rope_table([-5], 2, 1e-3)
     rotation_matrix(-2.5, 2)
+    rotation_matrix(np.uint64(3), np.uint64(8))

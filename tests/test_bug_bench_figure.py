@@ -93,6 +93,11 @@ def test_reset_goes_back_to_no_answer_and_keeps_the_charts() -> None:
     assert len(json.dumps(figure.data)) < 100_000
 
 
+def test_what_is_done_to_one_bench_is_not_seen_on_the_next() -> None:
+    explore.bug_bench().children[-1].data["rows"].append("X")
+    assert "X" not in explore.bug_bench().children[-1].data["rows"]
+
+
 @pytest.mark.parametrize(
     ("patient", "error"), [(0, ValueError), (13, ValueError), (2.0, TypeError), (True, TypeError)]
 )

@@ -9,7 +9,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch._dynamo.testing import CompileCounterWithBackend
-from torch.func import grad, jacfwd, jacrev, jvp, vmap
+from torch.autograd import forward_ad
+from torch.func import grad, jacfwd, jacrev, jvp, vjp, vmap
 
 from rope_minimal import RotaryEmbedding, apply_rope, rope_table, rotation
 from rope_minimal.timing import peak_extra_bytes
@@ -283,6 +284,27 @@ def test_forward_derivatives_see_the_table_where_x_has_a_gradient(tail, interlea
 
 
 @LAYOUTS
+def test_gradients_are_turned_back_in_batches(interleaved: bool) -> None:
+    x, back = random(2, LENGTH, WIDTH).requires_grad_(), random(3, 2, LENGTH, WIDTH, seed=1)
+    y = apply_rope(x, *TABLE, interleaved=interleaved)
+    got = torch.autograd.grad(y, x, back, is_grads_batched=True)[0]
+    want = [formula(each, TABLE[0], -TABLE[1], interleaved) for each in back]
+    torch.testing.assert_close(got, torch.stack(want), rtol=0, atol=bound(back))
+
+
+@pytest.mark.usefixtures("small_tiles")
+@LAYOUTS
+@FLOATS
+def test_forward_mode_sees_the_tiles(dtype, interleaved: bool) -> None:
+    x, t = (random(2, 3, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
+    with forward_ad.dual_level():
+        y = apply_rope(forward_ad.make_dual(x, t), *TABLE, interleaved=interleaved)
+        tangent = forward_ad.unpack_dual(y).tangent
+    want = formula(t, *TABLE, interleaved)
+    torch.testing.assert_close(tangent, want, rtol=0, atol=bound(t))
+
+
+@LAYOUTS
 def test_nothing_but_the_table_is_kept_for_the_gradient(interleaved: bool) -> None:
     kept = []
     x = random(2, 3, LENGTH, WIDTH).requires_grad_()
@@ -447,3 +469,36 @@ def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
         gradients.append(torch.autograd.grad(y, inputs, back))
     for eager, traced in zip(*gradients, strict=True):
         torch.testing.assert_close(traced, eager, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool) -> None:
+    """Integers in place of pairs would cut the gradient off, and the compiler would not tell."""
+    x, t = (random(2, 2, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
+
+    def rotate(x: Tensor) -> Tensor:
+        return apply_rope(x, *TABLE, interleaved=interleaved)
+
+    def size(x: Tensor) -> Tensor:
+        return rotate(x).square().sum()
+
+    for transformed in (
+        grad(size),
+        jacrev(size),
+        vmap(rotate),
+        vmap(grad(size)),
+        lambda x: jvp(rotate, (x,), (t,))[1],
+        lambda x: vjp(rotate, x)[1](t)[0],
+        lambda x: jacfwd(size)(x[0, 0]),
+        grad(torch.compile(size, backend="aot_eager")),
+    ):
+        torch.compiler.reset()
+        got = torch.compile(transformed, backend="eager")(x)
+        torch.testing.assert_close(got, transformed(x), rtol=0, atol=4 * bound(x))
+    torch.compiler.reset()
+    with forward_ad.dual_level():
+        y = torch.compile(rotate, backend="eager")(forward_ad.make_dual(x, t))
+        tangent = forward_ad.unpack_dual(y).tangent
+    torch.testing.assert_close(tangent, rotate(t), rtol=0, atol=bound(t))

@@ -360,6 +360,21 @@ KNEES = PARTS | {"low_freq_factor": 4, "high_freq_factor": 4}
         ("linear", 8, 1e4, {"factor": math.nan}, ValueError, "factor must be finite"),
         ("linear", 8, 1e4, {"factor": "2"}, TypeError, "factor must be a real number"),
         ("linear", 8, 1e4, {"factor": True}, TypeError, "factor must be a real number"),
+        ("linear", 8, 1e4, {"factor": 10**400}, ValueError, "factor must be finite"),
+        (
+            "linear",
+            8,
+            1e4,
+            {"factor": 1e-320},
+            ValueError,
+            "must give finite frequencies, got .*-3",
+        ),
+        ("linear", 8, 1e4, {"factor": Fraction(10**400)}, ValueError, "must give finite freq"),
+        ("monotone", 8, 1e4, {"max_positions": 5e-324}, ValueError, "must give finite freq"),
+        ("monotone", 8, 1e4, {"max_positions": 9, "turns": 1.7e308}, ValueError, "finite freq"),
+        ("yarn", 8, 1e4, PARTS | {"beta_slow": 5e-324}, ValueError, "must give finite freq"),
+        (["linear"], 8, 1e4, {"factor": 2}, ValueError, r"kind must be one .* got \['linear'\]"),
+        ("longrope", 8, 1e4, LONG | {"short_factor": ["1"] * 4}, TypeError, "short_factor must be"),
         ("ntk", 2, 1e4, {"factor": 2}, ValueError, "dim must be at least 4"),
         ("yarn", 8, 1.0, PARTS, ValueError, "base must be > 1"),
         ("yarn", 8, 1e4, PARTS | {"beta_fast": 1}, ValueError, "beta_slow must be < beta_fast"),
@@ -368,7 +383,14 @@ KNEES = PARTS | {"low_freq_factor": 4, "high_freq_factor": 4}
         ("llama3", 8, 1e4, KNEES, ValueError, "low_freq_factor must be < high_freq_factor"),
         ("longrope", 8, 1e4, LONG | {"short_factor": [1]}, ValueError, r"short_.*got \(1,\)"),
         ("longrope", 8, 1e4, LONG | {"long_factor": [1, 1, 0, 1]}, ValueError, "long_factor must"),
-        ("longrope", 8, 1e4, LONG | {"short_factor": "abcd"}, TypeError, "short_factor must be a"),
+        (
+            "longrope",
+            8,
+            1e4,
+            LONG | {"short_factor": "abcd"},
+            TypeError,
+            "short_factor must be real",
+        ),
         ("longrope", 8, 1e4, NO_FACTOR, TypeError, "needs factor or max_position_embeddings"),
         ("longrope", 8, 1e4, LONG | {"seq_len": -5}, ValueError, "seq_len must be finite and > 0"),
         ("longrope", 8, 1e4, LONG | {"seq_len": "5"}, TypeError, "seq_len must be a real number"),
@@ -394,6 +416,14 @@ def test_a_factor_may_be_any_real_number(kind, factor):
     inv_freq, _ = rescaled_frequencies(kind, 64, factor=factor)
     assert inv_freq.dtype == np.float64
     np.testing.assert_array_equal(inv_freq, rescaled_frequencies(kind, 64, factor=8)[0])
+
+
+@pytest.mark.parametrize("factor", [1e300, 1e-300])
+def test_no_stretch_of_the_base_overflows(factor):
+    inv_freq, _ = rescaled_frequencies("ntk", 8, factor=factor)
+    np.testing.assert_allclose(inv_freq[[0, -1]], [1, 1e-3 / factor], rtol=1e-14)
+    plain, _ = rescaled_frequencies("dynamic", 8, factor=factor, max_position_embeddings=9)
+    assert np.array_equal(plain, inverse_frequencies(8))
 
 
 def test_a_sequence_length_of_nothing_is_named():

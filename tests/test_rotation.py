@@ -487,6 +487,31 @@ def test_double_makes_the_table_exact() -> None:
     assert torch.equal(rope.sin, want[1])
 
 
+def test_where_float64_is_the_default_the_table_is_exact() -> None:
+    torch.set_default_dtype(torch.float64)
+    try:
+        rope = RotaryEmbedding(64, 400)
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(rope.cos, rope_table(range(400), 64, dtype=torch.float64)[0])
+
+
+def test_a_layer_loaded_over_the_meta_device_gets_its_table_alone() -> None:
+    real = nn.Sequential(nn.Linear(8, 8), RotaryEmbedding(8, 400))
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(8, 8), RotaryEmbedding(8, 400))
+    model.load_state_dict(real.state_dict(), assign=True)
+    model[1].to_empty(device="cpu")
+    x = random(2, 3, 8, dtype=torch.float32)
+    assert torch.equal(model(x), real(x))
+
+
+def test_fake_tensors_are_not_read() -> None:
+    with FakeTensorMode():
+        ids = torch.arange(4)[None]
+        assert RotaryEmbedding(8, 16)(torch.ones(2, 4, 8), position_ids=ids).shape == (2, 4, 8)
+
+
 def test_modules_share_nothing_and_save_nothing() -> None:
     one, other = RotaryEmbedding(8, 16, 100.0), RotaryEmbedding(8, 16, 10000.0)
     assert not torch.equal(one.cos, other.cos)

@@ -1,6 +1,7 @@
 """Twelve packages with one wrong line each: name the bug from its symptoms."""
 
 import random
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -88,7 +89,7 @@ def bug_bench(patient: int = 1) -> ipywidgets.VBox:
         If ``patient`` is not an integer in range; the message names it.
     """
     figure = BugBench(patient=patient, answers=[-1] * len(BUGS))
-    figure.data = cases()
+    figure.data = deepcopy(cases())  # the figure is the reader's to change
     return controls.box(
         figure,
         [

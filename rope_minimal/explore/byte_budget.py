@@ -1,5 +1,6 @@
 """Ways to write the rotation as blocks of memory read and written, and the times that follow."""
 
+from copy import deepcopy
 from functools import cache
 from typing import Any
 
@@ -143,7 +144,7 @@ def byte_budget(
     from rope_minimal.timing import records
 
     figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
-    figure.data = budget_data(records())
+    figure.data = deepcopy(budget_data(records()))  # what `passes` keeps stays as it is
     return controls.box(
         figure,
         [

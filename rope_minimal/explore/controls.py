@@ -24,6 +24,8 @@ from typing import Any
 
 import ipywidgets
 
+from rope_minimal.frequencies import check_positive
+
 from .figure import Choice, Figure, Flag, Real, Whole
 
 __all__ = ["box", "checkbox", "choice", "log_slider", "slider"]
@@ -66,6 +68,8 @@ def slider(
     """
     kind: Whole | Real = _trait(figure, trait, Whole, Real)
     low, high = _limits(figure, kind, low, high)
+    if step is not None:
+        check_positive("step", step)
     whole = isinstance(kind, Whole)
     make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     control = make(
@@ -96,6 +100,7 @@ def log_slider(
     """
     kind: Real = _trait(figure, trait, Real)
     low, high = _limits(figure, kind, low, high)
+    check_positive("stops", stops)
     if low <= 0:
         raise ValueError(f"low must be > 0 on a logarithmic slider, got {low}")
     control = ipywidgets.FloatLogSlider(
@@ -153,6 +158,8 @@ def _limits(
     high = kind.high if high is None else high
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"low and high must be finite with low < high, got {low} and {high}")
+    if not kind.low <= low < high <= kind.high:
+        raise ValueError(f"low and high must be in {kind.low} .. {kind.high}, got {low} and {high}")
     value = getattr(figure, str(kind.name))
     if not low <= value <= high:
         raise ValueError(f"{kind.name} must be in {low} .. {high} for its slider, got {value}")

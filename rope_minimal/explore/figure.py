@@ -37,7 +37,7 @@ import anywidget
 import traitlets
 from latex2mathml.converter import convert
 
-from rope_minimal.frequencies import check_dim
+from rope_minimal.frequencies import as_float, check_dim, check_flag
 
 __all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole", "bundle"]
 
@@ -161,7 +161,7 @@ class _Number(traitlets.TraitType):
         """Return the value as a plain int or float, or raise an error that names the trait."""
         if isinstance(value, bool) or not isinstance(value, self.kind):
             raise TypeError(f"{self.name} must be {self.words}, got {value!r}")
-        if not math.isfinite(value):
+        if not math.isfinite(as_float(value)):
             raise ValueError(f"{self.name} must be finite, got {value}")
         if not self.low <= value <= self.high:
             raise ValueError(f"{self.name} must be in {self.low} .. {self.high}, got {value}")
@@ -231,6 +231,5 @@ class Flag(traitlets.TraitType):
 
     def validate(self, obj: Any, value: Any) -> bool:
         """Return the value, or raise an error that names the trait."""
-        if not isinstance(value, bool):
-            raise TypeError(f"{self.name} must be True or False, got {value!r}")
-        return value
+        check_flag(str(self.name), value)
+        return bool(value)
