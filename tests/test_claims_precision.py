@@ -69,6 +69,7 @@ def test_how_far_the_dtypes_count():
     assert next(p for p in range(4096) if nearest_whole(p, 8) != p) == 257
     assert len({nearest_whole(p, 11) for p in range(4096)}) == 3073
     assert next(p for p in range(4096) if nearest_whole(p, 11) != p) == 2049
+    assert nearest_whole(2**24 + 1, 24) == 2**24  # float32; below, no number has more than 24 bits
     # float16 ends at 65,504; what rounds to the next number of 11 bits, 65,536, overflows
     assert next(p for p in range(65_504, 65_600) if nearest_whole(p, 11) > 65_504) == 65_520
     positions = torch.arange(131_072)
@@ -354,15 +355,15 @@ def test_autocast_leaves_the_rotation_of_this_package_alone(interleaved):
 
 
 def test_round_once():
-    """On NumPy's complex numbers and with bfloat16 made on bits."""
-    x = bfloat16_bits(np.random.default_rng(9).normal(size=(4096, DIM)))
+    """On NumPy's complex numbers and with bfloat16 made on bits; on vectors three times as long."""
+    x = bfloat16_bits(3 * np.random.default_rng(9).normal(size=(4096, DIM)))
     angle = np.arange(4096)[:, None] * THETA
     a, b = np.split(x.astype(float), 2, axis=1)
     z = (a + 1j * b) * np.exp(1j * angle)
     truth = np.concatenate((z.real, z.imag), axis=1)
 
     def noise(y):
-        return math.sqrt(np.square(y.astype(float) - truth).mean())
+        return math.sqrt(np.square(y.astype(float) - truth).mean() / np.square(truth).mean())
 
     def turned(cos, sin, step):
         a, b = np.split(x, 2, axis=1)
