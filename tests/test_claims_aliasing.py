@@ -218,6 +218,13 @@ def test_how_many_hands_are_enough():
     for dim in (2, 4, 8, 16):  # from complex numbers
         D = distances_of_codes(bank(dim), 131_072)
         assert D.argmin() + 1 == nearest[dim].distance
+    off = np.outer(np.arange(2, 131_073), bank(8))  # all four hands back within a tenth
+    back = np.abs(off - TURN * np.round(off / TURN)).max(axis=1) < 0.1
+    assert (np.flatnonzero(back) + 2).tolist() == [31_416, 69_115, 100_531]
+    assert round(16 * TURN / bank(8)[-1]) == 100_531
+    assert round(131_072 * (0.2 / TURN) ** 4, 1) == 0.1  # what four lotteries would give
+    still = np.outer([710], bank(128))
+    assert (still < 0.72).sum() == 16
     for dim, codes in ((2, 8_409), (4, 120_768), (8, 131_072)):  # the package's own table
         table = rope_table(range(131_072), dim, dtype=torch.bfloat16)
         rows = torch.cat(table, dim=1).float()
