@@ -38,8 +38,6 @@ class KVCache:
 
     Attributes
     ----------
-    length : int
-        Tokens stored, padding included. A call of the layer that raises leaves it as it was.
     next_position : Tensor of shape (batch_size, 1), int64
         The position that the next token of each row gets: one past the largest so far.
     """
@@ -67,7 +65,10 @@ class KVCache:
 
     @property
     def length(self) -> int:
-        """Tokens stored; it cannot be set, for `next_position` would not follow."""
+        """Tokens stored, padding included; a call of the layer that raises leaves it as it was.
+
+        It cannot be set, for `next_position` would not follow.
+        """
         return self._length
 
     @property

@@ -49,7 +49,7 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
     cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
     prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     known = {"0.9", "0.05", "0.003", "0.015", "0.03", "0.29", "0.1", "0.0012", "0.0048"}
-    known |= {"0.0023", "0.018", "0.13", "0.72", "1.4", "0.01", "0.4096"}
+    known |= {"0.0020", "0.018", "0.13", "0.72", "1.4", "0.01", "0.4096"}
     prose = re.sub(r"\d+\.\d+-|\(#?[\w./#-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
     assert set(re.findall(r"\d+\.\d+", prose)) <= known
 
@@ -82,10 +82,11 @@ def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
     assert loud["monotone_a"].min() > 5 * loud["rope"].max()
     assert lost["monotone_a"].min() > 0.25
     assert lost["rope"].max() < 0.001
-    x = torch.rand(10**6, generator=torch.Generator().manual_seed(0)).mul(8).exp2()
-    y = x.flip(0)  # a score's factors, each rounded by itself
-    rounding = float(((x.bfloat16().float() * y.bfloat16().float()) / (x * y) - 1).std())
-    assert round(rounding, 4) == 0.0023
+    turn = 2j * math.pi * torch.rand(10**6, generator=torch.Generator().manual_seed(0))
+    q = torch.view_as_real(torch.exp(turn)).float() * 2.0 ** torch.linspace(0, 2, 10**6)[:, None]
+    k = q.flip(0).norm(dim=1, keepdim=True) * q / q.norm(dim=1, keepdim=True)  # pairs that agree
+    moved = (q.bfloat16().float() * k.bfloat16().float() - q * k).sum(1) / (q * k).sum(1)
+    assert round(float(moved.square().mean().sqrt()), 4) == 0.0020
     steps = [1 - math.cos(turn * math.pi / 64) for turn in (1, 2)]
     assert [round(step, 4) for step in steps] == [0.0012, 0.0048]
 
