@@ -7,7 +7,7 @@ import numpy as np
 
 from . import summary
 from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS
-from .run import AIDED_TIMES, BINS, SIZES, TIMES
+from .run import AIDED, BINS, SIZES, TIMES
 from .tasks import TASKS, Task
 
 HEAD_DIM = SIZES["width"] // SIZES["heads"]
@@ -35,7 +35,7 @@ def contest_data() -> dict[str, Any]:
     """
     return {
         "times": list(TIMES),
-        "aided_times": AIDED_TIMES[0],
+        "aided_times": AIDED,
         "done": [list(group.values()) for group in (AIDS, RAMPS, SIGHTS)],
         "bins": list(BINS),
         "tasks": [_task(task) for task in TASKS.values()],
@@ -44,12 +44,11 @@ def contest_data() -> dict[str, Any]:
 
 def _task(task: Task) -> dict[str, Any]:
     record = summary.load(task.name)
-    chance = summary.chance(task.name)
     return {
         "words": task.words,
         "window": task.window,
         "unit": task.unit,
-        "chance": None if np.isnan(chance) else chance,
+        "chance": summary.chance(task.name),
         "entries": {
             ENCODINGS[name].words: _entry(task, record, name)
             for name in record["settings"]["encodings"]
@@ -71,18 +70,17 @@ def _entry(task: Task, record: dict[str, Any], encoding: str) -> dict[str, Any]:
         "twice": scores(twice[0]["test"]["none"]) if twice else None,
         "aids": {words: scores(test[kind])[0] for kind, words in DONE.items() if kind in test},
         **(
-            {"bins": [_bins(test["none"][str(n)]["bins"]) for n in TIMES]}
+            {
+                "bins": [
+                    [_short(one[:3], 2) for one in summary.by_bin(test["none"][str(n)]["bins"])]
+                    for n in TIMES
+                ]
+            }
             if task.by_distance
             else {}
         ),
         **_sharpest_layer(task, encoding, run),
     }
-
-
-def _bins(rows: list[list[float | None]]) -> list[list[float]]:
-    """Return median and interval at each distance, of the seeds that were asked there."""
-    answered = ([value for value in row if value is not None] for row in rows)
-    return [_short(summary.spread(row)[:3], 2) for row in answered]
 
 
 def _sharpest_layer(task: Task, encoding: str, run: dict[str, Any]) -> dict[str, Any]:

@@ -10,14 +10,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS, aided
+from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS, aided, temperature
 from .model import Transformers, attention_by_distance, pair_usage
 from .tasks import IGNORE, TASKS, Task
 
 TIMES = (1, 2, 4, 8)
 """Lengths of the tests, in windows of the training."""
 
-AIDED_TIMES = (4,)
+AIDED = 4
+"""The length, in windows, at which the aids and the experiments with far keys are tried."""
+
 TEXTS = {1: 32, 2: 16, 4: 16, 8: 8}
 """How many texts a seed is tested on at each length."""
 
@@ -167,19 +169,12 @@ def tests(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str,
     if rotates and how.causal:
         kinds = [*AIDS, *(RAMPS if how.name == "rope" else ())]
         for kind in kinds:
-            scores = {}
-            for n in AIDED_TIMES:
-                models.ask(*aided(kind, models.bank, task.window, n))
-                scores[str(n)] = score(models, task, "test", seeds, n)
-            models.ask()
-            found[kind] = scores
+            bank, factor = aided(kind, models.bank, task.window, AIDED)
+            ask(kind, (AIDED,), bank=bank, attention_factor=factor)
         for sight in SIGHTS:
-            ask(sight, AIDED_TIMES, sight=sight)
+            ask(sight, (AIDED,), sight=sight)
     elif models.bank is None and how.added is None:
-        for n in AIDED_TIMES:
-            models.ask(attention_factor=aided("temperature", torch.ones(1).numpy(), 1, n)[1])
-            found.setdefault("temperature", {})[str(n)] = score(models, task, "test", seeds, n)
-        models.ask()
+        ask("temperature", (AIDED,), attention_factor=temperature(AIDED))
     weights = {name: value.clone() for name, value in models.state_dict().items()}
     models.to(torch.bfloat16)
     ask("bfloat16", (1, 2))

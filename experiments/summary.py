@@ -8,12 +8,13 @@ Two encodings are compared seed by seed with all 2 ** 8 changes of sign of the d
 
 import itertools
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .tasks import TASKS
 
 RESULTS = Path(__file__).parent / "results"
 PREDICTIONS = Path(__file__).parent / "predictions.json"
@@ -36,6 +37,11 @@ def spread(values: Sequence[float]) -> Spread:
         raise ValueError(f"values must be at least six, one a seed, got {len(values)}")
     ordered = sorted(values)
     return Spread(float(np.median(ordered)), ordered[1], ordered[-2], tuple(values))
+
+
+def by_bin(bins: Sequence[Sequence[float | None]]) -> list[Spread]:
+    """Return the `spread` at each distance, of the seeds that were asked there."""
+    return [spread([v for v in row if v is not None]) for row in bins]
 
 
 def coverage(count: int) -> float:
@@ -118,14 +124,14 @@ def predictions() -> list[dict[str, Any]]:
 
 def side(records: dict[str, dict[str, Any]], task: str, one: dict[str, Any]) -> list[float]:
     """Return the numbers of one side of a prediction."""
-    what = "bits" if task == "language" else "accuracy"
-    return values(
-        records[task],
-        one["encoding"],
-        what,
-        times=one.get("times", 1),
-        kind=one.get("kind", "none"),
-    )
+    test = {name: value for name, value in one.items() if name != "encoding"}
+    return values(records[task], one["encoding"], TASKS[task].unit, **test)
+
+
+def ahead(task: str, a: Sequence[float], b: Sequence[float]) -> tuple[float, ...]:
+    """Return by how much ``a`` is better than ``b``, seed by seed: of bits, less is better."""
+    better = -1.0 if TASKS[task].unit == "bits" else 1.0
+    return tuple(better * (x - y) for x, y in zip(a, b, strict=True))
 
 
 def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -142,8 +148,7 @@ def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
             a = side(records, one["task"], one["of"])
             if "over" in one:
                 b = side(records, one["task"], one["over"])
-                better = -1.0 if one["task"] == "language" else 1.0
-                found["differences"] = [better * (x - y) for x, y in zip(a, b, strict=True)]
+                found["differences"] = ahead(one["task"], a, b)
                 found["p"] = sign_flip(found["differences"])
             else:
                 found["values"] = a
@@ -191,15 +196,9 @@ class Comparison(NamedTuple):
         return self.wins >= len(self.measured) - 1 and all(sum(d) > 0 for d in others)
 
 
-def compare(
-    record: dict[str, Any], a: str, b: str, *, times: int = 1, what: str | None = None
-) -> Comparison:
-    """Return in which seeds, budgets and rates encoding ``a`` is better than ``b``.
-
-    ``what`` is ``accuracy`` or ``bits`` (then less is better); by default that of the task.
-    """
-    what = what or ("bits" if record["task"] == "language" else "accuracy")
-    better = -1.0 if what == "bits" else 1.0
+def compare(record: dict[str, Any], a: str, b: str, *, times: int = 1) -> Comparison:
+    """Return in which seeds, budgets and rates encoding ``a`` is better than ``b``."""
+    task = record["task"]
 
     def of(encoding: str, purpose: str, shift: int = 0) -> list[float] | None:
         found = sorted(runs(record, encoding, purpose), key=lambda r: r["learning_rate"])
@@ -207,13 +206,13 @@ def compare(
             best = measured(record, encoding)["learning_rate"]
             at = [r["learning_rate"] for r in found].index(best) + shift
             found = found[at : at + 1] if at >= 0 else []
-        return found[0]["test"]["none"][str(times)][what] if found else None
+        return found[0]["test"]["none"][str(times)][TASKS[task].unit] if found else None
 
     def minus(purpose: str, shift: int = 0) -> tuple[float, ...] | None:
         one, other = (of(encoding, purpose, shift) for encoding in (a, b))
         if one is None or other is None:
             return None
-        return tuple(better * (x - y) for x, y in zip(one, other, strict=True))
+        return ahead(task, one, other)
 
     return Comparison(
         minus("measure") or (), minus("twice") or (), minus("choose", -1), minus("choose", 1)
@@ -237,6 +236,6 @@ def nearest_trained(bank: np.ndarray, weights: np.ndarray, window: int, distance
     return np.sqrt(np.maximum(2.0 - 2.0 * overlap, 0.0)).min(axis=1)
 
 
-def chance(task: str) -> float:
-    """Return what guessing gets: one of sixteen symbols."""
-    return math.nan if task == "language" else 1 / 16
+def chance(task: str) -> float | None:
+    """Return what guessing gets, one of sixteen symbols; None where no answer is right or wrong."""
+    return None if TASKS[task].unit == "bits" else 1 / 16

@@ -4,11 +4,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
 from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS
-from .run import AIDED_TIMES, BINS, TIMES
-from .summary import Spread, measured, runs, spread
+from .run import AIDED, BINS, TIMES
+from .summary import Spread, by_bin, measured, runs, spread
 
 KINDS = {"none": "nothing", **AIDS, **RAMPS, **SIGHTS}
 SHORT = {"stored": "q, k in bfloat16", "bfloat16": "all in bfloat16"}
@@ -53,19 +51,15 @@ def _score_row(record: dict[str, Any], name: str, what: str) -> list[str]:
 
 def aids(record: dict[str, Any], what: str) -> str:
     """Return the scores with every aid, at the length where aids are given."""
-    (times,) = AIDED_TIMES
 
-    def row(name: str) -> list[str]:
-        test = measured(record, name)["test"]
-        return [
-            cell(test[kind][str(times)][what]) if str(times) in test.get(kind, {}) else ""
-            for kind in KINDS
-        ]
+    def rows() -> Iterable[list[str]]:
+        for name in encodings(record):
+            test = measured(record, name)["test"]
+            if "temperature" in test:
+                shown = (cell(test[k][str(AIDED)][what]) if k in test else "" for k in KINDS)
+                yield [ENCODINGS[name].words, *shown]
 
-    names = [name for name in encodings(record) if "temperature" in measured(record, name)["test"]]
-    return table(
-        ["encoding", *KINDS.values()], ([ENCODINGS[name].words, *row(name)] for name in names)
-    )
+    return table(["encoding", *KINDS.values()], rows())
 
 
 def rates(record: dict[str, Any], what: str) -> str:
@@ -92,15 +86,11 @@ def by_distance(record: dict[str, Any]) -> str:
             for kind, tests in measured(record, name)["test"].items():
                 for times, found in tests.items():
                     done = "" if kind == "none" else f", {(KINDS | SHORT)[kind]}"
-                    yield [ENCODINGS[name].words, times + done, *_bins(found["bins"])]
+                    medians = [f"{one.median:.2f}" for one in by_bin(found["bins"])]
+                    short = [""] * (len(BINS) - 1 - len(medians))  # of distances in a short text
+                    yield [ENCODINGS[name].words, times + done, *medians, *short]
 
     return table(head, rows())
-
-
-def _bins(bins: list[list[float | None]]) -> list[str]:
-    """Return the medians of the seeds that were asked there; a short text has fewer distances."""
-    medians = [f"{np.median([v for v in row if v is not None]):.2f}" for row in bins]
-    return medians + [""] * (len(BINS) - 1 - len(bins))
 
 
 def encodings(record: dict[str, Any]) -> list[str]:

@@ -94,8 +94,8 @@ def induction(split: str, generator: torch.Generator, size: int, length: int) ->
 def find(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
     """Name one of two marked symbols, wherever it was, at each of sixteen queries.
 
-    The two are marked in different ways and the query says which is meant, so an average over all
-    that was marked does not do: one of two must be selected, by its content.
+    The two are marked in different ways and the query says which is meant. Positions are not
+    needed: content says all.
     """
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)

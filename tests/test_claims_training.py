@@ -21,8 +21,7 @@ NEW = (2000, 2001)
 
 def rate(task, encoding):
     """The learning rate that the record chose."""
-    (measured,) = summary.runs(summary.load(task), encoding, "measure")
-    return measured["learning_rate"]
+    return summary.measured(summary.load(task), encoding)["learning_rate"]
 
 
 def trained(task, encoding, seeds=NEW, longer=1, **changed):

@@ -12,7 +12,7 @@ import pytest
 from experiments import summary
 from experiments.encodings import ENCODINGS
 from experiments.figure import DONE, contest_data, turning
-from experiments.run import AIDED_TIMES, BINS, TIMES
+from experiments.run import AIDED, BINS, TIMES
 from experiments.tasks import TASKS
 from rope_minimal import explore
 from rope_minimal.explore.contest import AIDS, ENTRIES, Contest
@@ -98,7 +98,7 @@ def test_every_score_of_the_record_is_in_the_figure(entries):
         shown = {("none", n): entry["scores"][i] for i, n in enumerate(TIMES)}
         for kind, words in DONE.items():
             if words in entry["aids"]:
-                shown[kind, AIDED_TIMES[0]] = entry["aids"][words]
+                shown[kind, AIDED] = entry["aids"][words]
         for kind in ("bfloat16", "stored"):
             assert len(entry[kind]) == len(run["test"][kind])
             shown |= {(kind, n): entry[kind][i] for i, n in enumerate(TIMES[: len(entry[kind])])}

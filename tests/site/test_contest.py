@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from experiments import summary
 from experiments.encodings import AIDS, ENCODINGS, SIGHTS
-from experiments.run import AIDED_TIMES
+from experiments.run import AIDED
 from experiments.tasks import TASKS
 
 from .test_aliasing_figures import OnPage
@@ -59,7 +59,7 @@ def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     aided = contest.values(aid=words[1])["aided"][0]
     record = summary.load("copy")
     for kind, ours in (("none", aided["before"]), ("pi", aided["median"])):
-        exact = summary.score(record, "rope", times=AIDED_TIMES[0], kind=kind)
+        exact = summary.score(record, "rope", times=AIDED, kind=kind)
         assert ours == pytest.approx(exact.median, abs=1e-9)
     expect(caption).to_contain_text(f"“{words[1]}” takes RoPE")
     rows.press("End")
@@ -77,7 +77,7 @@ def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + frame["height"] - 60)
     contest.values(m=32)
     contest.button("Show me")
-    contest.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED_TIMES[0])
+    contest.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED)
     contest.button("Reset")
     contest.values(encoding=WORDS["monotone_a"], task=TASKS["copy"].words, m=7, times=1)
     contest.choose("Encoding", WORDS["rope_unmasked"])
