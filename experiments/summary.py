@@ -237,5 +237,5 @@ def nearest_trained(bank: np.ndarray, weights: np.ndarray, window: int, distance
 
 
 def chance(task: str) -> float | None:
-    """Return what guessing gets, one of sixteen symbols; None where no answer is right or wrong."""
+    """Return what guessing gets, about one of sixteen; None where no answer is right or wrong."""
     return None if TASKS[task].unit == "bits" else 1 / 16

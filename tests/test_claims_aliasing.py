@@ -641,6 +641,9 @@ def test_a_larger_base_buys_range_and_pays_resolution():
     gains = D[1] > D[0]
     assert gains[:10_000].sum() == 3
     assert round(gains.mean(), 2) == 0.16  # five out of six move closer
+    arcs = [4096 * own for own in (small, large)]  # seen in training, either with its own base
+    assert [(arc < TURN).sum() for arc in arcs] == [18, 32]
+    assert (65_536 * large[arcs[0] < TURN] <= arcs[0][arcs[0] < TURN]).all()  # after the switch
 
 
 def test_the_good_bases_are_not_an_interval():

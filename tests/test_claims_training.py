@@ -189,7 +189,7 @@ def test_what_the_aids_do_without_training():
     """With the package's own frequencies, not those of the experiments."""
     ways = {
         "PI": rescaled_frequencies("linear", 32, factor=4),
-        "printed": rescaled_frequencies("yarn_paper", 32, **KNEES),
+        "printed": rescaled_frequencies("yarn_paper", 32, **{**KNEES, "attention_factor": None}),
         "fitted": rescaled_frequencies("yarn_paper", 32, beta_fast=4, **KNEES),
     }
     seeds = (4000, 4001, 4002, 4003)
@@ -199,10 +199,11 @@ def test_what_the_aids_do_without_training():
         found[words] = score(models, "copy", 4, seeds)
     assert max(found["PI"].max(), found["printed"].max()) < 1 / 8
     assert np.median(found["fitted"]) > 0.9
+    assert (found["fitted"] > 0.9).sum() >= 3
     models, learned = inductive()
     plain = np.median(score(models, "induction", 4, MORE)[learned])
     models.ask(*ways["PI"])
-    assert score(models, "induction", 4, MORE).max() < 0.15
+    assert score(models, "induction", 4, MORE).max() < 1 / 8
     models.ask(attention_factor=0.1 * math.log(4) + 1.0)
     assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.1
     models.ask()
@@ -231,12 +232,15 @@ def test_the_proposal_reads_english_worse_than_rope():
         "rope": rescaled_frequencies("yarn_paper", 32, beta_fast=4, **KNEES)[0],
         "monotone_a": math.pi / 64 * rescaled_frequencies("linear", 32, factor=4)[0],
     }
+    aided = {}
     for name, bank in by_parts.items():
         models = english(name)
         plain = score(models, "language", 4).mean()
         models.ask(bank)
-        assert score(models, "language", 4).mean() < plain
+        aided[name] = score(models, "language", 4).mean()
+        assert aided[name] < plain
         models.ask()
+    assert aided["rope"] < aided["monotone_a"]
 
 
 def test_english_with_a_bias_and_with_a_stretch():
