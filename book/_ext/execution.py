@@ -1,0 +1,151 @@
+"""Execute notebooks side by side, each on a core of its own.
+
+MyST-NB executes a notebook when Sphinx reads it: one after another. Here all that will be read and
+are not in the cache are begun before, as many at a time as there are cores, and MyST-NB, when it
+comes to one, gets what was begun. Cache, pages and errors are MyST-NB's as always.
+
+A notebook that measures time says so in its metadata: ``"execution": {"alone": true}``. It is read
+and executed last, when no other runs, and has all cores.
+"""
+
+import os
+import traceback
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import nbformat
+from freshness import Reads
+from jupyter_cache import get_cache
+from jupyter_cache.executors.utils import ExecutionResult
+from jupyter_client import KernelManager
+from myst_nb.core.execute import cache as mystnb
+from nbclient import NotebookClient
+from nbclient.client import CellExecutionError, CellTimeoutError
+from nbformat import NotebookNode
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+KERNEL = Path(__file__).with_name("watched_kernel.py")
+ONE_CORE = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+
+class Client(NotebookClient):
+    """Runs a notebook in the kernel that writes down what it reads."""
+
+    environment: dict[str, str]
+
+    def create_kernel_manager(self) -> KernelManager:
+        """Put the kernel in the place of IPython's."""
+        manager = super().create_kernel_manager()
+        command = manager.kernel_spec.argv
+        at = command.index("ipykernel_launcher")
+        command[at - 1 : at + 1] = [str(KERNEL)]
+        return manager
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        """Start it in its environment."""
+        await super().async_start_new_kernel(env=os.environ | self.environment, **options)
+
+    async def async_start_new_kernel_client(self) -> Any:
+        """Wait for its first word. One that dies before it, on a busy machine, is started again."""
+        with suppress(RuntimeError):
+            return await super().async_start_new_kernel_client()
+        self.create_kernel_manager()
+        await self.async_start_new_kernel()
+        return await super().async_start_new_kernel_client()
+
+
+def execute(path: Path, reads: Path, root: Path, timeout: int) -> ExecutionResult:
+    """Execute a notebook from its file, and let the kernel write into ``reads``."""
+    notebook = nbformat.read(path, 4)
+    folder = str(path.parent)
+    where = {"metadata": {"path": folder}}
+    # MyST-NB would end a line at every flush
+    client = Client(notebook, timeout=timeout, resources=where, coalesce_streams=True)
+    client.environment = {"ROPE_ROOT": os.path.realpath(root), "ROPE_READS": str(reads)}
+    if not is_alone(notebook):
+        client.environment |= ONE_CORE
+    reads.write_text("", "utf8")
+    error = text = None
+    start = perf_counter()
+    try:
+        client.execute()
+    except (CellExecutionError, CellTimeoutError) as raised:
+        error, text = raised, traceback.format_exc()
+    return ExecutionResult(notebook, folder, perf_counter() - start, error, text)
+
+
+def is_alone(notebook: NotebookNode) -> bool:
+    """Tell whether a notebook asks for the machine to itself."""
+    return notebook.metadata.get("execution", {}).get("alone", False)
+
+
+def code(notebook: NotebookNode) -> tuple[str, ...]:
+    """Return what Jupyter's cache knows a notebook by, and so do we."""
+    return tuple(cell.source for cell in notebook.cells if cell.cell_type == "code")
+
+
+def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
+    """Begin with the notebooks that are to be read, and let MyST-NB wait for them."""
+    reads = Reads(app)
+    cache = get_cache(app.config.nb_execution_cache_path)
+    pool = ThreadPoolExecutor(cores())
+    begun: dict[tuple[str, ...], tuple[str, Path, Callable[[], ExecutionResult]]] = {}
+    alone = set()
+
+    for page in pages:
+        path = Path(env.doc2path(page))
+        if path.suffix != ".ipynb":
+            continue
+        notebook = nbformat.read(path, 4)
+        with suppress(KeyError):
+            record = cache.match_cache_notebook(notebook)
+            if reads.is_fresh(page):
+                continue
+            cache.remove_cache(record.pk)
+        log = reads.folder / f"{page.replace('/', '-')}.txt"
+        task = partial(execute, path, log, app.srcdir, app.config.nb_execution_timeout)
+        if is_alone(notebook):
+            alone.add(page)
+        else:
+            task = pool.submit(task).result
+        begun[code(notebook)] = page, log, task
+    pages.sort(key=lambda page: page in alone)
+
+    def stop(*_: Any) -> None:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    def executed(notebook: NotebookNode, **options: Any) -> ExecutionResult:
+        """Return what was begun, in the place of jupyter-cache's function."""
+        page, log, result = begun[code(notebook)]
+        try:
+            done = result()
+        except BaseException:  # Ctrl-C, too: no other notebook begins
+            stop()
+            raise
+        for cell, own in zip(done.nb.cells, notebook.cells, strict=True):
+            if cell.cell_type == "code":
+                own.outputs, own.execution_count = cell.outputs, cell.execution_count
+        notebook.metadata.update(done.nb.metadata)
+        if not done.err:
+            reads.keep(page, log.read_text("utf8").splitlines())
+        return done
+
+    mystnb.single_nb_execution = executed
+    app.connect("build-finished", stop)
+
+
+def cores() -> int:
+    """Return how many notebooks run at a time."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to Sphinx."""
+    app.connect("env-before-read-docs", begin)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}
