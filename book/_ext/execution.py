@@ -2,19 +2,25 @@
 
 MyST-NB executes a notebook when Sphinx reads it: one after another. Here all that will be read and
 are not in the cache are begun before, as many at a time as there are cores, and MyST-NB, when it
-comes to one, gets what was begun. Cache, pages and errors are MyST-NB's as always.
+comes to one, gets what was begun. Cache, pages and errors are MyST-NB's as always; the kernels are
+our own (kernels.py).
 
 A notebook that measures time says so in its metadata: ``"execution": {"alone": true}``. It is read
 and executed last, when no other runs, and has all cores.
 """
 
+import json
 import os
+import sys
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from subprocess import PIPE, Popen
+from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -23,6 +29,7 @@ from freshness import Reads
 from jupyter_cache import get_cache
 from jupyter_cache.executors.utils import ExecutionResult
 from jupyter_client import KernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
 from myst_nb.core.execute import cache as mystnb
 from nbclient import NotebookClient
 from nbclient.client import CellExecutionError, CellTimeoutError
@@ -30,21 +37,88 @@ from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-KERNEL = Path(__file__).with_name("watched_kernel.py")
+KERNEL = Path(__file__).with_name("kernels.py")
 ONE_CORE = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
-class Client(NotebookClient):
-    """Runs a notebook in the kernel that writes down what it reads."""
+class Server:
+    """The process that the kernels of notebooks side by side are forked from."""
 
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.process: Popen | None = None
+
+    def start(self, command: list[str], folder: str, environment: dict[str, str]) -> int:
+        """Start a kernel and return its process number."""
+        with self.lock:
+            if self.process is None:
+                serve = [sys.executable, str(KERNEL), "serve"]
+                self.process = Popen(
+                    serve, stdin=PIPE, stdout=PIPE, text=True, env=os.environ | ONE_CORE
+                )
+            asked = {"arguments": command[2:], "folder": folder, "environment": environment}
+            print(json.dumps(asked), file=self.process.stdin, flush=True)
+            return int(self.process.stdout.readline())
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+
+class Fork:
+    """A kernel that is no child of this process, in the words of ``Popen``."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        """Return None as long as it runs."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return 0
+        return None
+
+    def wait(self) -> int:
+        """Return at once: it has ended, or it is a fork that nobody waits for."""
+        return 0
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+
+class Forked(LocalProvisioner):
+    """Has the kernel forked."""
+
+    async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
+        """Start the kernel and return where to find it."""
+        self.process = Fork(SERVER.start(cmd, options["cwd"], options["env"]))
+        self.pid = self.pgid = self.process.pid
+        return self.connection_info
+
+
+SERVER = Server()
+
+
+class Client(NotebookClient):
+    """Runs a notebook in a kernel of ours."""
+
+    alone: bool
     environment: dict[str, str]
 
     def create_kernel_manager(self) -> KernelManager:
         """Put the kernel in the place of IPython's."""
         manager = super().create_kernel_manager()
-        command = manager.kernel_spec.argv
-        at = command.index("ipykernel_launcher")
-        command[at - 1 : at + 1] = [str(KERNEL)]
+        spec = manager.kernel_spec
+        spec.argv = [spec.argv[0], str(KERNEL), "-f", "{connection_file}"]
+        if sys.platform == "linux" and not self.alone:
+            spec.metadata["kernel_provisioner"] = {"provisioner_name": "forked"}
         return manager
 
     async def async_start_new_kernel(self, **options: Any) -> None:
@@ -68,7 +142,8 @@ def execute(path: Path, reads: Path, root: Path, timeout: int) -> ExecutionResul
     # MyST-NB would end a line at every flush
     client = Client(notebook, timeout=timeout, resources=where, coalesce_streams=True)
     client.environment = {"ROPE_ROOT": os.path.realpath(root), "ROPE_READS": str(reads)}
-    if not is_alone(notebook):
+    client.alone = is_alone(notebook)
+    if not client.alone:
         client.environment |= ONE_CORE
     reads.write_text("", "utf8")
     error = text = None
@@ -119,6 +194,7 @@ def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
 
     def stop(*_: Any) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
+        SERVER.stop()
 
     def executed(notebook: NotebookNode, **options: Any) -> ExecutionResult:
         """Return what was begun, in the place of jupyter-cache's function."""
@@ -147,5 +223,7 @@ def cores() -> int:
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
+    found = KernelProvisionerFactory.instance().provisioners
+    found["forked"] = EntryPoint("forked", "execution:Forked", KernelProvisionerFactory.GROUP_NAME)
     app.connect("env-before-read-docs", begin)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
