@@ -13,7 +13,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -22,7 +22,7 @@ from pathlib import Path
 from subprocess import PIPE, Popen
 from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 from freshness import Reads
@@ -109,7 +109,7 @@ SERVER = Server()
 class Client(NotebookClient):
     """Runs a notebook in a kernel of ours."""
 
-    alone: bool
+    forked: bool
     environment: dict[str, str]
 
     def create_kernel_manager(self) -> KernelManager:
@@ -117,7 +117,7 @@ class Client(NotebookClient):
         manager = super().create_kernel_manager()
         spec = manager.kernel_spec
         spec.argv = [spec.argv[0], str(KERNEL), "-f", "{connection_file}"]
-        if sys.platform == "linux" and not self.alone:
+        if self.forked:
             spec.metadata["kernel_provisioner"] = {"provisioner_name": "forked"}
         return manager
 
@@ -134,25 +134,32 @@ class Client(NotebookClient):
         return await super().async_start_new_kernel_client()
 
 
-def execute(path: Path, reads: Path, root: Path, timeout: int) -> ExecutionResult:
-    """Execute a notebook from its file, and let the kernel write into ``reads``."""
-    notebook = nbformat.read(path, 4)
-    folder = str(path.parent)
-    where = {"metadata": {"path": folder}}
-    # MyST-NB would end a line at every flush
-    client = Client(notebook, timeout=timeout, resources=where, coalesce_streams=True)
-    client.environment = {"ROPE_ROOT": os.path.realpath(root), "ROPE_READS": str(reads)}
-    client.alone = is_alone(notebook)
-    if not client.alone:
-        client.environment |= ONE_CORE
-    reads.write_text("", "utf8")
-    error = text = None
-    start = perf_counter()
-    try:
-        client.execute()
-    except (CellExecutionError, CellTimeoutError) as raised:
-        error, text = raised, traceback.format_exc()
-    return ExecutionResult(notebook, folder, perf_counter() - start, error, text)
+class Task(NamedTuple):
+    """A notebook to be executed."""
+
+    page: str
+    path: Path
+    notebook: NotebookNode
+    log: Path
+    """Where the kernel writes down what it reads."""
+
+    def run(self, root: Path, timeout: int, beside: bool) -> ExecutionResult:
+        """Execute it: beside others, on one core in a forked kernel, or with all cores."""
+        folder = str(self.path.parent)
+        where = {"metadata": {"path": folder}}
+        # MyST-NB would end a line at every flush
+        client = Client(self.notebook, timeout=timeout, resources=where, coalesce_streams=True)
+        client.environment = {"ROPE_ROOT": os.path.realpath(root), "ROPE_READS": str(self.log)}
+        client.environment |= ONE_CORE if beside else {}
+        client.forked = beside and sys.platform == "linux"
+        self.log.write_text("", "utf8")
+        error = text = None
+        start = perf_counter()
+        try:
+            client.execute()
+        except (CellExecutionError, CellTimeoutError) as raised:
+            error, text = raised, traceback.format_exc()
+        return ExecutionResult(self.notebook, folder, perf_counter() - start, error, text)
 
 
 def is_alone(notebook: NotebookNode) -> bool:
@@ -165,16 +172,11 @@ def code(notebook: NotebookNode) -> tuple[str, ...]:
     return tuple(cell.source for cell in notebook.cells if cell.cell_type == "code")
 
 
-def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
-    """Begin with the notebooks that are to be read, and let MyST-NB wait for them."""
-    reads = Reads(app)
+def tasks(app: Sphinx, pages: list[str], reads: Reads) -> Iterator[Task]:
+    """Yield what of these pages has to be executed: what Jupyter's cache has not, or had before."""
     cache = get_cache(app.config.nb_execution_cache_path)
-    pool = ThreadPoolExecutor(cores())
-    begun: dict[tuple[str, ...], tuple[str, Path, Callable[[], ExecutionResult]]] = {}
-    alone = set()
-
     for page in pages:
-        path = Path(env.doc2path(page))
+        path = Path(app.env.doc2path(page))
         if path.suffix != ".ipynb":
             continue
         notebook = nbformat.read(path, 4)
@@ -183,14 +185,21 @@ def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
             if reads.is_fresh(page):
                 continue
             cache.remove_cache(record.pk)
-        log = reads.folder / f"{page.replace('/', '-')}.txt"
-        task = partial(execute, path, log, app.srcdir, app.config.nb_execution_timeout)
-        if is_alone(notebook):
-            alone.add(page)
-        else:
-            task = pool.submit(task).result
-        begun[code(notebook)] = page, log, task
+        yield Task(page, path, notebook, reads.folder / f"{page.replace('/', '-')}.txt")
+
+
+def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
+    """Begin with the notebooks that are to be read, and let MyST-NB wait for them."""
+    reads = Reads(app)
+    found = list(tasks(app, pages, reads))
+    alone = {task.page for task in found if is_alone(task.notebook)}
     pages.sort(key=lambda page: page in alone)
+    pool = ThreadPoolExecutor(cores())
+    begun: dict[tuple[str, ...], tuple[Task, Callable[[], ExecutionResult]]] = {}
+    for task in found:
+        beside = task.page not in alone and len(found) > 1
+        result = partial(task.run, app.srcdir, app.config.nb_execution_timeout, beside)
+        begun[code(task.notebook)] = task, pool.submit(result).result if beside else result
 
     def stop(*_: Any) -> None:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -198,7 +207,7 @@ def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
 
     def executed(notebook: NotebookNode, **options: Any) -> ExecutionResult:
         """Return what was begun, in the place of jupyter-cache's function."""
-        page, log, result = begun[code(notebook)]
+        task, result = begun[code(notebook)]
         try:
             done = result()
         except BaseException:  # Ctrl-C, too: no other notebook begins
@@ -209,7 +218,7 @@ def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
                 own.outputs, own.execution_count = cell.outputs, cell.execution_count
         notebook.metadata.update(done.nb.metadata)
         if not done.err:
-            reads.keep(page, log.read_text("utf8").splitlines())
+            reads.keep(task.page, task.log.read_text("utf8").splitlines())
         return done
 
     mystnb.single_nb_execution = executed

@@ -8,6 +8,10 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import freshness  # noqa: E402
+
 CONF = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
@@ -29,23 +33,30 @@ def write(path: Path, *cells: str, **metadata: object) -> None:
     nbformat.write(notebook, path)
 
 
-@pytest.fixture
-def book(tmp_path: Path) -> Path:
-    """Return a book of three notebooks, of which two import a module of the package."""
-    (tmp_path / "conf.py").write_text(CONF)
-    (tmp_path / "index.md").write_text("# Book\n\n```{toctree}\na\nb\nc\n```\n")
-    package = tmp_path / "rope_minimal"
+USE = "import sys; sys.path.insert(0, '.')\n"
+STREAM = """import sys, time
+for i in range(40):
+    print(i, end=" ", flush=True)
+    time.sleep(0.01)
+print("end")
+print("next")"""
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a book of three notebooks; the tests below build it one after another."""
+    folder = tmp_path_factory.mktemp("book")
+    (folder / "conf.py").write_text(CONF)
+    (folder / "index.md").write_text("# Book\n\n```{toctree}\na\nb\nc\n```\n")
+    package = folder / "rope_minimal"
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "layout.py").write_text("name = 'old'\n")
     (package / "data.json").write_text("[1]\n")
-    use = "import sys; sys.path.insert(0, '.')\n"
-    write(tmp_path / "a.ipynb", f"{use}from rope_minimal.layout import name\nprint('name', name)")
-    write(tmp_path / "b.ipynb", "print(open('rope_minimal/data.json').read())")
-    streamed = "import sys, time\nfor i in range(40):\n    print(i, end=' ', flush=True)\n"
-    streamed += "    time.sleep(0.01)\nprint('end')\nprint('next')\nprint('err', file=sys.stderr)"
-    write(tmp_path / "c.ipynb", "import os", streamed, "os.environ['OMP_NUM_THREADS']")
-    return tmp_path
+    write(folder / "a.ipynb", f"{USE}from rope_minimal.layout import name\nprint('name', name)")
+    write(folder / "b.ipynb", "print(open('rope_minimal/data.json').read())")
+    write(folder / "c.ipynb", STREAM, "import os; print('threads', os.environ['OMP_NUM_THREADS'])")
+    return folder
 
 
 def build(book: Path) -> tuple[int, str]:
@@ -69,28 +80,44 @@ def executed(book: Path) -> set[str]:
     return {name for name, time in logs(book).items() if time != before.get(name)}
 
 
-def test_a_notebook_runs_again_when_what_it_reads_has_changed(book: Path) -> None:
+def html(book: Path, name: str) -> str:
+    """Return a built page."""
+    return (book / "_build" / "html" / f"{name}.html").read_text()
+
+
+def test_the_output_of_notebooks_side_by_side_is_that_of_each_alone(book: Path) -> None:
     assert executed(book) == {"a", "b", "c"}
-    assert executed(book) == set()
+    assert f"{' '.join(map(str, range(40)))} end\nnext\n" in html(book, "c")
+    assert "threads 1\n" in html(book, "c")
+
+
+def test_a_notebook_runs_again_when_what_it_reads_has_changed(book: Path) -> None:
     (book / "rope_minimal" / "layout.py").write_text("name = 'new'\n")
     assert executed(book) == {"a"}
-    assert "name new" in (book / "_build" / "html" / "a.html").read_text()
+    assert "name new" in html(book, "a")
     (book / "rope_minimal" / "data.json").write_text("[2]\n")
     assert executed(book) == {"b"}
-    (book / "rope_minimal" / "added.py").write_text("")
-    assert executed(book) == {"a", "b", "c"}
+    assert executed(book) == set()
 
 
-def test_the_output_is_that_of_the_notebook_alone(book: Path) -> None:
-    executed(book)
-    page = (book / "_build" / "html" / "c.html").read_text()
-    numbers = " ".join(map(str, range(40)))
-    assert f"{numbers} end\nnext\n" in page
-    assert "</span>err\n" in page
-    assert "</span>'1'\n" in page  # one thread for each notebook
+def test_a_file_that_is_new_or_gone_may_concern_every_notebook(tmp_path: Path) -> None:
+    package = tmp_path / "rope_minimal"
+    package.mkdir()
+    (package / "layout.py").write_text("1")
+    known = freshness.state(tmp_path, ["rope_minimal/layout.py"])
+    (package / "rotation.py").write_text("2")
+    now = freshness.state(tmp_path, ["rope_minimal/layout.py"])
+    assert {name for name in known if known[name] != now[name]} == {"*"}
+    everything = freshness.state(tmp_path, ["*"])
+    assert set(everything) == {"*", "rope_minimal/layout.py", "rope_minimal/rotation.py"}
 
 
-def test_an_error_is_told_and_nothing_more_is_executed(book: Path) -> None:
+def test_a_compiled_module_stands_for_its_source() -> None:
+    lines = ["rope_minimal/__pycache__/layout.cpython-311.pyc", "rope_minimal/explore/kit.js"]
+    assert freshness.sources(lines) == ["rope_minimal/explore/kit.js", "rope_minimal/layout.py"]
+
+
+def test_an_error_is_told(book: Path) -> None:
     write(book / "b.ipynb", "1 / 0")
     code, said = build(book)
     assert code != 0
