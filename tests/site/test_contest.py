@@ -10,7 +10,7 @@ from experiments.tasks import TASKS
 
 from .test_aliasing_figures import OnPage
 
-PAGE = "notebooks/12-does-it-matter.html"
+PAGE = "notebooks/08-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 
