@@ -1,4 +1,4 @@
-"""The claims of chapter 10, asked in another way than by reading the record's ratios again.
+"""The claims of chapter 11, asked in another way than by reading the record's ratios again.
 
 What can be counted is counted here, on any machine: operations, passes by hand, tensors held, page
 faults. No clock runs. What was timed is asked of cases that were timed apart from those that the
