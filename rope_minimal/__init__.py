@@ -11,7 +11,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "inverse_frequencies": "frequencies",
-    "rescaled_frequencies": "frequencies",
+    "rescaled_frequencies": "rescaling",
     "wavelengths": "frequencies",
     "angle_horizon": "aliasing",
     "circle_gaps": "aliasing",
@@ -66,7 +66,8 @@ def __getattr__(name: str) -> Any:
     """
     try:
         if name in _HOME:
-            return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+            value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+            return value
         if name == "explore":
             return import_module(f"{__name__}.explore")
     except ModuleNotFoundError as error:

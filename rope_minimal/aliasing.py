@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rope_minimal.frequencies import check_count, check_frequencies, check_positive, real_numbers
+from .checks import check_count, check_frequencies, check_positive, real_numbers
 
 __all__ = [
     "NearRepeat",

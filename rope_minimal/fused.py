@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import rotation
-from .frequencies import check_count
+from .checks import check_count
+from .tensors import check_float, check_range, check_rotation, check_x, integers
 
 try:
     import triton
@@ -80,7 +80,7 @@ def apply_rope_fused(
     multiply-add, so the last bit can differ from ``apply_rope``.
     """
     if positions is None:
-        rotation._check_rotation(x, cos, sin)
+        check_rotation(x, cos, sin)
         rows = None
     else:
         _check_table(x, cos, sin)
@@ -104,9 +104,9 @@ def apply_rope_fused(
 
 def _check_table(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise unless ``cos`` and ``sin`` are tables (P, R/2) whose rows fit ``x``."""
-    rotation._check_x(x)
+    check_x(x)
     for name, table in (("cos", cos), ("sin", sin)):
-        rotation._check_float(name, table)
+        check_float(name, table)
         if table.ndim != 2 or len(table) == 0:
             raise ValueError(
                 f"{name} must be a table (P, R/2) where positions are given, "
@@ -116,7 +116,7 @@ def _check_table(x: Tensor, cos: Tensor, sin: Tensor) -> None:
         raise ValueError(
             f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
         )
-    rotation._check_rotation(x, *(table[:1].expand(x.shape[-2], -1) for table in (cos, sin)))
+    check_rotation(x, *(table[:1].expand(x.shape[-2], -1) for table in (cos, sin)))
 
 
 def _take(
@@ -132,7 +132,7 @@ def _take(
                 f"table's {size} rows"
             )
         return cos[positions : positions + length], sin[positions : positions + length], None
-    rows = rotation._integers("positions", positions)
+    rows = integers("positions", positions)
     batch = x.shape[0] if x.ndim > 2 else 1
     if tuple(rows.shape) not in ((length,), (1, length), (batch, length)):
         raise ValueError(
@@ -141,12 +141,7 @@ def _take(
         )
     if rows.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {rows.device}")
-    if rotation._readable(rows) and rows.numel():
-        low, high = rows.min().item(), rows.max().item()
-        if low < 0 or high >= size:
-            raise ValueError(
-                f"positions must be in 0..P-1 = 0..{size - 1}, got {low if low < 0 else high}"
-            )
+    check_range("positions", rows, size, "P-1")
     return cos, sin, rows.expand(batch, length)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .frequencies import check_count, check_dim, check_flag
+from .checks import check_count, check_dim, check_flag
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
