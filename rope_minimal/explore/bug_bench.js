@@ -1,7 +1,7 @@
 // Twelve packages with one wrong line each. The chart first; the line only after an answer.
 import { figure, axes, curve, disc, num, setRich, text } from "./kit.js";
 
-const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/test_bug_bench.py
+const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/package/test_bug_bench.py
 const WORST = 5;
 const SYMPTOM = 1e-3; // of the two curves and of the lengths, as printed
 
