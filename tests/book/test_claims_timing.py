@@ -19,9 +19,9 @@ import torch
 from benchmarks import __main__ as command
 from benchmarks import machine
 from rope_minimal import rope_table
-from rope_minimal.timing import FORMS, moved_bytes, operations, peak_extra_bytes, records
+from rope_minimal.speed import FORMS, moved_bytes, operations, peak_extra_bytes, recorded
 
-RECORD = next(each for each in records() if each["machine"]["name"] == "amd-epyc-2-core")
+RECORD = recorded()
 PROMPT, SHORT, TOKEN = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)
 PRODUCT, ROLLED, FOUR = "view_as_complex", "roll, signed sine", "four products, cat"
 TEXTBOOK, STACK, WORDS = "rotate_half", "four products, stack", "apply_rope, interleaved"

@@ -1,7 +1,7 @@
 """The rotation as one Triton kernel: every channel is read once and written once.
 
 Import this module by its own name; it needs triton and, to be fast, a GPU:
-``from rope_minimal.fused import apply_rope_fused``.
+``from rope_minimal.speed.fused import apply_rope_fused``.
 """
 
 from numbers import Integral
@@ -10,15 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .checks import check_count
-from .tensors import check_float, check_range, check_rotation, check_x, integers
+from ..checks import check_count
+from ..tensors import check_float, check_range, check_rotation, check_x, integers
 
 try:
     import triton
     import triton.language as tl
 except ImportError as error:
     raise ImportError(
-        "rope_minimal.fused needs triton: pip install triton (Linux; torch's CUDA builds bring it)"
+        "rope_minimal.speed.fused needs triton: "
+        "pip install triton (Linux; torch's CUDA builds bring it)"
     ) from error
 
 __all__ = ["apply_rope_fused"]
