@@ -9,6 +9,14 @@ from .records import BOOK, recorded
 from .traffic import Operation, moved_bytes, operations, peak_extra_bytes
 
 __all__ = [
-    *("BOOK", "FORMS", "Form", "Operation", "Timing"),
-    *("compare", "moved_bytes", "operations", "peak_extra_bytes", "recorded"),
+    "BOOK",
+    "FORMS",
+    "Form",
+    "Operation",
+    "Timing",
+    "compare",
+    "moved_bytes",
+    "operations",
+    "peak_extra_bytes",
+    "recorded",
 ]
