@@ -2,6 +2,9 @@
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
+
+An argument that is not as a docstring describes it raises TypeError (of a wrong kind) or ValueError
+(a wrong value) that names the argument and says what came; docstrings list further errors only.
 """
 
 from importlib import import_module

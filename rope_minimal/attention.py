@@ -32,11 +32,6 @@ class KVCache:
     dtype, device
         As those of the keys that will be stored.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a positive integer, or ``dtype`` is not a floating-point type.
-
     Attributes
     ----------
     next_position : Tensor of shape (batch_size, 1), int64
@@ -138,11 +133,6 @@ class RotarySelfAttention(nn.Module):
         Pair channels ``(2i, 2i+1)`` (GPT-J) instead of ``(i, i + rotary_dim/2)`` (Llama).
     bias
         Give the four projections a bias.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
 
     Notes
     -----
@@ -256,10 +246,8 @@ class RotarySelfAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
-        return (
-            f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, "
-            f"head_dim={self.head_dim}"
-        )
+        heads = f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}"
+        return f"{heads}, head_dim={self.head_dim}"
 
     def _weight(self) -> Tensor:
         """Return a tensor of the layer's type and device, whatever its projections are made of."""

@@ -96,12 +96,8 @@ def rotate_complex(
 
     Parameters
     ----------
-    x
-        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
-    positions
-        Real numbers of shape (T,).
-    base, inv_freq, interleaved
-        As in `rotation_matrix`.
+    x, positions, base, inv_freq, interleaved
+        As in `rotate_by_matrix`.
 
     Returns
     -------

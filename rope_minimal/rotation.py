@@ -47,13 +47,6 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     Tensor of the shape and type of ``x``
         16-bit input is rotated in float32 and rounded once.
 
-    Raises
-    ------
-    TypeError
-        If ``x``, ``cos`` or ``sin`` is not a floating-point tensor.
-    ValueError
-        If the shapes do not fit, or the tensors live on different devices.
-
     Notes
     -----
     Su et al. 2021 (RoFormer), equation 34. Compiled code runs the formula below as it stands; an
@@ -208,11 +201,8 @@ class RotaryEmbedding(nn.Module):
 
         Raises
         ------
-        TypeError
-            If ``x`` is not floating point, or ``offset`` or ``position_ids`` not integer.
         ValueError
-            If a shape does not fit, a position is outside the table, or both ``offset`` and
-            ``position_ids`` are given.
+            If a position is outside the table, or both ``offset`` and ``position_ids`` are given.
         """
         check_x(x)
         check_width(x, self.dim)
@@ -243,10 +233,8 @@ class RotaryEmbedding(nn.Module):
 
     def extra_repr(self) -> str:
         """Name the four arguments."""
-        return (
-            f"dim={self.dim}, max_seq_len={self.max_seq_len}, base={self.base}, "
-            f"interleaved={self.interleaved}"
-        )
+        table = f"dim={self.dim}, max_seq_len={self.max_seq_len}, base={self.base}"
+        return f"{table}, interleaved={self.interleaved}"
 
     def _index(self, x: Tensor, position_ids: Tensor) -> Tensor:
         """Check ``position_ids`` (B, T) and shape it to (B, 1, ..., T), the axes of ``x``."""
