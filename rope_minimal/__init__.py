@@ -1,4 +1,7 @@
-"""Rotary position embedding, small enough to read in one sitting.
+"""Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
+
+`checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
+order, are one sitting.
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
