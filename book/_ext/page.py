@@ -67,13 +67,6 @@ THEBE_SETTINGS = re.compile(
     r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>',
     re.DOTALL,
 )
-MATHJAX = re.compile(
-    r"<script>window\.MathJax = [^<]*</script>\s*<script[^>]*_static/vendor/mathjax/[^>]*></script>"
-)
-# a formula in the text, or a figure that typesets one
-FORMULA = re.compile(
-    r'class="[^"]*\b(?:math|tex2jax_process|mathjax_process|text_latex)\b|window\.MathJax\b'
-)
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 WIDGET_DATA = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.DOTALL
@@ -104,12 +97,6 @@ def drop_thebe_address(page: str) -> str:
 def drop_thebe_settings(page: str) -> str:
     """Drop what Thebe would tell that host."""
     return THEBE_SETTINGS.sub("", page)
-
-
-def drop_unused_mathjax(page: str) -> str:
-    """Drop MathJax where there is no formula."""
-    without = MATHJAX.sub("", page)
-    return page if FORMULA.search(without) else without
 
 
 def drop_repeated_styles(page: str) -> str:
@@ -179,7 +166,6 @@ PAGE = [
     drop_thebe_script,
     drop_thebe_address,
     drop_thebe_settings,
-    drop_unused_mathjax,
     drop_repeated_styles,
     move_widgets_to_end,
     share_widget_code,

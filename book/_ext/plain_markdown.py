@@ -52,7 +52,8 @@ class PlainMarkdown(SphinxTransform):
     def box(self, quotation: nodes.block_quote) -> None:
         """Make a box of a quotation whose first line is bold, but for the link of a claim."""
         first = quotation[0]
-        line = list(takewhile(lambda node: node.astext() != "\n", first.children))
+        children = [child for child in first.children if child.astext()]  # some texts are empty
+        line = list(takewhile(lambda node: node.astext() != "\n", children))
         bold, *rest = line or [None]
         if not isinstance(bold, nodes.strong) or (rest and rest[-1].astext() != CHECK):
             return
@@ -67,7 +68,7 @@ class PlainMarkdown(SphinxTransform):
             if rest:
                 title += [nodes.Text(" "), rest[-1]]
                 self.replace(rest[-1], "ref", f"{name}-check")
-        first.children = first.children[len(line) + 1 :]
+        first.children = children[len(line) + 1 :]
         box += quotation.children if first.children else quotation.children[1:]
         quotation.replace_self(box)
 
@@ -93,9 +94,8 @@ class PlainMarkdown(SphinxTransform):
     ) -> addnodes.pending_xref:
         """Return what Sphinx resolves into a link once all pages are read."""
         found = addnodes.pending_xref("", text, refdomain=domain, reftype=kind, reftarget=target)
-        found.update_basic_atts(
-            {"refdoc": self.env.docname, "refexplicit": domain == "std", "refwarn": True}
-        )
+        found.attributes |= {"refdoc": self.env.docname, "refwarn": True}
+        found["refexplicit"] = domain == "std"
         found.source, found.line = link.source, link.line
         return found
 
