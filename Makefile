@@ -1,7 +1,7 @@
 # Two commands do everything: `make book` and `make test`. `make report` prints the book's numbers.
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
-#   ARGS         more arguments for pytest, for example ARGS="tests/test_layout.py -x", for
+#   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x", for
 #                make bench or make report; ARGS="copy --fresh" for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -42,7 +42,7 @@ lab: .venv/.book
 	$(BIN)/jupyter-lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 test: .venv/.dev book
-	$(BIN)/python tests/browser.py
+	$(BIN)/python tests/tools/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -53,7 +53,7 @@ bench: .venv/.dev
 	$(BIN)/python -m benchmarks $(ARGS)
 
 report: .venv/.dev book
-	$(BIN)/python -m tests.report $(ARGS)
+	$(BIN)/python -m tests.tools.report $(ARGS)
 
 # the package and the notebooks' rules, without the book and without a browser
 test-package: .venv/.dev
@@ -65,7 +65,7 @@ links: book
 
 # freezes what this .venv has: see CONTRIBUTING.md
 constraints: .venv/.dev
-	$(BIN)/python -m tests.constraints
+	$(BIN)/python -m tests.tools.constraints
 
 experiments: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)

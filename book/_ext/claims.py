@@ -22,7 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 PLACE = "<!-- claims -->"
-CHECK = re.compile(r'\.\./tests/(test_\w+\.py) "(test_\w+(?: test_\w+)*)"')
+CHECK = re.compile(r'\.\./tests/(\w+/test_\w+\.py) "(test_\w+(?: test_\w+)*)"')
 BESIDE = re.compile(r"\]\((?=[\w-]+\.ipynb)")  # a link to another chapter
 SMALL_CODE = re.compile(r'<span class="(?:o|mi|mf)">([^<]*)</span>')
 
@@ -49,7 +49,7 @@ def functions(file: Path) -> dict[str, str]:
 def fold(title: str, check: str, tests: Path) -> str:
     """Write the tests that a claim names, folded."""
     if not (link := CHECK.fullmatch(check)):
-        raise ExtensionError(f'{title}: write ../tests/test_x.py "test_a test_b", not {check}')
+        raise ExtensionError(f'{title}: write ../tests/book/test_x.py "test_a test_b", not {check}')
     file, names = link[1], link[2].split()
     known = functions(tests / file)
     if missing := [name for name in names if name not in known]:
@@ -85,7 +85,7 @@ def read(app: Sphinx, docname: str, source: list[str]) -> None:
         return
     root = Path(app.srcdir)
     tests = root / "tests"
-    for path in [root / "_toc.yml", *chapters(root), *tests.glob("test_*.py")]:
+    for path in [root / "_toc.yml", *chapters(root), *tests.glob("*/test_*.py")]:
         app.env.note_dependency(str(path))
     keys = keys_of(app)
     found = [text for notebook in chapters(root) for text in claims(notebook, tests, keys)]

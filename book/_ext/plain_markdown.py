@@ -3,7 +3,7 @@
 JupyterLab, VS Code, Colab and GitHub show MyST's roles and directives as raw text. So the notebooks
 are written in Markdown that any of them can show, and three of its forms mean more on the site:
 
-``> **Claim 4.1** [second check](../tests/test_x.py "test_a test_b")``
+``> **Claim 4.1** [second check](../tests/book/test_x.py "test_a test_b")``
     and the rest of that quotation is a box. Its class is the title's first word if that is claim,
     exercise or myth, else warning. A claim has an id, ``claim-4-1``; its link, which names the
     tests that ask it in another way, leads to the claim's place among all claims (claims.py).

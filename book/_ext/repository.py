@@ -5,8 +5,8 @@ The address comes from the environment, ``GITHUB_REPOSITORY`` (owner/name) and
 the fork's notebooks and a local build shows no dead button.
 
 Colab gets a notebook alone, which then installs the package from the address and the tag that it
-carries (tests/first_cell.py). So the button leads to the notebook of that tag, and a page has it
-only where the tag holds the notebook with this repository's address.
+carries (tests/tools/first_cell.py). So the button leads to the notebook of that tag, and a page has
+it only where the tag holds the notebook with this repository's address.
 """
 
 import os

@@ -1,6 +1,6 @@
 // aliasing.js: the mathematics of near repeats, position codes, rescalings and rounding.
 // Pure functions. The Python twins are rope_minimal.aliasing and rope_minimal.frequencies;
-// tests/test_explore_aliasing.py compares the two.
+// tests/package/test_explore_aliasing.py compares the two.
 import { clamp, TURN } from "./kit/numbers.js";
 import { codeDistance, inverseFrequencies, wavelengths } from "./rope.js";
 

@@ -4,7 +4,7 @@ import { axes, curve, disc, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num } from "./kit/numbers.js";
 
-const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/test_bug_bench.py
+const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/package/test_bug_bench.py
 const WORST = 5;
 const SYMPTOM = 1e-3; // of the two curves and of the lengths, as printed
 

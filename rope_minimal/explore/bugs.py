@@ -70,7 +70,7 @@ BUGS: tuple[Bug, ...] = (
         look="The row of decoding, right after the prompt.",
         why="Each new token is rotated as if it were the first one, so every distance to the "
         "prompt is wrong from the first new token on. One pass over all tokens never sees it.",
-        caught_by="tests/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
+        caught_by="tests/package/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
         unlike=("cache_key", "base", "padding"),
     ),
     Bug(
@@ -86,7 +86,7 @@ BUGS: tuple[Bug, ...] = (
         why="Every pair turns at a slightly wrong speed, and at the same wrong speed everywhere. "
         "So scores still depend on the distance alone, and lengths are kept; only a comparison "
         "with somebody else's numbers shows the error, and it grows with the distance.",
-        caught_by="tests/test_parity.py::test_llama",
+        caught_by="tests/package/test_parity.py::test_llama",
         unlike=("positions", "table", "layouts"),
     ),
     Bug(
@@ -105,7 +105,7 @@ BUGS: tuple[Bug, ...] = (
         why="With the sign of one side turned, the score depends on the sum of the two positions. "
         "From position 0 the sum is the distance, and the curve looks right; from anywhere else "
         "it does not. Lengths are kept.",
-        caught_by="tests/test_attention.py::test_a_common_shift_of_a_row_changes_nothing",
+        caught_by="tests/package/test_attention.py::test_a_common_shift_of_a_row_changes_nothing",
         unlike=("halves", "positions", "heads"),
     ),
     Bug(
@@ -122,7 +122,7 @@ BUGS: tuple[Bug, ...] = (
         why="Both layouts of the layer are right. The conversion between them is not: the rows are "
         "where they were, so the rotation pairs channels that were not trained as a pair. The "
         "first token sees only itself, at distance 0, and is right.",
-        caught_by="tests/test_layout.py"
+        caught_by="tests/package/test_layout.py"
         "::test_scores_stay_when_weights_and_rotation_change_together",
         unlike=("layouts", "halves", "table"),
     ),
@@ -138,7 +138,7 @@ BUGS: tuple[Bug, ...] = (
         look="The row of decoding: the first new token against the second.",
         why="The first call with one token makes the entry, and it is right. Every later token is "
         "served that same entry, so it stands where the first new token stood.",
-        caught_by="tests/test_attention.py::test_any_cut_into_pieces_is_the_full_pass",
+        caught_by="tests/package/test_attention.py::test_any_cut_into_pieces_is_the_full_pass",
         unlike=("offset", "base", "padding"),
     ),
     Bug(
@@ -155,7 +155,7 @@ BUGS: tuple[Bug, ...] = (
         why="The two channels of a pair are turned by two different angles. That is not a "
         "rotation: lengths change with the position, and the score no longer depends on the "
         "distance alone.",
-        caught_by="tests/test_properties.py::test_every_pair_keeps_its_length",
+        caught_by="tests/package/test_properties.py::test_every_pair_keeps_its_length",
         unlike=("layouts", "sign", "permute"),
     ),
     Bug(
@@ -172,7 +172,7 @@ BUGS: tuple[Bug, ...] = (
         why="In the prompt each row counts its own tokens; while decoding, the row's position is "
         "the column. The new tokens of a padded row jump ahead by its padding. Were both counted "
         "in columns, the row would only be shifted, and a common shift changes nothing.",
-        caught_by="tests/test_attention.py::test_a_left_padded_batch_is_its_sequences_alone",
+        caught_by="tests/package/test_attention.py::test_a_left_padded_batch_is_its_sequences_alone",
         unlike=("offset", "cache_key", "base"),
     ),
     Bug(
@@ -190,7 +190,7 @@ BUGS: tuple[Bug, ...] = (
         why="A layer trained on halves is right, also one converted to halves. A layer trained on "
         "neighbours is rotated in halves: its first token sees only itself, at distance 0, and is "
         "right; the others are off.",
-        caught_by="tests/test_attention.py"
+        caught_by="tests/package/test_attention.py"
         "::test_a_gpt_j_layer_interleaved_and_partly_rotated_gives_the_same_numbers",
         unlike=("permute", "halves", "heads"),
     ),
@@ -207,7 +207,7 @@ BUGS: tuple[Bug, ...] = (
         why="Query and key of one head are turned by the same angle at every position, and the "
         "turn cancels: the layer knows no order but that of the causal mask. Nothing crashes, "
         "lengths are kept, and decoding agrees with one pass.",
-        caught_by="tests/test_attention.py"
+        caught_by="tests/package/test_attention.py"
         "::test_the_order_of_the_tokens_matters_and_the_future_does_not",
         unlike=("sign", "positions", "offset"),
     ),
@@ -225,7 +225,7 @@ BUGS: tuple[Bug, ...] = (
         why="Rounded cosines and sines stay rounded when the model returns to float32. The error "
         "is small, about 0.002 of a value, the same at every position, and a test that stays in "
         "float32 does not see it.",
-        caught_by="tests/test_rotation.py::test_no_cast_degrades_the_table",
+        caught_by="tests/package/test_rotation.py::test_no_cast_degrades_the_table",
         unlike=("inv_freq", "positions", "permute"),
     ),
     Bug(
@@ -241,7 +241,7 @@ BUGS: tuple[Bug, ...] = (
         why="bfloat16 counts to 256 without a gap. From 2,048 on it knows every sixteenth integer "
         "only, so sixteen neighbours are turned alike: the score is a staircase, although the "
         "same distances near 0 are right.",
-        caught_by="tests/test_rotation.py::test_the_table_is_right_in_its_last_bit_far_out",
+        caught_by="tests/package/test_rotation.py::test_the_table_is_right_in_its_last_bit_far_out",
         unlike=("inv_freq", "sign", "table"),
     ),
     Bug(
@@ -260,7 +260,7 @@ BUGS: tuple[Bug, ...] = (
         why="As long as the base stays, all is well. After the change a new query turns at other "
         "speeds than the keys it meets, so their angle depends on both positions and not on the "
         "distance alone.",
-        caught_by="tests/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
+        caught_by="tests/package/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
         unlike=("offset", "cache_key", "padding"),
     ),
 )

@@ -1,6 +1,6 @@
 // rope.js: the mathematics of the figures. Pure functions, float64, angles in radians.
-// The Python twins are rope_minimal.frequencies, .reference and .aliasing; tests/test_explore.py
-// compares the two.
+// The Python twins are rope_minimal.frequencies, .reference and .aliasing;
+// tests/package/test_explore.py compares the two.
 import { TURN } from "./kit/numbers.js";
 
 export const BASE = 10000;

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from tests.browser import launch
+from tests.tools.browser import launch
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"

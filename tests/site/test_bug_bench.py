@@ -29,7 +29,7 @@ def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
         told = verdict.inner_text()
         seen_rightly += told.startswith("Yes")
         assert re.match("(Yes|No): ", told)
-        assert re.search(r"Caught by tests/test_\w+\.py::test_\w+\.", told)
+        assert re.search(r"Caught by tests/package/test_\w+\.py::test_\w+\.", told)
         assert "\n+ " in told
         assert verdict.locator("a").get_attribute("href").startswith("https://github.com/")
         assert options.evaluate_all("inputs => inputs.every(input => input.disabled)")

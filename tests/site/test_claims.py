@@ -2,11 +2,10 @@
 
 import re
 
-from tests.boxes import boxes_with_checks
-from tests.report import document, violations
+from tests.tools.boxes import boxes_with_checks
+from tests.tools.report import AXE, document, violations
 
 from .conftest import PAGES, ROOT
-from .test_pages import AXE
 
 LIST = "book/claims.html"
 

@@ -7,8 +7,7 @@ from experiments import summary
 from experiments.encodings import AIDS, ENCODINGS, SIGHTS
 from experiments.run import AIDED
 from experiments.tasks import TASKS
-
-from .test_aliasing_figures import OnPage
+from tests.tools.on_page import OnPage
 
 PAGE = "notebooks/12-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}

@@ -8,8 +8,9 @@ import re
 
 import pytest
 
+from tests.tools.report import AXE
+
 from .conftest import PAGES, ROOT, SITE, Visit
-from .test_pages import AXE
 
 LIVE = [name for name in PAGES if "live-cells.js" in (SITE / name).read_text("utf8")]
 DERIVATIONS = [

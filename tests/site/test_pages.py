@@ -5,12 +5,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.report import violations
+from tests.tools.report import AXE, violations
 
-from .conftest import ROOT
 from .figures import move, settle, state
-
-AXE = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text("utf8")
 
 # Put a button before a figure and note what the Tab key reaches from there.
 TAB_FROM_HERE = """figure => {

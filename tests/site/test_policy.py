@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.report import WIDGET_VIEW
+from tests.tools.report import WIDGET_VIEW
 
 from .conftest import SITE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.report import (
+from tests.tools.report import (
     WIDGET_DATA,
     broken_budgets,
     compressed_weight,

@@ -1,0 +1,147 @@
+"""What every chapter keeps: no stored outputs, short cells, described pictures, the frame."""
+
+import ast
+import json
+import re
+from pathlib import Path
+
+import nbclient
+import nbformat
+import pytest
+
+from tests.tools.boxes import boxes
+
+ROOT = Path(__file__).parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+CHAPTERS = [path for path in NOTEBOOKS if re.match(r"(0\d|10|12)-", path.name)]
+LONGEST_CELL = 18
+
+
+def cells(path, kind=None):
+    notebook = json.loads(path.read_text("utf8"))
+    return [c for c in notebook["cells"] if kind in (None, c["cell_type"])]
+
+
+def source(cell):
+    return "".join(cell["source"])
+
+
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+
+
+def test_there_are_chapters():
+    assert CHAPTERS
+
+
+@each_notebook
+def test_outputs_are_stripped_and_cells_have_ids(path):
+    notebook = json.loads(path.read_text("utf8"))
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert "widgets" not in notebook["metadata"]
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert len(ids) == len(set(ids))
+    for cell in cells(path, "code"):
+        assert cell["outputs"] == []
+        assert cell["execution_count"] is None
+
+
+def lines_to_read(code):
+    """Lines that hold code, without the import statements at the top of a cell."""
+    tree = ast.parse(code)
+    imports = {
+        line
+        for node in tree.body
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
+    lines = enumerate(code.splitlines(), start=1)
+    return sum(bool(line.strip()) and number not in imports for number, line in lines)
+
+
+def read_alone(code):
+    """Split a list of checks (``@claim`` over a function) or of a derivation's steps into items."""
+    return re.split(r"\n(?=@claim\(|\w+\.(?:given|chosen|derived)\()", code)
+
+
+@each_notebook
+def test_no_code_cell_is_too_long_to_read(path):
+    code = [part for cell in cells(path, "code") for part in read_alone(source(cell))]
+    assert [text for text in code if lines_to_read(text) > LONGEST_CELL] == []
+
+
+@each_notebook
+def test_every_picture_is_described_in_words(path):
+    for cell in cells(path, "code"):
+        if re.search(r"plt\.(subplots|figure|plot|imshow)\(", source(cell)):
+            image = cell["metadata"].get("mystnb", {}).get("image", {})
+            assert len(image.get("alt", "")) > 40, source(cell)
+
+
+@each_chapter
+def test_chapter_has_the_frame(path):
+    text = "\n".join(source(cell) for cell in cells(path, "markdown"))
+    headings = re.findall(r"^(#+) (.+)$", text, re.MULTILINE)
+    assert [level for level, _ in headings].count("#") == 1
+    for wanted in ("After this chapter you can", "What you need first", "Summary", "Where next"):
+        assert wanted in text
+    assert len(list(boxes(path, "Exercise"))) >= 4
+    folded = [c for c in cells(path, "code") if "hide-cell" in c["metadata"].get("tags", [])]
+    assert sum("assert" in source(cell) for cell in folded) >= 4
+
+
+def graded_exercises(path):
+    """Count the exercises that ask for a number or a choice and check it in the page."""
+    graded, asked = 0, False
+    for cell in cells(path):
+        if cell["cell_type"] == "markdown":
+            asked = "> **Exercise" in source(cell)
+        elif asked and source(cell).startswith(("explore.choice(", "explore.number(")):
+            graded, asked = graded + 1, False
+    return graded
+
+
+@each_chapter
+def test_some_exercises_are_graded_in_the_page(path):
+    assert graded_exercises(path) >= 2
+
+
+@each_notebook
+def test_it_reads_well_where_nobody_knows_myst(path):
+    """A role or a directive would stand as raw text in JupyterLab, VS Code, Colab and GitHub."""
+    for cell in cells(path, "markdown"):
+        assert not re.search(r"\{[\w-]+\}`|^(:::|```)|^\(\w+\)=", source(cell), re.MULTILINE)
+
+
+@each_notebook
+def test_what_the_page_folds_or_leaves_out_is_folded_in_jupyter_too(path):
+    """Above all the answers of questions, which stand in their code."""
+    for cell in cells(path, "code"):
+        tags, folds = set(cell["metadata"].get("tags", [])), cell["metadata"].get("jupyter", {})
+        hidden = bool(tags & {"hide-input", "hide-cell", "remove-input", "remove-cell"})
+        assert folds.get("source_hidden", False) == hidden, source(cell)
+        if source(cell).startswith(("explore.choice(", "explore.number(")):
+            assert hidden, source(cell)
+
+
+@each_notebook
+def test_words_that_talk_down_are_absent(path):
+    text = "\n".join(source(cell) for cell in cells(path, "markdown"))
+    assert not re.search(r"\b(clearly|obviously|trivially)\b", text, re.IGNORECASE)
+
+
+def reads_a_file(path):
+    code = "\n".join(source(cell) for cell in cells(path, "code"))
+    return bool(re.search(r"\b(Path|open|load|loadtxt)\(|\bread_\w+\(", code))
+
+
+# The build runs all of them in notebooks/. Only one that reads files could need that.
+@pytest.mark.parametrize(
+    "path",
+    [path for path in NOTEBOOKS if path.stem == "rosetta" or reads_a_file(path)],
+    ids=lambda path: path.stem,
+)
+def test_it_runs_from_the_root_of_the_repository_too(path):
+    notebook = nbformat.read(path, as_version=4)
+    place = {"metadata": {"path": str(ROOT)}}
+    nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()

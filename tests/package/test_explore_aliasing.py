@@ -1,0 +1,521 @@
+"""The figures on aliasing, longer contexts and precision: their mathematics and their meters.
+
+Every number is compared with the package, or with an oracle that rounds in another way.
+"""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from rope_minimal import aliasing, explore, inverse_frequencies, rescaled_frequencies
+from rope_minimal.explore.equaliser import PRESETS
+from rope_minimal.explore.precision_microscope import COLUMNS
+from tests.tools.node import Node
+from tests.tools.widgets import links
+
+few = settings(max_examples=25, deadline=None)
+many = settings(max_examples=60, deadline=None)
+dims = st.integers(2, 64).map(lambda pairs: 2 * pairs)
+bases = st.floats(100.0, 1e7)
+thetas = st.floats(4e-5, 3.1)
+TYPES = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+types = st.sampled_from(sorted(TYPES.values()))
+
+
+@pytest.fixture(scope="module")
+def node():
+    process = Node()
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def ask(node):
+    """Call a function of aliasing.js; infinities come back as such."""
+
+    def call(name, *args):
+        return _numbers(node.call("aliasing.js", name, *args))
+
+    return call
+
+
+def _numbers(value):
+    if isinstance(value, str) and value.startswith("#"):
+        return float(value[1:])
+    if isinstance(value, dict):
+        return {key: _numbers(item) for key, item in value.items()}
+    return [_numbers(item) for item in value] if isinstance(value, list) else value
+
+
+def _bank(dim, base, theta=1.0):
+    return theta * inverse_frequencies(dim, base)
+
+
+# ---- one hand and the bank ----------------------------------------------------------------------
+
+
+@many
+@given(theta=thetas, last=st.integers(1, 10**9))
+def test_near_repeats_are_those_of_the_package(ask, theta, last):
+    ours = ask("nearRepeats", theta, last)
+    exact = aliasing.near_repeats(theta, last)
+    assert [(r["distance"], r["turns"]) for r in ours] == [(r.distance, r.turns) for r in exact]
+    np.testing.assert_allclose([r["error"] for r in ours], [r.error for r in exact], rtol=1e-13)
+
+
+def test_near_repeats_of_one_radian_are_the_famous_ones(ask):
+    distances = [record["distance"] for record in ask("nearRepeats", 1.0, 131072)]
+    assert distances == [1, 6, 19, 25, 44, 333, 710, 103993]
+
+
+@many
+@given(theta=thetas, dim=dims, base=bases)
+def test_horizons_are_those_of_the_package(ask, theta, dim, base):
+    assert ask("angleHorizon", theta) == float(aliasing.angle_horizon(theta))
+    assert ask("cosineHorizon", [theta]) == aliasing.cosine_horizon(theta)
+    bank = _bank(dim, base, max(theta, 0.01))
+    assert ask("cosineHorizon", bank.tolist()) == aliasing.cosine_horizon(bank)
+
+
+def test_a_bank_that_stands_still_has_no_horizon(ask):
+    assert ask("cosineHorizon", [0.0, 0.0]) == math.inf == aliasing.cosine_horizon([0.0, 0.0])
+    assert ask("angleHorizon", 0.0) == math.inf
+
+
+@few
+@given(dim=dims, base=bases, theta=thetas, last=st.integers(1, 20000), first=st.integers(1, 999))
+def test_the_nearest_code_is_that_of_the_package(ask, dim, base, theta, last, first):
+    bank = _bank(dim, base, theta)
+    last = max(first, last)
+    ours = ask("nearestCode", bank.tolist(), last, first)
+    exact = aliasing.nearest_code(bank, last, first)
+    assert ours["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
+    assert float(aliasing.code_distance(ours["distance"], bank)) == pytest.approx(
+        exact.code_distance, abs=1e-9
+    )
+
+
+@many
+@given(dim=dims, base=bases, theta=thetas, dtype=types)
+def test_signal_to_noise_is_that_of_the_package(ask, dim, base, theta, dtype):
+    bank = _bank(dim, base, theta)
+    assert ask("neighbourSnr", bank.tolist(), dtype) == pytest.approx(
+        aliasing.neighbour_snr(bank, dtype), rel=1e-12
+    )
+
+
+@many
+@given(
+    dim=dims,
+    base=bases,
+    factor=st.floats(0.5, 40.0),
+    trained=st.integers(1, 9999),
+    asked=st.integers(1, 99999),
+)
+def test_unseen_pairs_are_those_of_the_package(ask, dim, base, factor, trained, asked):
+    before = _bank(dim, base)
+    now = before / factor
+    ours = ask("unseenPairs", now.tolist(), asked, before.tolist(), trained)
+    assert ours == aliasing.unseen_pairs(now, asked, before, trained).tolist()
+
+
+# ---- rescalings ---------------------------------------------------------------------------------
+
+stretches = {
+    "factor": st.floats(1.0, 64.0),
+    "original_max_position_embeddings": st.integers(64, 9999),
+}
+kinds = st.one_of(
+    st.tuples(st.just("default"), st.just({})),
+    st.tuples(
+        st.sampled_from(["linear", "ntk"]), st.fixed_dictionaries({"factor": st.floats(1, 64)})
+    ),
+    st.tuples(
+        st.just("dynamic"),
+        st.fixed_dictionaries(
+            {
+                "factor": st.floats(1.0, 8.0),
+                "max_position_embeddings": st.integers(64, 9999),
+                "seq_len": st.integers(1, 99999),
+            }
+        ),
+    ),
+    st.tuples(
+        st.sampled_from(["by_parts", "yarn", "yarn_paper"]), st.fixed_dictionaries(stretches)
+    ),
+    st.tuples(
+        st.just("llama3"),
+        st.fixed_dictionaries(
+            {**stretches, "low_freq_factor": st.floats(0.5, 2), "high_freq_factor": st.floats(3, 9)}
+        ),
+    ),
+    st.tuples(
+        st.just("proportional"),
+        st.fixed_dictionaries(
+            {"partial_rotary_factor": st.floats(0.1, 1.0), "factor": st.floats(1.0, 16.0)}
+        ),
+    ),
+    st.tuples(
+        st.just("monotone"),
+        st.fixed_dictionaries(
+            {"max_positions": st.integers(1, 99999), "turns": st.floats(0.1, 1.0)}
+        ),
+    ),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(dim=dims, base=bases, rule=kinds)
+def test_rescalings_are_those_of_the_package(ask, dim, base, rule):
+    kind, parameters = rule
+    assume(parameters.get("partial_rotary_factor", 1.0) * dim >= 2)  # one pair turns
+    ours = ask("rescaledFrequencies", kind, dim, base, parameters)
+    inv_freq, attention = rescaled_frequencies(kind, dim, base, **parameters)
+    np.testing.assert_allclose(ours["invFreq"], inv_freq, rtol=1e-9, atol=1e-300)
+    assert ours["attention"] == pytest.approx(attention, rel=1e-12)
+
+
+@few
+@given(factor=st.floats(1.0, 64.0), seq_len=st.integers(1, 9999), seed=st.integers(0, 999))
+def test_longrope_takes_the_list_of_the_package(ask, factor, seq_len, seed):
+    short, long = np.random.default_rng(seed).uniform(1.0, 20.0, (2, 32)).tolist()
+    own = {
+        "short_factor": short,
+        "long_factor": long,
+        "original_max_position_embeddings": 4096,
+        "factor": factor,
+        "seq_len": seq_len,
+    }
+    ours = ask("rescaledFrequencies", "longrope", 64, 10000.0, own)
+    inv_freq, attention = rescaled_frequencies("longrope", 64, 10000.0, **own)
+    np.testing.assert_allclose(ours["invFreq"], inv_freq, rtol=1e-12)
+    assert ours["attention"] == pytest.approx(attention, rel=1e-12)
+
+
+def test_an_unknown_rescaling_is_named(ask):
+    with pytest.raises(RuntimeError, match=r"kind must be one of .* got bogus"):
+        ask("rescaledFrequencies", "bogus", 8, 10000.0)
+
+
+# ---- rounding -----------------------------------------------------------------------------------
+
+BITS = {"float32": (24, -126), "float16": (11, -14), "bfloat16": (8, -126)}
+LARGEST = {
+    "float32": (2 - 2**-23) * 2.0**127,
+    "float16": 65504.0,
+    "bfloat16": 3.3895313892515355e38,
+}
+
+
+def _rounded(x: float, dtype: str) -> float:
+    """Round in exact fractions: Python's own rounding is to nearest, ties to even."""
+    if x == 0.0:
+        return x
+    bits, lowest = BITS[dtype]
+    unit = Fraction(2) ** (max(math.frexp(x)[1] - 1, lowest) - bits + 1)
+    value = float(round(Fraction(x) / unit) * unit)
+    return math.copysign(math.inf, x) if abs(value) > LARGEST[dtype] else value
+
+
+@settings(max_examples=300, deadline=None)
+@given(x=st.one_of(st.floats(-1e6, 1e6), st.integers(-(2**20), 2**20).map(float)), dtype=types)
+def test_rounding_is_to_nearest_ties_to_even(ask, x, dtype):
+    assert ask("roundTo", x, dtype) == _rounded(x, dtype)
+
+
+@many
+@given(x=st.floats(-1e5, 1e5, width=32), dtype=types)
+def test_rounding_is_that_of_torch(ask, x, dtype):
+    assert ask("roundTo", x, dtype) == torch.tensor(x).to(getattr(torch, dtype)).item()
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "expected"),
+    [
+        (257.0, "bfloat16", 256.0),
+        (259.0, "bfloat16", 260.0),
+        (2049.0, "float16", 2048.0),
+        (65519.9, "float16", 65504.0),
+        (65520.0, "float16", math.inf),
+        (-70000.0, "float16", -math.inf),
+        (3e-8, "float16", 2.0**-24 if 3e-8 > 2.0**-25 else 0.0),
+        (1e-9, "float16", 0.0),
+        (16777217.0, "float32", 16777216.0),
+        (0.1, "float64", 0.1),
+    ],
+)
+def test_rounding_at_the_edges(ask, x, dtype, expected):
+    assert ask("roundTo", x, dtype) == expected
+
+
+@pytest.mark.parametrize(
+    ("count", "dtype", "expected"),
+    [(4096, "bfloat16", 769), (131072, "bfloat16", 1409), (2048, "bfloat16", 641)],
+)
+def test_how_many_positions_differ(ask, count, dtype, expected):
+    held = torch.arange(count, dtype=torch.float32).to(getattr(torch, dtype))
+    assert ask("distinctPositions", count, dtype) == held.unique().numel() == expected
+
+
+def _entry(position, theta, dtype, stage):
+    def at(name, x):
+        return _rounded(x, dtype) if stage in (name, "everything") and math.isfinite(x) else x
+
+    angle = at("product", at("positions", position) * at("inverse frequencies", theta))
+    return angle, at("table", math.cos(angle)) if math.isfinite(angle) else math.nan
+
+
+stages = st.sampled_from(["positions", "inverse frequencies", "product", "table", "everything"])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    position=st.integers(0, 1048575),
+    pair=st.integers(0, 63),
+    dtype=types,
+    stage=stages,
+    show=st.sampled_from(["angle", "cosine"]),
+)
+def test_the_error_of_an_entry_is_that_of_exact_rounding(ask, position, pair, dtype, stage, show):
+    theta = float(inverse_frequencies(128)[pair])
+    angle, cosine = _entry(position, theta, dtype, stage)
+    error = angle - position * theta if show == "angle" else cosine - math.cos(position * theta)
+    ours = ask("roundingError", position, theta, dtype, stage, show)
+    if math.isfinite(error):
+        assert ours == pytest.approx(error, rel=1e-9, abs=1e-9)
+    else:
+        assert ours == math.inf
+
+
+# ---- the figures --------------------------------------------------------------------------------
+
+
+@many
+@given(m=st.integers(0, 131072), dim=st.sampled_from([2, 4, 8, 128]))
+def test_the_clock_reads_the_package(node, m, dim):
+    bank = inverse_frequencies(dim)
+    ours = node.call("clock.js", "reading", m, dim)
+    assert ours["hand"] == pytest.approx(float(aliasing.code_distance(m, bank[:1])), abs=1e-9)
+    assert ours["bank"] == pytest.approx(float(aliasing.code_distance(m, bank)), abs=1e-9)
+    assert ours["neighbour"] == pytest.approx(aliasing.neighbour_contrast(bank), abs=1e-9)
+
+
+@pytest.mark.parametrize(("dim", "distance"), [(2, 103993), (4, 84823), (8, 100531), (128, 1)])
+def test_the_clock_finds_the_nearest_of_all_distances(node, dim, distance):
+    ours = node.call("clock.js", "winner", dim)
+    exact = aliasing.nearest_code(inverse_frequencies(dim), 131072)
+    assert ours["distance"] == exact.distance == distance
+    assert ours["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-12)
+
+
+@given(angle=st.floats(-1e5, 1e5))
+@many
+def test_the_short_way_ends_at_the_same_hand(node, angle):
+    way = node.call("rope.js", "shortWay", angle)
+    assert abs(way) <= math.pi + 1e-9
+    assert math.cos(way) == pytest.approx(math.cos(angle), abs=1e-9)
+    assert math.sin(way) == pytest.approx(math.sin(angle), abs=1e-9)
+
+
+@many
+@given(distance=st.integers(0, 2048), theta=st.floats(0.001, 3.16), dim=dims)
+def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
+    bank = _bank(dim, 10000.0, theta)
+    ours = node.call("wrap_explorer.js", "reading", distance, theta, dim)
+    apart = abs(ours["wrapped"] - float(aliasing.wrapped_angle(distance * theta)))
+    assert min(apart, 2.0 * math.pi - apart) <= 1e-9
+    assert ours["cosine"] == pytest.approx(math.cos(distance * theta), abs=1e-9)
+    assert ours["mean"] == pytest.approx(float(aliasing.mean_cosine(distance, bank)), abs=1e-9)
+
+
+@many
+@given(theta=st.floats(0.002, 1.0))
+def test_the_dial_reads_the_package(node, theta):
+    bank = _bank(128, 10000.0, theta)
+    ours = _numbers(node.call("c3_dial.js", "meters", theta))
+    assert ours["wrap"] == float(aliasing.angle_horizon(theta))
+    assert ours["cosine"] == aliasing.cosine_horizon(theta)
+    assert ours["mean"] == aliasing.cosine_horizon(bank)
+    assert ours["contrast"] == pytest.approx(aliasing.neighbour_contrast(bank), abs=1e-9)
+    for dtype, snr in ours["snr"].items():
+        assert snr == pytest.approx(aliasing.neighbour_snr(bank, dtype), rel=1e-9)
+
+
+@many
+@given(low=st.floats(4e-5, 0.9), ratio=st.floats(1.05, 3.0))
+def test_the_meters_of_the_dial_move_against_each_other(node, low, ratio):
+    slow, fast = (
+        _numbers(node.call("c3_dial.js", "meters", t)) for t in (low, min(low * ratio, 1))
+    )
+    assert slow["cosine"] >= fast["cosine"]
+    assert all(slow["snr"][dtype] < fast["snr"][dtype] for dtype in slow["snr"])
+
+
+@pytest.mark.parametrize("n", [512, 2048, 8192, 32768])
+def test_the_pins_are_the_published_and_the_reconstructed_settings(node, n):
+    pins = {pin["short"]: pin["theta"] for pin in node.call("c3_dial.js", "pins", n)}
+    half, whole = (
+        rescaled_frequencies("monotone", 128, max_positions=n, turns=turns)[0][0]
+        for turns in (0.5, 1.0)
+    )
+    interpolated = rescaled_frequencies("linear", 128, factor=16)[0][0]
+    assert pins["A"] == pytest.approx(half, rel=1e-12)
+    assert pins["B"] == pytest.approx(whole, rel=1e-12)
+    assert pins["π/(2n)"] == pytest.approx(half / 2, rel=1e-12)
+    assert pins["PI 16×"] == pytest.approx(interpolated, rel=1e-12)
+    assert (pins["RoPE"], pins["0.4096"]) == (1, 2 * 2048 / 10000)
+    explore.c3_dial(theta=pins["π/(2n)"], window=n)  # every pin is on the scale
+
+
+@many
+@given(theta=st.floats(4e-5, 1.0))
+def test_the_knob_gives_back_the_theta_it_stands_at(node, theta):
+    angle = node.call("c3_dial.js", "knobAngle", theta)
+    assert node.call("c3_dial.js", "knobTheta", angle) == pytest.approx(theta, rel=1e-9)
+
+
+def test_the_presets_of_both_languages_have_the_same_names(node):
+    assert list(node.call("equaliser.js", "presets")) == PRESETS
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_equaliser_reads_the_package(node, name):
+    kind, parameters = node.call("equaliser.js", "presets")[name]
+    inv_freq, attention = rescaled_frequencies(kind, 128, 10000.0, **parameters)
+    plain = inverse_frequencies(128)
+    ours = node.call("equaliser.js", "setting", name)
+    np.testing.assert_allclose(ours["multipliers"], inv_freq / plain, rtol=1e-9)
+    assert ours["attention"] == pytest.approx(attention, rel=1e-12)
+    meters = node.call("equaliser.js", "meters", ours["multipliers"], 16384)
+    assert meters["unseen"] == aliasing.unseen_pairs(inv_freq, 16384, plain, 4096).tolist()
+    assert meters["count"] == sum(meters["unseen"])
+    exact = aliasing.nearest_code(inv_freq, 16384)
+    assert meters["nearest"]["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
+    assert meters["contrast"] == pytest.approx(aliasing.neighbour_contrast(inv_freq), abs=1e-9)
+
+
+@few
+@given(seed=st.integers(0, 9999), length=st.integers(4097, 20000))
+def test_the_equaliser_reads_any_faders(node, seed, length):
+    faders = np.exp2(np.random.default_rng(seed).uniform(-5, 1, 64))
+    inv_freq = inverse_frequencies(128) * faders
+    meters = node.call("equaliser.js", "meters", faders.tolist(), length)
+    unseen = aliasing.unseen_pairs(inv_freq, length, inverse_frequencies(128), 4096)
+    assert meters["unseen"] == unseen.tolist()
+    exact = aliasing.nearest_code(inv_freq, length)
+    assert meters["nearest"]["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
+
+
+def test_the_slow_faders_alone_remove_every_unseen_angle(node):
+    faders = [1.0] * 46 + [1 / 16] * 18
+    before = node.call("equaliser.js", "meters", [1.0] * 64, 65536)
+    after = node.call("equaliser.js", "meters", faders, 65536)
+    assert (before["count"], after["count"]) == (18, 0)
+    assert after["contrast"] == pytest.approx(before["contrast"], abs=1e-5)
+
+
+@many
+@given(multiplier=st.floats(2.0**-5, 2.0))
+def test_a_fader_gives_back_the_multiplier_it_stands_at(node, multiplier):
+    part = node.call("equaliser.js", "faderPart", multiplier)
+    assert 0.0 < part <= 1.0
+    caught = [stop for stop in (1.0, 1 / 16) if abs(math.log2(multiplier / stop)) < 0.12]
+    wanted = caught[0] if caught else multiplier
+    assert node.call("equaliser.js", "faderMultiplier", part) == pytest.approx(wanted)
+
+
+def test_faders_catch_at_the_two_useful_places_and_stop_at_the_bottom(node):
+    near = [node.call("equaliser.js", "faderPart", m) for m in (1.04, 1 / 15.6, 0.0)]
+    assert [node.call("equaliser.js", "faderMultiplier", part) for part in near] == [1, 1 / 16, 0]
+
+
+@pytest.mark.parametrize("count", [4096, 131072, 1048576])
+def test_the_columns_of_the_microscope_are_odd_and_in_order(node, count):
+    at = np.array(node.call("precision_microscope.js", "columnPositions", count))
+    assert at.shape == (COLUMNS,)
+    assert (at % 2 == 1).all()
+    assert (np.diff(at) >= 0).all()
+    assert (at[0], at[-1]) == (1, count - 1)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    short=st.sampled_from(sorted(TYPES)), stage=stages, show=st.sampled_from(["angle", "cosine"])
+)
+def test_the_microscope_finds_the_worst_cell(node, short, stage, show):
+    ours = _numbers(node.call("precision_microscope.js", "errorMap", short, stage, show, 4096))
+    shown = "cosine" if stage == "table" else show
+    worst = 0.0
+    theta = inverse_frequencies(128).tolist()
+    for position in sorted(set(ours["positions"]))[::9]:
+        for pair in range(0, 64, 3):
+            angle, cosine = _entry(position, theta[pair], TYPES[short], stage)
+            true = position * theta[pair]
+            error = abs(angle - true if shown == "angle" else cosine - math.cos(true))
+            column = ours["positions"].index(position)
+            assert ours["errors"][column * 64 + pair] == pytest.approx(error, rel=1e-9, abs=1e-9)
+            worst = max(worst, error)
+    assert ours["worst"]["error"] == max(ours["errors"]) >= worst - 1e-9
+
+
+def test_a_rounded_product_stays_below_the_predicted_line(node):
+    ours = node.call("precision_microscope.js", "errorMap", "fp32", "product", "angle", 131072)
+    line = [node.call("precision_microscope.js", "predicted", p, "fp32") for p in ours["positions"]]
+    np.testing.assert_allclose(line, np.array(ours["positions"]) * 2.0**-24, rtol=1e-15)
+    worst = np.reshape(ours["errors"], (COLUMNS, 64)).max(axis=1)
+    assert (worst <= line).all()
+    assert worst.max() > 0.3 * max(line)  # and the line is not far away
+
+
+# ---- traits and controls ------------------------------------------------------------------------
+
+MAKERS = [
+    explore.clock,
+    explore.wrap_explorer,
+    explore.c3_dial,
+    explore.equaliser,
+    explore.precision_microscope,
+]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_at_most_four_controls_each_labelled_and_linked(make):
+    title, row, figure = make().children
+    assert "rope-question" in title.value
+    assert title.value.count("?") == 1
+    assert 1 <= len(row.children) <= 4
+    linked = links()
+    for control in row.children:
+        name = "index" if hasattr(control, "index") else "value"
+        target, trait = linked[control, name]
+        assert target is figure
+        assert getattr(figure, trait) == pytest.approx(getattr(control, name))
+        assert control.description.strip()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: explore.clock(m=-1), ValueError, "m must .* got -1"),
+        (lambda: explore.clock(dim=6), ValueError, "dim must .* got '6'"),
+        (lambda: explore.wrap_explorer(theta=0.0), ValueError, r"theta must .* got 0\.0"),
+        (lambda: explore.wrap_explorer(dim=7), ValueError, "dim must .* got 7"),
+        (lambda: explore.wrap_explorer(window=8, distance=9), ValueError, "distance must .* got 9"),
+        (lambda: explore.c3_dial(theta=2.0), ValueError, r"theta must .* got 2\.0"),
+        (lambda: explore.c3_dial(window=1000), ValueError, "window must .* got '1000'"),
+        (lambda: explore.equaliser("boost"), ValueError, "preset must .* got 'boost'"),
+        (lambda: explore.Equaliser(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
+        (lambda: explore.Equaliser(faders=[3.0] * 64), ValueError, "faders must be 64"),
+        (lambda: explore.Equaliser(pair=64), ValueError, "pair must .* got 64"),
+        (lambda: explore.precision_microscope("fp8"), ValueError, "dtype must .* got 'fp8'"),
+        (lambda: explore.precision_microscope(last=5), ValueError, "last must .* got '5'"),
+    ],
+)
+def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
+    with pytest.raises(error, match=message):
+        make()

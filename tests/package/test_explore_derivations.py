@@ -1,0 +1,159 @@
+"""The axioms: the page computes what Python computes."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from rope_minimal import explore
+from rope_minimal.explore.axioms import AXIOMS, KINDS
+from tests.tools.node import Node
+
+
+@pytest.fixture(scope="module")
+def node():
+    process = Node()
+    yield process
+    process.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: explore.axioms([]), ValueError, "16 states once, got 0"),
+        (lambda: explore.axioms([_family(kind="alibi"), *_families()]), ValueError, "got 'alibi'"),
+        (lambda: explore.axioms([*_families(), _family()]), ValueError, "once, got"),
+        (lambda: explore.axioms([_family(certificate="")]), ValueError, "certificate of"),
+    ],
+)
+def test_bad_input_is_named(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def properties(matrix):
+    """The four answers about a numeric M, by NumPy alone."""
+    rule = np.allclose(matrix.T @ matrix, np.eye(len(matrix)))
+    values, vectors = np.linalg.eig(matrix)
+    circle = np.allclose(abs(values), 1, atol=1e-5)  # of a double eigenvalue half the digits
+    # a matrix is diagonalisable when its eigenvectors span the space
+    spanned = np.linalg.matrix_rank(vectors, tol=1e-6) == len(matrix)
+    return rule, circle, bool(spanned), bool(np.linalg.det(matrix) > 0)
+
+
+STATES = {
+    "rope": (True, True, True, True),
+    "rope-mirror": (True, True, True, False),
+    "oblique": (False, True, True, True),
+    "oblique-mirror": (False, True, True, False),
+    "growth": (False, False, True, True),
+    "growth-mirror": (False, False, True, False),
+    "counting": (False, True, False, True),
+    "counting-mirror": (False, True, False, False),
+    "counting-growth": (False, False, False, True),
+    "counting-growth-mirror": (False, False, False, False),
+}
+
+
+def _families():
+    kinds = {state: kind for kind, state in STATES.items()}
+    for state in itertools.product([True, False], repeat=4):
+        yield {"axioms": state, "kind": kinds.get(state, "none"), "certificate": "checked"}
+
+
+def _family(**values):
+    return {"axioms": (True,) * 4, "kind": "rope", "certificate": "checked", **values}
+
+
+@pytest.mark.parametrize("kind", STATES)
+@pytest.mark.parametrize(("theta", "zeta"), [(0.3, 0.95), (1.2, 1.1), (2.5, 0.9)])
+def test_each_family_has_exactly_its_axioms(node, kind, theta, zeta):
+    matrix = np.array(node.call("axioms.js", "matrix", kind, theta, zeta))
+    assert properties(matrix) == STATES[kind]
+
+
+@pytest.mark.parametrize("kind", STATES)
+@pytest.mark.parametrize("s", [-9, -1, 0, 1, 2, 7, 48])
+def test_the_powers_of_a_family_are_those_of_its_matrix(node, kind, s):
+    matrix = np.array(node.call("axioms.js", "matrix", kind, 0.7, 1.05))
+    ours = node.call("axioms.js", "power", kind, 0.7, 1.05, s)
+    np.testing.assert_allclose(ours, np.linalg.matrix_power(matrix, s), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_the_score_sees_the_distance_only(node, kind):
+    """q^T M^m M^-n k, computed from the positions, is the plotted score at m - n."""
+    matrix = np.array(node.call("axioms.js", "matrix", kind, 0.4, 0.97))
+    query, key = (node.call("axioms.js", name, *[]) for name in ("QUERY", "KEY"))
+    q, k = (np.array(table[str(len(matrix))]) for table in (query, key))
+    power = np.linalg.matrix_power
+    for m, n in [(0, 0), (5, 2), (31, 28), (40, 3), (2, 9)]:
+        encoded = (power(matrix, m).T @ q) @ (power(matrix, -n) @ k)
+        assert node.call("axioms.js", "score", kind, 0.4, 0.97, m - n) == pytest.approx(encoded)
+
+
+def test_no_random_matrix_lands_in_an_empty_state():
+    """Six of sixteen states are empty: thousands of matrices of all kinds never reach them."""
+    rng, seen = np.random.default_rng(0), set()
+    for size in (2, 3, 4):
+        for _ in range(300):
+            basis = rng.normal(size=(size, size))
+            orthogonal = np.linalg.qr(basis)[0]
+            flip = np.diag([*np.ones(size - 1), rng.choice([-1.0, 1.0])])
+            block = np.eye(size)
+            block[0, 1] = 1.0
+            factor = rng.uniform(0.5, 2)
+            for matrix in (basis, orthogonal, orthogonal @ flip, block, block @ flip):
+                seen |= {properties(matrix), properties(factor * matrix)}
+            turned = np.linalg.inv(basis) @ orthogonal @ basis
+            if np.linalg.cond(basis) < 50:
+                seen |= {properties(turned), properties(factor * turned)}
+    assert seen == set(STATES.values())
+
+
+def test_a_state_is_empty_exactly_when_it_has_a_conflict(node):
+    for family in _families():
+        state = list(family["axioms"])
+        conflict = node.call("axioms.js", "conflict", state)
+        assert (conflict is not None) == (family["kind"] == "none")
+
+
+def test_looking_up_a_state_names_every_family_that_has_at_least_its_axioms(node):
+    families = explore.axioms(list(_families())).children[-1]._families
+    everything = node.call("axioms.js", "lookUp", families, [False] * 4)
+    assert (everything["kind"], everything["atLeast"]) == (
+        "counting-growth-mirror",
+        list(STATES),
+    )
+    strict = node.call("axioms.js", "lookUp", families, [True] * 4)
+    assert (strict["kind"], strict["atLeast"]) == ("rope", ["rope"])
+    empty = node.call("axioms.js", "lookUp", families, [True, False, True, False])
+    assert (empty["kind"], empty["atLeast"]) == ("none", ["rope", "rope-mirror"])
+
+
+def test_the_name_is_that_of_the_setting(node):
+    for kind, theta, zeta, wanted in [
+        ("rope", 0.3, 0.95, "RoPE"),
+        ("rope", 0, 0.95, "No encoding at all"),
+        ("growth", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE"),
+        ("growth-mirror", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE with a mirror"),
+        ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counts the distance"),
+        ("counting", 0.3, 1, "Counts the distance"),
+        ("counting", 0, 1, "Linear bias"),
+        ("none", 0, 1, "None"),
+    ]:
+        assert node.call("axioms.js", "title", kind, theta, zeta).startswith(wanted)
+
+
+def test_a_linear_bias_is_linear_in_the_distance(node):
+    scores = [node.call("axioms.js", "score", "counting", 0, 1, s) for s in range(20)]
+    np.testing.assert_allclose(np.diff(scores), scores[1] - scores[0], atol=1e-12)
+    assert not math.isclose(scores[0], scores[1])
+
+
+def test_four_switches_and_two_sliders():
+    _, row, figure = explore.axioms(list(_families())).children
+    assert [type(c).__name__ for c in row.children] == ["Checkbox"] * 4 + ["FloatSlider"] * 2
+    assert set(AXIOMS) | {"theta", "zeta"} == set(figure.figure_traits())
+    assert set(KINDS) == {*STATES, "none"}

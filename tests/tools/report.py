@@ -1,0 +1,282 @@
+"""The numbers of the built book on one page: ``make report``, or ``python -m tests.tools.report``.
+
+Sizes are bytes as a plain file server sends them, uncompressed; ``gzip`` says what a host that
+compresses (GitHub Pages does) sends instead. Times are this machine's, in headless Chromium. The
+command fails when a byte budget is broken or a page has an accessibility violation.
+
+Options: ``--files`` skips what needs the browser, ``--memory`` measures the notebooks' memory,
+``--only 06`` looks at the pages with that in their name.
+"""
+
+import argparse
+import gzip
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "_build" / "html"
+PAGE_BUDGET = 1_500_000  # HTML, style and scripts of a page, before any widget
+SITE_BUDGET = 25_000_000  # everything but Python for the live cells
+START_BUDGET = 1500  # milliseconds from load to the last figure; reported, not enforced
+
+WIDGET_DATA = "application/vnd.jupyter.widget-state+json"
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+WIDGET_CODE = ("vendor/require.js", "widgets-amd.js", "embed-amd.js")
+CHECKS_OF_SOURCES = "notebooks/11-sources.html"
+
+
+def page_names() -> list[str]:
+    """Return the book's pages, without the indexes that Sphinx adds."""
+    folders = (SITE / "book", SITE / "notebooks")
+    return sorted(p.relative_to(SITE).as_posix() for f in folders for p in f.glob("*.html"))
+
+
+@cache
+def document(name: str) -> BeautifulSoup:
+    """Return a parsed page."""
+    return BeautifulSoup((SITE / name).read_text("utf8"), "html.parser")
+
+
+@cache
+def compressed(path: Path) -> int:
+    """Return how many bytes of a file a host that compresses sends."""
+    return len(gzip.compress(path.read_bytes(), 6))
+
+
+def linked_files(name: str) -> list[Path]:
+    """Return the style sheets and scripts that a page names."""
+    links = [tag["href"] for tag in document(name).find_all("link", rel="stylesheet")]
+    links += [tag["src"] for tag in document(name).find_all("script", src=True)]
+    folder = (SITE / name).parent
+    return sorted({(folder / urlsplit(link).path).resolve() for link in links})
+
+
+def is_widget_code(path: Path) -> bool:
+    """Tell whether a script belongs to the widgets' runtime."""
+    return path.as_posix().endswith(WIDGET_CODE)
+
+
+def widget_data(name: str) -> bytes:
+    """Return what a page holds of its widgets' states."""
+    states = document(name).find_all("script", type=WIDGET_DATA)
+    return b"".join(state.decode_contents().encode() for state in states)
+
+
+@cache
+def weight(name: str) -> dict[str, int]:
+    """Return the bytes of a page's HTML, style and scripts: before widgets, and all."""
+    files = {path: path.stat().st_size for path in linked_files(name)}
+    before = sum(size for path, size in files.items() if not is_widget_code(path))
+    html = (SITE / name).stat().st_size
+    return {
+        "before": html - len(widget_data(name)) + before,
+        "all": html + sum(files.values()),
+    }
+
+
+def compressed_weight(name: str) -> int:
+    """Return the bytes before widgets as a host that compresses sends them."""
+    html, data = (SITE / name).read_bytes(), widget_data(name)
+    own = len(gzip.compress(html, 6)) - len(gzip.compress(data, 6)) * bool(data)
+    return own + sum(compressed(path) for path in linked_files(name) if not is_widget_code(path))
+
+
+def site_size() -> dict[str, int]:
+    """Return the bytes of the site without, and of, Python for the live cells."""
+    python = SITE / "_static" / "vendor" / "python"
+    every = {path: path.stat().st_size for path in SITE.rglob("*") if path.is_file()}
+    inside = sum(size for path, size in every.items() if python in path.parents)
+    return {"site": sum(every.values()) - inside, "python": inside}
+
+
+def contents(name: str) -> dict[str, int]:
+    """Count what a page offers to a reader."""
+    page = document(name)
+    return {
+        "figures": len(page.find_all("script", type=WIDGET_VIEW)),
+        "exercises": len(page.select(".admonition.exercise")),
+        "claims": len(page.select(".admonition.claim[id]")),  # the first page shows an example
+        "live cells": len(page.select(".cell.tag_live")),
+        "source rows": len(page.select("table tbody tr")) if name == CHECKS_OF_SOURCES else 0,
+    }
+
+
+def broken_budgets() -> list[str]:
+    """Name every byte budget that is broken."""
+    broken = [
+        f"{name}: {weight(name)['before']:,} bytes before widgets, budget {PAGE_BUDGET:,}"
+        for name in page_names()
+        if weight(name)["before"] > PAGE_BUDGET
+    ]
+    if (size := site_size()["site"]) > SITE_BUDGET:
+        broken.append(f"the site: {size:,} bytes without Python, budget {SITE_BUDGET:,}")
+    return broken
+
+
+# ---- in the browser -----------------------------------------------------------------------------
+
+TIMES = """
+window.ropeTimes = {};
+new PerformanceObserver(list => {
+    for (const entry of list.getEntriesByName('first-contentful-paint')) {
+        ropeTimes.paint = entry.startTime;
+    }
+}).observe({ type: 'paint', buffered: true });
+addEventListener('load', () => {
+    ropeTimes.load = performance.now();
+    const stand = STAND;
+    const look = () => {
+        if (stand()) ropeTimes.figures = performance.now();
+        else requestAnimationFrame(look);
+    };
+    look();
+});
+"""
+
+
+def violations(page: object, theme: str) -> list[str]:
+    """Return what axe-core finds on an open page, of every level, best practices included."""
+    page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
+    page.evaluate("window.scrollTo(0, 0)")  # further down, the header may cover half a control
+    page.wait_for_timeout(250)  # colours glide
+    found = page.evaluate("([where, options]) => axe.run(where, options)", AXE_RUN)
+    return [
+        f"{theme}: {v['impact']} {v['id']}: {v['help']} at {[n['target'] for n in v['nodes'][:5]]}"
+        for v in found["violations"]
+    ]
+
+
+AXE = (ROOT / "node_modules" / "axe-core" / "axe.min.js").read_text("utf8")
+
+# Typeset formulas are hidden from assistive technology, which gets MathML beside them. The size of
+# targets (WCAG 2.2) is the one rule of level AA that axe leaves out by itself.
+AXE_RUN = [
+    {"exclude": [["mjx-math"]]},
+    {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}},
+]
+
+
+def in_browser(names: list[str]) -> dict[str, dict]:
+    """Visit pages once; return first paint and start of the figures in ms, and axe's findings."""
+    from playwright.sync_api import sync_playwright
+
+    from tests.site.conftest import FIGURES_STAND, served
+    from tests.tools.browser import launch
+
+    seen = {}
+    with served(SITE) as address, sync_playwright() as playwright:
+        browser = launch(playwright)
+        for name in names:
+            context = browser.new_context(viewport={"width": 1280, "height": 900})
+            context.add_init_script(TIMES.replace("STAND", FIGURES_STAND))
+            context.set_default_timeout(120_000)
+            page = context.new_page()
+            page.goto(address + name)
+            page.wait_for_function("window.ropeTimes?.figures")
+            page.wait_for_load_state("networkidle")
+            seen[name] = page.evaluate("window.ropeTimes")
+            page.evaluate(AXE)
+            seen[name]["axe"] = [v for t in ("light", "dark") for v in violations(page, t)]
+            context.close()
+        browser.close()
+    return seen
+
+
+# ---- on paper -----------------------------------------------------------------------------------
+
+
+def tests_collected() -> int:
+    """Return how many tests there are."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return int(re.search(r"(\d+) tests? collected", done.stdout)[1])
+
+
+def memory() -> str:
+    """Return what ``tests.tools.memory`` prints, or why there is nothing."""
+    if importlib.util.find_spec("tests.tools.memory") is None:
+        return "not measured: there is no tests.tools.memory"
+    command = [sys.executable, "-m", "tests.tools.memory"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return json.dumps(json.loads(done.stdout), indent=1)
+
+
+def table(rows: list[list]) -> str:
+    """Align rows of texts and numbers; the first row is the head."""
+    texts = [[f"{c:,}" if isinstance(c, int) else str(c) for c in row] for row in rows]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(texts[0]))]
+    lines = []
+    for row in texts:
+        first, *rest = (text.rjust(width) for text, width in zip(row, widths, strict=True))
+        lines.append("  ".join([first.strip().ljust(widths[0]), *rest]))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Print the report; exit with 1 when a budget is broken."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", action="store_true", help="skip what needs the browser")
+    parser.add_argument("--memory", action="store_true", help="measure the notebooks' memory")
+    parser.add_argument("--only", default="", help="report on pages with this in their name")
+    options = parser.parse_args()
+    names = [name for name in page_names() if options.only in name]
+    if not names:
+        sys.exit("there is no such page: is the book built? run `make book`")
+
+    head = ["page", "before widgets", "gzip", "with widgets"]
+    rows = [
+        [name, weight(name)["before"], compressed_weight(name), weight(name)["all"]]
+        for name in names
+    ]
+    seen = {} if options.files else in_browser(names)
+    if seen:
+        head += ["first paint ms", "load ms", "figures after load ms", "axe"]
+        for name, row in zip(names, rows, strict=True):
+            times = seen[name]
+            started = round(times["figures"] - times["load"]) if contents(name)["figures"] else "-"
+            row += [round(times["paint"]), round(times["load"]), started, len(times["axe"])]
+    print("HTML, style and scripts of every page, in bytes\n")
+    print(table([head, *rows]))
+
+    counts = [contents(name) for name in names]
+    totals = {key: sum(count[key] for count in counts) for key in counts[0]}
+    size = site_size()
+    print()
+    print(
+        table(
+            [
+                ["the book", "number"],
+                ["pages", len(names)],
+                *([key, number] for key, number in totals.items()),
+                ["tests", tests_collected()],
+                ["bytes of the site without Python", size["site"]],
+                ["bytes of Python for live cells", size["python"]],
+            ]
+        )
+    )
+    if options.memory:
+        print(f"\nmemory of the notebooks\n{memory()}")
+
+    broken = broken_budgets()
+    broken += [f"{name}: {v}" for name, times in seen.items() for v in times["axe"]]
+    late = [
+        name
+        for name, times in seen.items()
+        if contents(name)["figures"] and times["figures"] - times["load"] > START_BUDGET
+    ]
+    if late:
+        print(f"\nfigures later than {START_BUDGET} ms after load (on an idle machine?):", *late)
+    if broken:
+        sys.exit("\n".join(["", "broken:", *broken]))
+
+
+if __name__ == "__main__":
+    main()
