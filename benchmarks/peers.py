@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rope_minimal.timing import Form
+from rope_minimal.speed import Form
 
 Tables = tuple[Tensor, ...]
 
@@ -66,7 +66,7 @@ def onnx(first: int) -> list[Form]:
 
 
 def fused(first: int) -> list[Form]:
-    from rope_minimal.fused import apply_rope_fused
+    from rope_minimal.speed.fused import apply_rope_fused
 
     def half(x, cos, sin):
         return apply_rope_fused(x, cos, sin)

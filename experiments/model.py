@@ -12,6 +12,9 @@ from .encodings import Encoding
 
 T5_BUCKETS, T5_FARTHEST = 32, 128
 
+Watched = tuple[Tensor, Tensor, Tensor]
+"""What a layer of `Transformers` shows: q, k and its attention weights, each (S, B, H, T, ...)."""
+
 
 def t5_bucket(distance: Tensor) -> Tensor:
     """Return T5's bucket of a distance: 16 of one distance each, then 16 that grow up to 128."""
@@ -107,7 +110,7 @@ class Transformers(nn.Module):
         self.attention_factor, self.sight, self.stored = attention_factor, sight, stored
         self._tables: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def forward(self, tokens: Tensor, watch: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:
+    def forward(self, tokens: Tensor, watch: list[Watched] | None = None) -> Tensor:
         w, (models, size, length) = self.weights, tokens.shape
         offset = torch.arange(models)[:, None, None] * w["embed"].shape[1]
         x = nn.functional.embedding(tokens + offset, w["embed"].flatten(0, 1)).flatten(1, 2)
@@ -139,9 +142,7 @@ class Transformers(nn.Module):
             self._tables[length] = rope_table(positions, self.head_dim, inv_freq=self.inv_freq)
         return self._tables[length]
 
-    def _attention(
-        self, x: Tensor, layer: int, size: int, watch: list[tuple[Tensor, Tensor]] | None
-    ) -> Tensor:
+    def _attention(self, x: Tensor, layer: int, size: int, watch: list[Watched] | None) -> Tensor:
         how, models, length = self.how, x.shape[0], x.shape[1] // size
 
         def heads(y: Tensor) -> Tensor:
@@ -165,8 +166,6 @@ class Transformers(nn.Module):
             k = apply_rope(k, *tables, interleaved=not how.mixed_layouts)
         if self.stored:
             q, k = q.bfloat16().to(q.dtype), k.bfloat16().to(k.dtype)
-        if watch is not None:
-            watch.append((q, k))
         scores = q @ k.transpose(-1, -2)
         distance = torch.arange(length)[:, None] - torch.arange(length)
         if self.sight == "clamp" and tables is not None:
@@ -175,7 +174,10 @@ class Transformers(nn.Module):
             late = apply_rope(raw[0], *(t.expand(length, -1) for t in table), interleaved=True)
             scores = torch.where(distance > far, late @ raw[1].transpose(-1, -2), scores)
         scores = scores / self.head_dim**0.5 + self._bias(distance, layer, scores.dtype)
-        return (scores.softmax(dim=-1) @ v).transpose(2, 3).reshape(x.shape)
+        weights = scores.softmax(dim=-1)
+        if watch is not None:
+            watch.append((q, k, weights))
+        return (weights @ v).transpose(2, 3).reshape(x.shape)
 
     def _bias(self, distance: Tensor, layer: int, dtype: torch.dtype) -> Tensor:
         bias = torch.zeros(distance.shape, dtype=dtype)
@@ -200,19 +202,13 @@ def pair_usage(q: Tensor, k: Tensor) -> Tensor:
     return norms[0] * norms[1]
 
 
-def attention_by_distance(q: Tensor, k: Tensor, causal: bool) -> Tensor:
+def attention_by_distance(weights: Tensor) -> Tensor:
     """Return the mean attention at distances 0 .. T/2 for each head, (..., H, T/2 + 1).
 
-    Only queries of the second half are counted: all of them can see that far back.
+    The weights are (..., B, H, T, T). Only queries of the second half are counted: all of them can
+    see that far back.
     """
-    length = q.shape[-2]
-    scores = q @ k.transpose(-1, -2) / q.shape[-1] ** 0.5
-    if causal:
-        later = torch.ones(length, length, dtype=torch.bool).triu(1)
-        scores = scores.masked_fill(later, float("-inf"))
-    weight = scores.softmax(dim=-1).mean(dim=-4)[..., length // 2 :, :]
-    rows = torch.arange(length // 2, length)
-    return torch.stack(
-        [weight[..., rows - length // 2, rows - m].mean(-1) for m in range(length // 2 + 1)],
-        dim=-1,
-    )
+    half = weights.shape[-1] // 2
+    rows = torch.arange(half, weights.shape[-1])
+    mean = weights.mean(dim=-4)
+    return torch.stack([mean[..., rows, rows - m].mean(-1) for m in range(half + 1)], dim=-1)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from .encodings import AIDS, ENCODINGS, RAMPS, SIGHTS, aided, temperature
-from .model import Transformers, attention_by_distance, pair_usage
+from .model import Transformers, Watched, attention_by_distance, pair_usage
 from .tasks import IGNORE, TASKS, Task
 
 TIMES = (1, 2, 4, 8)
@@ -139,11 +139,11 @@ def _short(values: Tensor) -> Any:
 @torch.no_grad()
 def look_inside(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str, Any]:
     """Return, for each seed, layer and head, the attention by distance and the use of pairs."""
-    watch: list[tuple[Tensor, Tensor]] = []
+    watch: list[Watched] = []
     texts = [task.batches("test", seed, 32, task.window)()[0] for seed in seeds]
     models(torch.stack(texts), watch)
-    attention = [attention_by_distance(q, k, models.how.causal) for q, k in watch]
-    usage = [pair_usage(q, k) for q, k in watch]
+    attention = [attention_by_distance(weights) for _, _, weights in watch]
+    usage = [pair_usage(q, k) for q, k, _ in watch]
     return {
         "attention": _short(torch.stack(attention, dim=1)),
         "usage": _short(torch.stack(usage, dim=1)),

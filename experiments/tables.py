@@ -1,4 +1,4 @@
-"""Every recorded number as Markdown tables, for the end of chapter 12."""
+"""Every recorded number as Markdown tables, for the end of chapter 8."""
 
 import itertools
 from collections.abc import Iterable, Sequence

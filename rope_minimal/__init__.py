@@ -1,7 +1,13 @@
-"""Rotary position embedding, small enough to read in one sitting.
+"""Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
+
+`checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
+order, are one sitting.
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
+
+An argument that is not as a docstring describes it raises TypeError (of a wrong kind) or ValueError
+(a wrong value) that names the argument and says what came; docstrings list further errors only.
 """
 
 from importlib import import_module
@@ -11,7 +17,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "inverse_frequencies": "frequencies",
-    "rescaled_frequencies": "frequencies",
+    "rescaled_frequencies": "rescaling",
     "wavelengths": "frequencies",
     "angle_horizon": "aliasing",
     "circle_gaps": "aliasing",
@@ -66,7 +72,8 @@ def __getattr__(name: str) -> Any:
     """
     try:
         if name in _HOME:
-            return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+            value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+            return value
         if name == "explore":
             return import_module(f"{__name__}.explore")
     except ModuleNotFoundError as error:

@@ -20,7 +20,6 @@ from .derivation import MatrixFunction as MatrixFunction
 from .derivation import Step as Step
 from .derivation import check_relative as check_relative
 from .frequencies import inverse_frequencies as inverse_frequencies
-from .frequencies import rescaled_frequencies as rescaled_frequencies
 from .frequencies import wavelengths as wavelengths
 from .layout import permute_qk as permute_qk
 from .layout import to_half as to_half
@@ -28,6 +27,7 @@ from .layout import to_interleaved as to_interleaved
 from .reference import rotate_by_matrix as rotate_by_matrix
 from .reference import rotate_complex as rotate_complex
 from .reference import rotation_matrix as rotation_matrix
+from .rescaling import rescaled_frequencies as rescaled_frequencies
 from .rotation import RotaryEmbedding as RotaryEmbedding
 from .rotation import apply_rope as apply_rope
 from .rotation import rope_table as rope_table

@@ -2,7 +2,7 @@
 
 A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
 The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
-near it comes to its start. The second half looks at the whole bank: the distance between position
+near it comes to its start. The second half looks at all pairs: the distance between position
 codes, its smallest value over a range, and what of it survives rounding. Everything is NumPy
 float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to nothing.
 Ranges that are searched are worked off in blocks, so memory stays bounded.
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rope_minimal.frequencies import check_count, check_frequencies, check_positive, real_numbers
+from .checks import check_count, check_frequencies, check_positive, real_numbers
 
 __all__ = [
     "NearRepeat",
@@ -160,7 +160,7 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
     return np.sort(np.diff(angles, append=angles[0] + 2.0 * np.pi))
 
 
-# The bank ------------------------------------------------------------------------------------
+# All pairs ------------------------------------------------------------------------------------
 
 
 def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarray:
@@ -181,7 +181,7 @@ def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarra
     ndarray of the shape of ``distance``, float64
         In [-1, 1].
     """
-    inv_freq = _check_bank(inv_freq)
+    inv_freq = _check_inv_freq(inv_freq)
     return _by_blocks(distance, inv_freq.size, lambda m: np.cos(m * inv_freq).mean(axis=-1))
 
 
@@ -207,7 +207,7 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     without subtracting nearly equal cosines. Up to the half turn of the fastest pair every cosine
     falls; the search begins there.
     """
-    inv_freq = _check_bank(inv_freq)
+    inv_freq = _check_inv_freq(inv_freq)
     if max_distance is not None:
         max_distance = check_count("max_distance", max_distance)
     fastest = float(inv_freq.max())
@@ -244,7 +244,7 @@ def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray | float) ->
     ``|1 - exp(i a)| = 2 |sin(a/2)|``: no cancellation for small angles.
     ``D**2 = 2 - 2*mean_cosine``.
     """
-    inv_freq = _check_bank(inv_freq)
+    inv_freq = _check_inv_freq(inv_freq)
     return _by_blocks(
         distance,
         inv_freq.size,
@@ -271,7 +271,7 @@ def nearest_code(
     NearestCode
         The distance (the shortest one on a tie) and its code distance.
     """
-    inv_freq = _check_bank(inv_freq)
+    inv_freq = _check_inv_freq(inv_freq)
     max_distance = check_count("max_distance", max_distance)
     min_distance = check_count("min_distance", min_distance)
     if min_distance > max_distance:
@@ -349,7 +349,7 @@ def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
     adds ``(e s_i)**2``.
     """
     noise = rounding_noise(dtype)
-    step = 2.0 * np.abs(np.sin(_check_bank(inv_freq) / 2.0))
+    step = 2.0 * np.abs(np.sin(_check_inv_freq(inv_freq) / 2.0))
     if not (step**2).any():
         return 0.0
     apart = (2.0 / math.pi) * math.sqrt(2.0 / math.log(2.0)) * step / noise
@@ -379,7 +379,7 @@ def unseen_pairs(
         True where ``asked`` steps turn farther than ``trained`` steps did, unless those had
         covered the whole circle. An excess below one part in 10**9 is rounding, not a new angle.
     """
-    now, before = _check_bank(inv_freq), _check_bank(trained_inv_freq)
+    now, before = _check_inv_freq(inv_freq), _check_inv_freq(trained_inv_freq)
     if now.shape != before.shape:
         raise ValueError(
             f"inv_freq and trained_inv_freq must have one shape, got {now.shape} and {before.shape}"
@@ -443,7 +443,7 @@ def _pi(bits: int) -> Fraction:
     return Fraction(16 * atan_inverse(5) - 4 * atan_inverse(239), one)
 
 
-def _check_bank(inv_freq: np.ndarray | float) -> np.ndarray:
+def _check_inv_freq(inv_freq: np.ndarray | float) -> np.ndarray:
     """Return ``inv_freq`` as a non-empty float64 vector."""
     array = np.atleast_1d(check_frequencies("inv_freq", inv_freq))
     if array.ndim != 1 or not array.size:

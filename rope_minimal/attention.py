@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from . import rotation
-from .frequencies import check_count, check_dim, check_flag
+from .checks import check_count, check_dim, check_flag
+from .tensors import check_float, check_floating_dtype, integers
 
 __all__ = ["KVCache", "RotarySelfAttention"]
 
@@ -31,11 +32,6 @@ class KVCache:
     dtype, device
         As those of the keys that will be stored.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If a size is not a positive integer, or ``dtype`` is not a floating-point type.
-
     Attributes
     ----------
     next_position : Tensor of shape (batch_size, 1), int64
@@ -55,8 +51,7 @@ class KVCache:
         sizes = (batch_size, num_kv_heads, max_seq_len, head_dim)
         names = ("batch_size", "num_kv_heads", "max_seq_len", "head_dim")
         shape = [check_count(name, size) for name, size in zip(names, sizes, strict=True)]
-        if not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-            raise TypeError(f"dtype must be a floating-point torch.dtype, got {dtype!r}")
+        check_floating_dtype(dtype)
         self._keys = torch.zeros(shape, dtype=dtype, device=device)
         self._values = torch.zeros_like(self._keys)
         self._padding = torch.zeros(batch_size, max_seq_len, dtype=torch.bool, device=device)
@@ -139,11 +134,6 @@ class RotarySelfAttention(nn.Module):
     bias
         Give the four projections a bias.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     The parameters are those of a Llama layer (``q_proj``, ``k_proj``, ``v_proj``, ``o_proj``), so
@@ -218,7 +208,7 @@ class RotarySelfAttention(nn.Module):
             start = 0 if cache is None else cache.next_position
             counted = x.new_ones(1, x.shape[1], dtype=torch.long) if padding is None else ~padding
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
-        position_ids = rotation._integers("position_ids", position_ids).to(x.device)
+        position_ids = integers("position_ids", position_ids).to(x.device)
 
         q, k, v = (
             project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
@@ -256,18 +246,16 @@ class RotarySelfAttention(nn.Module):
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
-        return (
-            f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}, "
-            f"head_dim={self.head_dim}"
-        )
+        heads = f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}"
+        return f"{heads}, head_dim={self.head_dim}"
 
     def _weight(self) -> Tensor:
         """Return a tensor of the layer's type and device, whatever its projections are made of."""
-        return next((p for p in self.parameters() if p.is_floating_point()), self.rope.cos)
+        return next((p for p in self.parameters() if p.is_floating_point()), self.rope.table)
 
     def _check(self, x: Tensor, cache: KVCache | None, padding: Tensor | None) -> None:
         """Raise unless the arguments of a call fit this layer and each other."""
-        rotation._check_float("x", x)
+        check_float("x", x)
         shape = tuple(x.shape)
         if x.ndim != 3 or shape[-1] != self.embed_dim:
             raise ValueError(f"x must have shape (B, T, embed_dim = {self.embed_dim}), got {shape}")
@@ -343,5 +331,4 @@ def _mask(length: int, total: int, padding: Tensor | None, device: torch.device)
     causal = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
     if padding is None:
         return causal
-    itself = causal.triu(total - length)  # else a row of padding alone would divide 0 by 0
-    return causal & ~padding[:, None, None, :] | itself
+    return causal & ~padding[:, None, None, :]

@@ -2,14 +2,15 @@
 
 *Interleaved* (RoFormer, Meta's LLaMA, GPT-J) pairs the neighbours ``(2i, 2i+1)``; *half-split*
 (Hugging Face, GPT-NeoX) pairs ``(i, i + dim/2)``. One is a fixed permutation of the other.
-The functions take NumPy arrays and torch tensors alike and return the kind they were given.
+The functions take NumPy arrays and torch tensors alike and return the kind they were given: a copy,
+unless a head has two channels; there nothing moves, and it may be a view.
 """
 
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .frequencies import check_count, check_dim, check_flag
+from .checks import check_count, check_dim, check_flag
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
@@ -30,15 +31,7 @@ def to_half(x: Array) -> Array:
     Returns
     -------
     array or tensor of the shape of ``x``
-        ``y[..., i] = x[..., 2i]`` and ``y[..., i + D/2] = x[..., 2i + 1]``. A copy, unless D = 2:
-        there nothing moves, and it may be a view.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither an array nor a tensor.
-    ValueError
-        If ``x`` has no axis or its last axis is not positive and even.
+        ``y[..., i] = x[..., 2i]`` and ``y[..., i + D/2] = x[..., 2i + 1]``.
     """
     *lead, width = _shape(x)
     return x.reshape(*lead, width // 2, 2).swapaxes(-1, -2).reshape(x.shape)
@@ -55,15 +48,7 @@ def to_interleaved(x: Array) -> Array:
     Returns
     -------
     array or tensor of the shape of ``x``
-        ``y[..., 2i] = x[..., i]`` and ``y[..., 2i + 1] = x[..., i + D/2]``. A copy, unless D = 2:
-        there nothing moves, and it may be a view.
-
-    Raises
-    ------
-    TypeError
-        If ``x`` is neither an array nor a tensor.
-    ValueError
-        If ``x`` has no axis or its last axis is not positive and even.
+        ``y[..., 2i] = x[..., i]`` and ``y[..., 2i + 1] = x[..., i + D/2]``.
     """
     *lead, width = _shape(x)
     return x.reshape(*lead, 2, width // 2).swapaxes(-1, -2).reshape(x.shape)
@@ -89,15 +74,7 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
     Returns
     -------
     array or tensor of the shape of ``weight``
-        The same rows, `to_half` (or `to_interleaved`) applied within each head. A copy, unless
-        head_dim = 2: there nothing moves, and it may be a view.
-
-    Raises
-    ------
-    TypeError
-        If ``weight`` is neither an array nor a tensor, or ``num_heads`` is not an integer.
-    ValueError
-        If ``weight`` is not 1-D or 2-D, or its rows do not split into heads of even width.
+        The same rows, `to_half` (or `to_interleaved`) applied within each head.
 
     Notes
     -----

@@ -4,12 +4,10 @@ Written twice, once as a matrix and once as a complex product, in NumPy float64.
 columns; position ``m`` turns pair ``i`` counter-clockwise by ``m * theta_i``.
 """
 
-import math
-import numbers
-
 import numpy as np
 
-from .frequencies import as_float, check_dim, check_flag, inverse_frequencies, real_numbers
+from .checks import check_dim, check_flag, check_one_per_pair, check_real, real_numbers
+from .frequencies import inverse_frequencies
 
 __all__ = ["rotate_by_matrix", "rotate_complex", "rotation_matrix"]
 
@@ -42,20 +40,11 @@ def rotation_matrix(
     ndarray of shape (dim, dim), float64
         One 2 x 2 block ``[[cos, -sin], [sin, cos]]`` for each pair, zero elsewhere.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
     Notes
     -----
     Su et al. 2021 (RoFormer), equation 15, for ``interleaved=True``.
     """
-    if isinstance(position, bool) or not isinstance(position, numbers.Real):
-        raise TypeError(f"position must be a real number, got {position!r}")
-    if not math.isfinite(as_float(position)):
-        raise ValueError(f"position must be finite, got {position}")
-    angle = _angles(float(position), dim, base, inv_freq)
+    angle = _angles(check_real("position", position), dim, base, inv_freq)
     first, second = _pairs(dim, interleaved)
     matrix = np.zeros((dim, dim))
     matrix[first, first], matrix[first, second] = np.cos(angle), -np.sin(angle)
@@ -86,11 +75,6 @@ def rotate_by_matrix(
     -------
     ndarray of the shape of ``x``, float64
         ``y[..., t, :] = R_{positions[t]} x[..., t, :]``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
     """
     x, positions = _vectors(x, positions)
     dim = x.shape[-1]
@@ -112,22 +96,13 @@ def rotate_complex(
 
     Parameters
     ----------
-    x
-        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
-    positions
-        Real numbers of shape (T,).
-    base, inv_freq, interleaved
-        As in `rotation_matrix`.
+    x, positions, base, inv_freq, interleaved
+        As in `rotate_by_matrix`.
 
     Returns
     -------
     ndarray of the shape of ``x``, float64
         The same values as `rotate_by_matrix`, in a time that grows with D and not with D squared.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
     """
     x, positions = _vectors(x, positions)
     first, second = _pairs(x.shape[-1], interleaved)
@@ -152,10 +127,8 @@ def _angles(
     """Return ``positions * inv_freq``, by the standard frequencies where none are given."""
     if inv_freq is None:
         return positions * inverse_frequencies(dim, base)
-    check_dim(dim)
     inv_freq = real_numbers("inv_freq", inv_freq)
-    if inv_freq.shape != (dim // 2,):
-        raise ValueError(f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {inv_freq.shape}")
+    check_one_per_pair(inv_freq, dim)
     if not np.isfinite(inv_freq).all():
         raise ValueError(f"inv_freq must be finite, got {inv_freq}")
     with np.errstate(over="ignore"):

@@ -130,7 +130,7 @@ def appendix(app: Sphinx, page: str, seen_from: str) -> Stop:
 
 def chapter(app: Sphinx, page: str, seen_from: str) -> Stop:
     """Return the same with the chapter's number and the question under its title."""
-    numbers = app.env.toc_secnumbers.get(page, {}).get("") or [int(Path(page).name.split("-")[0])]
+    numbers = app.env.toc_secnumbers[page][""]
     asked = (
         paragraph.astext()
         for paragraph in app.env.get_doctree(page).findall(nodes.paragraph)

@@ -4,9 +4,9 @@ The address comes from the environment, ``GITHUB_REPOSITORY`` (owner/name) and
 ``GITHUB_REF_NAME`` (branch or tag) as GitHub Actions sets them, so that a fork's site launches
 the fork's notebooks and a local build shows no dead button.
 
-Colab gets a notebook alone, which then installs the package from the address and the tag that it
-carries (tests/tools/first_cell.py). So the button leads to the notebook of that tag, and a page has
-it only where the tag holds the notebook with this repository's address.
+Colab gets a notebook alone, which then clones the repository from the address and at the tag that
+it carries (tests/tools/first_cell.py). So the button leads to the notebook of that tag, and a page
+has it only where the tag holds the notebook with this repository's address.
 """
 
 import os

@@ -8,8 +8,9 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from rope_minimal.mutants import BUGS, EXAMINATIONS, examine, mutant
+
 from . import controls
-from .bugs import BUGS, EXAMINATIONS, examine, mutant
 from .figure import Figure, Whole
 
 __all__ = ["BugBench", "bug_bench", "cases"]

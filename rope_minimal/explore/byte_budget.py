@@ -35,7 +35,7 @@ FORMS = {
     "four products, cat: compiled": ("four products, cat", "compiled"),
     "one kernel by hand, in Triton": ("apply_rope_fused, half-split", "fused"),
 }
-"""What the reader chooses; its name and mode in ``rope_minimal.timing`` and in the records."""
+"""What the reader chooses; its name and mode in ``rope_minimal.speed`` and in the record."""
 
 FUSED = [("one loop", 1.0, 1.0)]
 """What a compiler or a hand-written kernel can reach: x read once, the result written once."""
@@ -63,7 +63,7 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
     Parameters
     ----------
     form
-        A name in ``FORMS`` of `rope_minimal.timing`.
+        A name in ``FORMS`` of `rope_minimal.speed`.
     mode
         ``"eager"``, or anything else for one loop, which reads once and writes once.
     dtype
@@ -78,29 +78,27 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
         return FUSED
     import torch
 
-    from rope_minimal import rope_table, timing
+    from rope_minimal import rope_table, speed
 
     x = torch.zeros(1, 64, 256, 64, dtype=getattr(torch, dtype))
-    call = timing.FORMS[form].bind(x, *rope_table(torch.arange(256), 64))
-    units = [(each, 4 / x.nbytes) for each in timing.operations(call)]
+    call = speed.FORMS[form].bind(x, *rope_table(torch.arange(256), 64))
+    units = [(each, 4 / x.nbytes) for each in speed.operations(call)]
     steps = [(e.name, round(e.read * q) / 4, round(e.written * q) / 4) for e, q in units]
     return [step for step in steps if step[1] + step[2]]
 
 
-def budget_data(records: list[dict[str, Any]]) -> dict[str, Any]:
+def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
     """Return what the figure shows: the passes of all forms, and their recorded CPU times.
 
     Parameters
     ----------
-    records
-        Results files as `rope_minimal.timing.records` gives them; the first without a graphics
-        processor is used.
+    record
+        What `rope_minimal.speed.recorded` gives.
     """
     forms = {
         label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
         for label, (form, mode) in FORMS.items()
     }
-    record = next((each for each in records if not each["machine"]["gpu"]), None)
     cases = [_times(case) for case in record["cases"] if _plain(case)] if record else []
     return {
         "shapes": {label: list(shape) for label, shape in SHAPES.items()},
@@ -141,10 +139,10 @@ def byte_budget(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    from rope_minimal.timing import records
+    from rope_minimal.speed import recorded
 
     figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
-    figure.data = deepcopy(budget_data(records()))  # what `passes` keeps stays as it is
+    figure.data = deepcopy(budget_data(recorded()))  # what `passes` keeps stays as it is
     return controls.box(
         figure,
         [

@@ -24,7 +24,7 @@ from typing import Any
 
 import ipywidgets
 
-from rope_minimal.frequencies import check_positive
+from rope_minimal.checks import check_positive
 
 from .figure import Choice, Figure, Flag, Real, Whole
 

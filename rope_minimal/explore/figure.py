@@ -37,7 +37,7 @@ import anywidget
 import traitlets
 from latex2mathml.converter import convert
 
-from rope_minimal.frequencies import as_float, check_dim, check_flag
+from rope_minimal.checks import as_float, check_dim, check_flag
 
 __all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole", "bundle"]
 

@@ -10,11 +10,7 @@ import pytest
 from tests.tools.boxes import boxes, boxes_with_checks
 
 TESTS = Path(__file__).parents[1]
-CHAPTERS = [
-    path
-    for path in sorted((TESTS.parent / "notebooks").glob("[0-9]*.ipynb"))
-    if path.stem != "11-sources"  # a list of checks, without claims of its own
-]
+CHAPTERS = sorted((TESTS.parent / "notebooks").glob("[0-9]*.ipynb"))
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 

@@ -1,4 +1,4 @@
-"""The claims of chapter 8, each checked another way than in the chapter."""
+"""The claims of chapter 9, each checked another way than in the chapter."""
 
 import itertools
 from typing import Any

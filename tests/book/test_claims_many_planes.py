@@ -197,7 +197,7 @@ def test_true_angles_are_monotone_and_wrapped_ones_are_not():
     assert np.flatnonzero(~monotone).tolist() == list(range(4, 128))
 
 
-def test_float32_prints_the_ten_angles_of_token_3_as_stojanovski_does():  # chapter 11 says so
+def test_float32_prints_the_ten_angles_of_token_3_as_stojanovski_does():  # appendix A says so
     printed = [171.8873, 165.8131, 159.9536, 154.3011, 148.8483]
     printed += [143.5883, 138.5141, 133.6192, 128.8973, 124.3423]
     theta = 1.0 / (10_000.0 ** (torch.arange(0, 512, 2).float() / 512))

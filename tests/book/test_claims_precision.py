@@ -1,4 +1,4 @@
-"""The claims of chapter 09, asked in another way: integers, 50 digits, other packages.
+"""The claims of chapter 10, asked in another way: integers, 50 digits, other packages.
 
 What is true comes from mpmath or from whole numbers here, never from torch in a longer type.
 """

@@ -1,4 +1,4 @@
-"""Chapter 11: its codes of the sources beside the packages, its experiments in another way."""
+"""Appendix A: its codes of the sources beside the packages, its experiments in another way."""
 
 import importlib
 import json
@@ -10,7 +10,7 @@ import torch
 
 from rope_minimal import apply_rope, inverse_frequencies, rope_table
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "11-sources.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "A-sources.ipynb"
 NOTEBOOK_CELLS = json.loads(NOTEBOOK.read_text("utf8"))["cells"]
 CELLS = {cell["id"]: "".join(cell["source"]) for cell in NOTEBOOK_CELLS}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "09-precision.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "10-precision.ipynb"
 T, WIDTH = 512, 64
 THETA = 10_000.0 ** (-torch.arange(0, WIDTH, 2, dtype=torch.float64) / WIDTH)
 

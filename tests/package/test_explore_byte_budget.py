@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from rope_minimal import explore, rope_table, timing
+from rope_minimal import explore, rope_table, speed
 from rope_minimal.explore.byte_budget import FORMS, SHAPES, budget_data, passes
 from tests.tools.node import Node
 
@@ -59,52 +59,50 @@ def test_the_blocks_add_up_to_the_bytes_that_are_moved(dtype):
     for form, mode in FORMS.values():
         total = sum(read + written for _, read, written in passes(form, dtype, mode))
         if mode == "eager":
-            moved = timing.moved_bytes(timing.FORMS[form].bind(x, *table)) / x.nbytes
+            moved = speed.moved_bytes(speed.FORMS[form].bind(x, *table)) / x.nbytes
             assert total == pytest.approx(moved, abs=0.3), form
         else:
             assert total == 2
 
 
 def test_every_form_is_one_of_the_measured_ones():
-    known = set(timing.FORMS) | {"apply_rope_fused, half-split"}
+    known = set(speed.FORMS) | {"apply_rope_fused, half-split"}
     assert {form for form, _ in FORMS.values()} <= known
 
 
 def test_ten_blocks_against_two(node):
-    textbook, product, fused = (budget(node, [RECORD], form=f) for f in (TEXTBOOK, COMPLEX, FUSED))
+    textbook, product, fused = (budget(node, RECORD, form=f) for f in (TEXTBOOK, COMPLEX, FUSED))
     assert [each["passes"] for each in (textbook, product, fused)] == [10, 2, 2]
     assert textbook["bytes"] == 2**26
     assert textbook["steps"][-1] == ["add", 2, 1]
 
 
 def test_predictions_are_the_bytes_over_the_rate_of_the_recorded_copy(node):
-    said = budget(node, [RECORD])
+    said = budget(node, RECORD)
     assert said["rate"] == pytest.approx(2 * 2**26 / 3e-3)
     assert said["floor"] == pytest.approx(3000)
     assert said["predicted"] == pytest.approx(15_000)
     assert said["copies"] == 5.4
     assert said["measured"] == 5.5 * 3000  # not the fresh one, nor the one with a gradient
-    assert budget(node, [RECORD], form=COMPLEX)["measured"] is None  # a wrong result has no time
-    token = budget(node, [RECORD], shape=TOKEN)
+    assert budget(node, RECORD, form=COMPLEX)["measured"] is None  # a wrong result has no time
+    token = budget(node, RECORD, shape=TOKEN)
     assert token["predicted"] == pytest.approx(10)
-    large = budget(node, [RECORD], shape=list(SHAPES)[1])  # not recorded: the largest of its type
+    large = budget(node, RECORD, shape=list(SHAPES)[1])  # not recorded: the largest of its type
     assert large["rate"] == said["rate"]
     assert large["measured"] is None
 
 
 def test_a_gpu_is_a_prediction_from_the_data_sheet(node):
-    said = budget(node, [RECORD], machine="H200, predicted", dtype="bfloat16")
+    said = budget(node, RECORD, machine="H200, predicted", dtype="bfloat16")
     assert said["rate"] == 4.8e12
     assert said["predicted"] == pytest.approx(1e6 * 10 * 2**25 / 4.8e12)
     assert said["measured"] is None
 
 
 def test_nothing_recorded_is_not_measured_yet(node):
-    for said in (budget(node, []), budget(node, [RECORD], dtype="bfloat16")):
+    for said in (budget(node, None), budget(node, RECORD, dtype="bfloat16")):
         assert said["rate"] is said["floor"] is said["predicted"] is said["measured"] is None
     assert node.call(SCRIPT, "duration", None) == "not measured yet"
-    gpu_only = [RECORD | {"machine": {"processor": "", "gpu": "some GPU"}}]
-    assert budget_data(gpu_only)["cases"] == []
 
 
 @pytest.mark.parametrize(
@@ -133,6 +131,6 @@ def test_records_are_found_from_any_folder_of_the_repository(tmp_path):
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)
     (tmp_path / "notebooks").mkdir()
-    assert timing.records(tmp_path / "notebooks") == []
-    (results / "a.json").write_text('{"date": "2026-01-01"}', encoding="utf-8")
-    assert timing.records(tmp_path / "notebooks") == [{"date": "2026-01-01"}]
+    assert speed.recorded(start=tmp_path / "notebooks") is None
+    (results / f"{speed.BOOK}.json").write_text('{"date": "2026-01-01"}', encoding="utf-8")
+    assert speed.recorded(start=tmp_path / "notebooks") == {"date": "2026-01-01"}

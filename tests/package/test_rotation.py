@@ -18,7 +18,6 @@ from rope_minimal import (
     apply_rope,
     rope_table,
     rotate_complex,
-    rotation,
 )
 from rope_minimal.frequencies import inverse_frequencies
 
@@ -292,16 +291,6 @@ def test_empty_axes_give_empty_results(shape, dim: int, interleaved: bool) -> No
     assert rope(x, offset=16 - shape[-2]).shape == shape
     ids = torch.zeros(shape[0], shape[2], dtype=torch.long)
     assert rope(x, position_ids=ids).shape == shape
-
-
-@LAYOUTS
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
-def test_the_fast_forms_equal_the_formula(dtype: torch.dtype, interleaved: bool) -> None:
-    x, (cos, sin) = random(2, 3, 5, 32, dtype=dtype), rope_table(SPOTS[-5:], 32, dtype=dtype)
-    fast = rotation._rotate(x, cos, sin, interleaved)
-    plain = rotation._formula(x, cos, sin, interleaved)
-    bound = torch.finfo(dtype).eps * pair_length(x, interleaved)
-    assert ((fast - plain).abs() <= bound).all()
 
 
 # Gradients

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from rope_minimal import rope_table, rotate_complex, timing
-from rope_minimal.timing import FORMS, Timing, compare, moved_bytes, peak_extra_bytes
+from rope_minimal import rope_table, rotate_complex
+from rope_minimal.speed import FORMS, Timing, clock, compare, moved_bytes, peak_extra_bytes
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # A 16-bit form rounds the table, two products and a sum: a few half steps of a value near 5.
@@ -236,7 +236,7 @@ def test_on_cuda_events_time_each_call_after_a_flush(monkeypatch):
             log.append("flush")
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert timing._cuda_ns(lambda: log.append("call"), 2, Flush()) == 250_000
+    assert clock._cuda_ns(lambda: log.append("call"), 2, Flush()) == 250_000
     assert log == 2 * ["flush", "record", "call", "record", "wait"]
 
 

@@ -1,4 +1,4 @@
-"""The figures of chapters 6, 7 and 9 say on the page what the package says."""
+"""The figures of chapters 6, 7 and 10 say on the page what the package says."""
 
 import math
 
@@ -11,7 +11,7 @@ from tests.tools.on_page import OnPage
 
 ALIASING = "notebooks/06-aliasing.html"
 CONTEXTS = "notebooks/07-longer-contexts.html"
-PRECISION = "notebooks/09-precision.html"
+PRECISION = "notebooks/10-precision.html"
 
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 

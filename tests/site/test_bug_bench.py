@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 
 from .figures import settle
 
-PAGE = "notebooks/08-attention.html"
+PAGE = "notebooks/09-attention.html"
 
 
 def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):

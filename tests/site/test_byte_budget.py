@@ -8,7 +8,7 @@ from rope_minimal.explore.byte_budget import FORMS, SHAPES
 
 from .figures import state
 
-PAGE = "notebooks/10-gpu-timing.html"
+PAGE = "notebooks/11-gpu-timing.html"
 TEXTBOOK, COMPLEX = (list(FORMS)[i] for i in (0, 7))
 
 

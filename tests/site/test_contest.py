@@ -9,7 +9,7 @@ from experiments.run import AIDED
 from experiments.tasks import TASKS
 from tests.tools.on_page import OnPage
 
-PAGE = "notebooks/12-does-it-matter.html"
+PAGE = "notebooks/08-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 

@@ -133,8 +133,8 @@ def test_the_reference_says_what_every_field_holds():
 
 
 def test_every_checked_sentence_of_the_sources_is_a_row():
-    checks = (ROOT / "notebooks" / "11-sources.ipynb").read_text("utf8").count('"@claim(')
-    page = BeautifulSoup((SITE / "notebooks/11-sources.html").read_text("utf8"), "html.parser")
+    checks = (ROOT / "notebooks" / "A-sources.ipynb").read_text("utf8").count('"@claim(')
+    page = BeautifulSoup((SITE / "notebooks/A-sources.html").read_text("utf8"), "html.parser")
     assert checks > 80
     assert len(page.select("table tbody tr")) == checks
 

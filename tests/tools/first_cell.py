@@ -1,12 +1,14 @@
-"""The cell in which every notebook gets the package where it is missing, on Colab for example.
+"""The cell in which every notebook gets the book's code where it is missing, on Colab for example.
 
     python -m tests.tools.first_cell             gives it to all notebooks, with their address
     python -m tests.tools.first_cell owner/name  writes the address of the repository into all
 
 A notebook on Colab comes alone: it knows no more about where it came from than it carries.
 So the address stands in the notebooks, and the tag is that of the package's version: package and
-notebook are of the same state. ``book/_ext/repository.py`` offers Colab where that tag exists and
-carries the repository's own address, and nowhere else.
+notebook are of the same state. The cell clones the repository at that tag, because some chapters
+read the records that lie beside the package, and installs the package from the clone, in place: it
+is found there by this Python and by the next, after a restart. ``book/_ext/repository.py`` offers
+Colab where that tag exists and carries the repository's own address, and nowhere else.
 """
 
 import json
@@ -20,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 ID = "get-the-package"
 CODE = """\
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -27,8 +30,13 @@ REPOSITORY, TAG = "{repository}", "v{version}"  # the book's own on GitHub, see 
 if importlib.util.find_spec("rope_minimal") is None:  # on Colab, for example
     if not REPOSITORY:
         raise ModuleNotFoundError("install rope_minimal: this copy does not know where from")
-    wanted = f"rope_minimal[explore,proofs,torch] @ git+https://github.com/{{REPOSITORY}}@{{TAG}}"
-    subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", wanted], check=True)"""
+    clone = os.path.abspath(f"{{os.path.basename(REPOSITORY)}}-{{TAG}}")
+    if not os.path.isdir(clone):
+        git = ["git", "clone", "--quiet", "--depth=1", f"--branch={{TAG}}"]
+        subprocess.run([*git, f"https://github.com/{{REPOSITORY}}", clone], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--editable"]
+    subprocess.run([*pip, f"{{clone}}[explore,proofs,torch]"], check=True)
+    sys.path.insert(0, clone)  # what pip has written takes effect in the next Python"""
 OWNER_NAME = r"[\w.-]+/[\w.-]+"
 
 

@@ -30,7 +30,7 @@ START_BUDGET = 1500  # milliseconds from load to the last figure; reported, not 
 WIDGET_DATA = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 WIDGET_CODE = ("vendor/require.js", "widgets-amd.js", "embed-amd.js")
-CHECKS_OF_SOURCES = "notebooks/11-sources.html"
+CHECKS_OF_SOURCES = "notebooks/A-sources.html"
 
 
 def page_names() -> list[str]:

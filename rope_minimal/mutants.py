@@ -18,7 +18,10 @@ from unittest.mock import patch
 
 __all__ = ["BUGS", "EXAMINATIONS", "Bug", "examine", "mutant"]
 
-PARTS = ("frequencies", "reference", "layout", "rotation", "attention")
+PARTS = (
+    *("checks", "tensors", "frequencies", "reference", "layout"),
+    *("fast", "rotation", "attention"),
+)
 _serial = count()
 
 
@@ -144,9 +147,9 @@ BUGS: tuple[Bug, ...] = (
     Bug(
         key="halves",
         name="rotate_half with cos and sin from repeat_interleave",
-        module="rotation",
-        old="y = x * torch.cat((cos, cos), dim=-1)",
-        new="return x * cos.repeat_interleave(2, -1) + torch.cat((-b, a), -1) * "
+        module="fast",
+        old="y = x * cos",
+        new="return x * cos.chunk(2, -1)[0].repeat_interleave(2, -1) + torch.cat((-b, a), -1) * "
         "sin.repeat_interleave(2, -1)",
         thread="https://github.com/raiyanyahya/how-to-train-your-gpt/issues/6",
         story="A course built the angles for pairs of neighbours and rotated the two halves. "
@@ -215,8 +218,8 @@ BUGS: tuple[Bug, ...] = (
         key="table",
         name="The table is cast along with the model",
         module="rotation",
-        old="self.cos, self.sin = self._table(self.cos.device, dtype)",
-        new="self.cos, self.sin = self.cos.to(dtype), self.sin.to(dtype)",
+        old="self.table = self._table(self.table)",
+        new="self.table = self.table.to(fast.compute_dtype(self.table))",
         thread="https://github.com/huggingface/transformers/issues/25681",
         story="What a module keeps as a buffer is cast with it. In transformers 4.31 a Llama cast "
         "to 16 bits computed with what was left of its rotary buffers; gpt-neox had found the "

@@ -1,7 +1,7 @@
 """The rotation as one Triton kernel: every channel is read once and written once.
 
 Import this module by its own name; it needs triton and, to be fast, a GPU:
-``from rope_minimal.fused import apply_rope_fused``.
+``from rope_minimal.speed.fused import apply_rope_fused``.
 """
 
 from numbers import Integral
@@ -10,15 +10,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from . import rotation
-from .frequencies import check_count
+from ..checks import check_count
+from ..tensors import check_float, check_range, check_rotation, check_x, integers
 
 try:
     import triton
     import triton.language as tl
 except ImportError as error:
     raise ImportError(
-        "rope_minimal.fused needs triton: pip install triton (Linux; torch's CUDA builds bring it)"
+        "rope_minimal.speed.fused needs triton: "
+        "pip install triton (Linux; torch's CUDA builds bring it)"
     ) from error
 
 __all__ = ["apply_rope_fused"]
@@ -80,7 +81,7 @@ def apply_rope_fused(
     multiply-add, so the last bit can differ from ``apply_rope``.
     """
     if positions is None:
-        rotation._check_rotation(x, cos, sin)
+        check_rotation(x, cos, sin)
         rows = None
     else:
         _check_table(x, cos, sin)
@@ -104,9 +105,9 @@ def apply_rope_fused(
 
 def _check_table(x: Tensor, cos: Tensor, sin: Tensor) -> None:
     """Raise unless ``cos`` and ``sin`` are tables (P, R/2) whose rows fit ``x``."""
-    rotation._check_x(x)
+    check_x(x)
     for name, table in (("cos", cos), ("sin", sin)):
-        rotation._check_float(name, table)
+        check_float(name, table)
         if table.ndim != 2 or len(table) == 0:
             raise ValueError(
                 f"{name} must be a table (P, R/2) where positions are given, "
@@ -116,7 +117,7 @@ def _check_table(x: Tensor, cos: Tensor, sin: Tensor) -> None:
         raise ValueError(
             f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
         )
-    rotation._check_rotation(x, *(table[:1].expand(x.shape[-2], -1) for table in (cos, sin)))
+    check_rotation(x, *(table[:1].expand(x.shape[-2], -1) for table in (cos, sin)))
 
 
 def _take(
@@ -132,7 +133,7 @@ def _take(
                 f"table's {size} rows"
             )
         return cos[positions : positions + length], sin[positions : positions + length], None
-    rows = rotation._integers("positions", positions)
+    rows = integers("positions", positions)
     batch = x.shape[0] if x.ndim > 2 else 1
     if tuple(rows.shape) not in ((length,), (1, length), (batch, length)):
         raise ValueError(
@@ -141,12 +142,7 @@ def _take(
         )
     if rows.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {rows.device}")
-    if rotation._readable(rows) and rows.numel():
-        low, high = rows.min().item(), rows.max().item()
-        if low < 0 or high >= size:
-            raise ValueError(
-                f"positions must be in 0..P-1 = 0..{size - 1}, got {low if low < 0 else high}"
-            )
+    check_range("positions", rows, size, "P-1")
     return cos, sin, rows.expand(batch, length)
 
 

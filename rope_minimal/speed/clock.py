@@ -1,0 +1,166 @@
+"""Timing calls side by side: every round times each of them once, as multiples of a floor."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..checks import check_count
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What `compare` found out about one call.
+
+    Parameters
+    ----------
+    us
+        Median time of one call in microseconds.
+    us_low
+        20 % quantile of that time.
+    us_high
+        80 % quantile of that time.
+    ratio
+        Median of (time of the call) / (time of the floor), taken round by round.
+    ratio_low
+        20 % quantile of that ratio.
+    ratio_high
+        80 % quantile of that ratio.
+    rounds
+        Number of rounds.
+    repeats
+        Calls in a row that made one sample of a round.
+    """
+
+    us: float
+    us_low: float
+    us_high: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    rounds: int
+    repeats: int
+
+
+def compare(
+    calls: Mapping[str, Callable[[], Any]],
+    floor: str,
+    *,
+    rounds: int = 15,
+    sample_us: float = 1000.0,
+    cold: bool = False,
+    device: str | torch.device = "cpu",
+    clock: Callable[[], int] = time.perf_counter_ns,
+    on_round: Callable[[], Any] = lambda: None,
+) -> dict[str, Timing]:
+    """Time calls in turn, round after round, and give each as a multiple of the floor.
+
+    A machine speeds up and slows down while it is measured. Here every round times every call
+    once, so a slow moment hits all alike, and a ratio compares two times of the same round. Each
+    round starts with the next call, so that none is always first.
+
+    Parameters
+    ----------
+    calls
+        Functions without arguments, by name.
+    floor
+        The name of the call that the others are divided by.
+    rounds
+        Number of rounds, at least 1.
+    sample_us
+        Least length of a sample in microseconds: a shorter call is repeated until it fills it.
+    cold
+        Whether each call is timed alone, after a pass over 256 MiB that leaves nothing else in a
+        cache: otherwise a call may find there what the one before it left. On "cuda" always.
+    device
+        Where the calls compute. On "cuda", events time them.
+    clock
+        Nanoseconds, for a call on the CPU.
+    on_round
+        Called after each round, to show progress.
+
+    Returns
+    -------
+    dict of str to Timing
+        In the order of ``calls``.
+
+    Raises
+    ------
+    TypeError
+        If ``calls`` is no mapping to functions, or ``rounds`` is not an integer.
+    ValueError
+        If ``floor`` names no call, or ``rounds`` or ``sample_us`` is too small.
+    """
+    _check_compare(calls, floor, rounds, sample_us)
+    on_cuda = torch.device(device).type == "cuda"
+    flush = torch.ones(2**26 if cold or on_cuda else 0, device=device)
+    sample = partial(_cuda_ns if on_cuda else partial(_cpu_ns, clock=clock), flush=flush)
+    repeats = {}
+    for name, call in calls.items():
+        sample(call, 1)  # the first call may compile, allocate or read from disk
+        repeats[name] = max(1, math.ceil(1000 * sample_us / max(sample(call, 2), 1)))
+    names = list(calls)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for i in range(rounds):
+        start = i % len(names)
+        for name in names[start:] + names[:start]:
+            times[name].append(sample(calls[name], repeats[name]))
+        on_round()
+    return {name: _timing(times[name], times[floor], repeats[name]) for name in names}
+
+
+def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
+    """Summarise the samples of one call, in nanoseconds a call."""
+    shares = (0.5, 0.2, 0.8)
+    us, us_low, us_high = np.quantile(np.divide(times, 1000), shares).tolist()
+    ratio, low, high = np.quantile(np.divide(times, floor), shares).tolist()
+    return Timing(us, us_low, us_high, ratio, low, high, len(times), repeats)
+
+
+def _cpu_ns(
+    call: Callable[[], Any], repeats: int, flush: Tensor, clock: Callable[[], int]
+) -> float:
+    """Return nanoseconds a call: in a row, or, given something to flush the caches with, alone."""
+    in_a_row = 1 if flush.numel() else repeats
+    total = 0
+    for _ in range(repeats // in_a_row):
+        flush.sum()  # reads: what was written would still be on its way to memory
+        start = clock()
+        for _ in range(in_a_row):
+            call()
+        total += clock() - start
+    return total / repeats
+
+
+def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:
+    """Return nanoseconds a call on the device, each after a flush of its L2 cache."""
+    total = 0.0
+    for _ in range(repeats):
+        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        flush.sum()  # reads, as on the CPU: what was written would still be on its way
+        start.record()
+        call()
+        end.record()
+        end.synchronize()
+        total += start.elapsed_time(end)  # milliseconds
+    return 1e6 * total / repeats
+
+
+def _check_compare(calls: Any, floor: Any, rounds: Any, sample_us: Any) -> None:
+    """Raise unless the arguments of `compare` are as described."""
+    if not isinstance(calls, Mapping):
+        raise TypeError(f"calls must be a mapping, got {type(calls).__name__}")
+    for name, call in calls.items():
+        if not callable(call):
+            raise TypeError(f"calls[{name!r}] must be callable, got {call!r}")
+    if floor not in calls:
+        raise ValueError(f"floor must be one of the calls {list(calls)}, got {floor!r}")
+    check_count("rounds", rounds)
+    if not sample_us > 0:
+        raise ValueError(f"sample_us must be > 0, got {sample_us!r}")
