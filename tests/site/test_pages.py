@@ -208,7 +208,10 @@ def test_figures_move_and_with_motion_reduced_they_jump(opened):
     """A jump takes a picture or two; motion takes one in every frame."""
     page = opened.page
     page.clock.install()
-    page.clock.pause_at(page.evaluate("Date.now() / 1000 + 1"))  # it passes when the test says so
+    hour = page.evaluate(
+        "Date.now() / 1000 + 3600"
+    )  # a clock put in begins at 0, as no page's does
+    page.clock.pause_at(hour)  # from here time passes when the test says so
     moved = pictures_of_show_me(page)
     page.emulate_media(reduced_motion="reduce")
     jumped = pictures_of_show_me(page)
