@@ -228,6 +228,35 @@ def test_a_left_padded_batch_is_its_sequences_alone(options: dict[str, Any]) -> 
             torch.testing.assert_close(step[row, 0], attention(alone[row])[0, n + t], **SAME)
 
 
+@pytest.mark.parametrize("ids", [None, torch.arange(9)[None], torch.arange(9).expand(3, 9)])
+def test_a_right_padded_batch_goes_on_where_each_row_ended(ids: Tensor | None) -> None:
+    attention, lengths = layer(), (5, 9, 1)
+    alone, x = random(3, 13, 32), random(3, 9, 32, seed=99)
+    padding = torch.arange(9) >= torch.tensor(lengths)[:, None]
+    x[~padding] = alone[:, :9][~padding]
+    cache = attention.new_cache(3)
+    y = attention(x, cache=cache, position_ids=ids, key_padding_mask=padding)
+    torch.testing.assert_close(y[~padding], attention(alone)[:, :9][~padding], **SAME)
+    assert cache.next_position.flatten().tolist() == list(lengths)
+    for t in range(4):
+        at = torch.tensor(lengths) + t
+        step = attention(alone[range(3), at][:, None], cache=cache)
+        torch.testing.assert_close(step[:, 0], attention(alone)[range(3), at], **SAME)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.booleans(), min_size=1, max_size=9), st.integers(1, 9))
+def test_decoding_goes_on_after_padding_anywhere(padded: list[bool], first: int) -> None:
+    attention, padding = layer(), torch.tensor([padded])
+    x, after = random(1, len(padded), 32), random(1, 3, 32, seed=1)
+    cache = attention.new_cache(1)
+    for part, hidden in zip(x.split(first, 1), padding.split(first, 1), strict=True):
+        attention(part, cache=cache, key_padding_mask=hidden)
+    step = attention(after, cache=cache)
+    alone = attention(torch.cat((x[~padding][None], after), dim=1))
+    torch.testing.assert_close(step, alone[:, -3:], **SAME)
+
+
 def test_padding_anywhere_is_not_seen() -> None:
     attention, x = layer(), random(1, 8, 32)
     padding = torch.tensor([[False, True, False, False, True, True, False, True]])

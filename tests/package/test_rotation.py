@@ -495,6 +495,21 @@ def test_a_layer_loaded_over_the_meta_device_gets_its_table_alone() -> None:
     assert torch.equal(model(x), real(x))
 
 
+def test_what_lies_on_another_device_is_not_read() -> None:
+    """A read stalls an accelerator; the meta device, which holds no values, raises."""
+    with torch.device("meta"):
+        ids = torch.arange(4)[None]
+        tables = rope_table(ids[0], 8, inv_freq=torch.ones(4))
+        rope, attention = RotaryEmbedding(8, 16), RotarySelfAttention(32, 4).requires_grad_(False)
+        x, padding = torch.ones(2, 4, 32), torch.zeros(2, 4, dtype=torch.bool)
+        heads = torch.ones(2, 3, 4, 8)
+        made = [*tables, apply_rope(heads, *tables), rope(heads, position_ids=ids)]
+        cache = attention.new_cache(2)
+        made += [attention(x, cache=cache, position_ids=ids, key_padding_mask=padding)]
+        made += [attention(x[:, :1], cache=cache), cache.next_position]
+    assert all(t.is_meta for t in made)
+
+
 def test_fake_tensors_are_not_read() -> None:
     with FakeTensorMode():
         ids = torch.arange(4)[None]
