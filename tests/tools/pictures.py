@@ -123,7 +123,9 @@ class Plot:
         for one in self.kind("text"):
             value = number(one["text"])
             if value is not None and one["align"] == align and inside(*one["at"]):
-                ticks.setdefault(round(one["at"][1 - along], 2), []).append((one["at"][along], value))
+                ticks.setdefault(round(one["at"][1 - along], 2), []).append(
+                    (one["at"][along], value)
+                )
         pixels, values = np.array(max(ticks.values(), key=len)).T
         return Axis(pixels, values, log)
 
@@ -141,7 +143,9 @@ class Plot:
 
     def curve(self, color: str, inside: Callable = lambda x, y: True, **wanted: Any) -> np.ndarray:
         """Return the longest line in a colour, as rows of (x, y)."""
-        lines = [line for one in self.kind("stroke", color=color, **wanted) for line in one["lines"]]
+        lines = [
+            line for one in self.kind("stroke", color=color, **wanted) for line in one["lines"]
+        ]
         return np.array(max((line for line in lines if inside(*line[0])), key=len))
 
     def discs(self, color: str | None = None, radius: float | None = None) -> np.ndarray:
