@@ -120,6 +120,17 @@ def test_gpt_oss_is_shipped_without_rounded_knees_and_deepseek_may_cancel_its_fa
     _, apart = peer("yarn", 64, 1e4, mscale=1.4, mscale_all_dim=0.7, **stretch)
     assert equal == 1.0
     assert apart == pytest.approx((0.14 * math.log(16) + 1) / (0.07 * math.log(16) + 1))
+    # what cancels there comes back in the scale of the attention: a layer of a tiny model
+    deepseek = pytest.importorskip("transformers.models.deepseek_v3.modeling_deepseek_v3")
+    sizes = {"hidden_size": 32, "num_attention_heads": 2, "q_lora_rank": None, "kv_lora_rank": 8}
+    yarn = {"rope_type": "yarn", "rope_theta": 1e4, "mscale": 0.7, "mscale_all_dim": 0.7} | stretch
+    scales = [
+        deepseek.DeepseekV3Attention(
+            deepseek.DeepseekV3Config(**sizes, rope_parameters=rope), layer_idx=0
+        ).scaling
+        for rope in ({"rope_type": "default", "rope_theta": 1e4}, yarn)
+    ]
+    assert scales[1] / scales[0] == pytest.approx((0.07 * math.log(16) + 1) ** 2)
 
 
 def test_the_lists_of_longrope_change_in_the_middle_of_a_text():

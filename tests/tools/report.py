@@ -65,8 +65,9 @@ def is_widget_code(path: Path) -> bool:
 
 
 def widget_data(name: str) -> bytes:
-    """Return what a page holds of its widgets' states."""
+    """Return what a page holds of its widgets: their states and their code."""
     states = document(name).find_all("script", type=WIDGET_DATA)
+    states += document(name).find_all("script", id="widget-code")
     return b"".join(state.decode_contents().encode() for state in states)
 
 
