@@ -53,6 +53,7 @@ test: .venv/.dev book
 	$(BIN)/python tests/tools/browser.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/node node_modules/@biomejs/biome/bin/biome ci --error-on-warnings
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
 	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)

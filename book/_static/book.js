@@ -1,9 +1,7 @@
 // Small corrections of the theme, on every page.
 document.addEventListener("DOMContentLoaded", () => {
   // The theme opens a notebook's JSON in a new tab; a reader wants the file.
-  for (const link of document.querySelectorAll(
-    "a.btn-download-source-button, a.btn-download-notebook-button",
-  )) {
+  for (const link of document.querySelectorAll("a.btn-download-source-button, a.btn-download-notebook-button")) {
     link.setAttribute("download", "");
     link.removeAttribute("target");
   }

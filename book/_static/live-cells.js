@@ -1,7 +1,6 @@
 // "Edit and run" for the cells tagged `live`. How authors use it: book/_ext/live_cells.py.
 // Nothing of Python is asked for before the reader presses a button.
 (() => {
-  "use strict";
   const script = document.currentScript;
   const promised = JSON.parse(script.dataset.python); // python, sympy (versions), bytes
   const INDENT = "    ";
@@ -25,22 +24,26 @@
   // --- colours: the classes that Pygments gave the cell when the book was built --------------
 
   const KEYWORDS = new Set(
-    ("and as assert async await break class continue def del elif else except finally for from " +
+    (
+      "and as assert async await break class continue def del elif else except finally for from " +
       "global if import in is lambda nonlocal not or pass raise return try while with yield " +
-      "match case").split(" "),
+      "match case"
+    ).split(" "),
   );
   const BUILTINS = new Set(
-    ("abs all any bool complex dict display divmod enumerate float int isinstance len list map " +
+    (
+      "abs all any bool complex dict display divmod enumerate float int isinstance len list map " +
       "max min pow print range repr reversed round set sorted str sum tuple type zip " +
-      "AssertionError TypeError ValueError ZeroDivisionError").split(" "),
+      "AssertionError TypeError ValueError ZeroDivisionError"
+    ).split(" "),
   );
   const TOKEN = new RegExp(
     [
       /(#[^\n]*)/, // 1 comment
       /([rbfuRBFU]{0,2}(?:"""[\s\S]*?(?:"""|$)|'''[\s\S]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))/, // 2
       /((?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?j?)/, // 3 number
-      /([\p{L}_][\p{L}\p{N}_]*)/, // 4 name
-      /(@(?=[\p{L}_]))|([-+*/%@&|^~<>=!:]+)/, // 5 decorator, 6 operator
+      /([p{L}_][p{L}p{N}_]*)/, // 4 name
+      /(@(?=[p{L}_]))|([-+*/%@&|^~<>=!:]+)/, // 5 decorator, 6 operator
     ]
       .map((part) => part.source)
       .join("|"),
@@ -229,7 +232,8 @@
       }
       this.state = "loading";
       this.step("starting", 0, promised.bytes);
-      const attempt = (this.attempt = Symbol("attempt"));
+      const attempt = Symbol("attempt");
+      this.attempt = attempt;
       this.load(attempt).catch((error) => attempt === this.attempt && this.lost(error.message));
     },
 
@@ -274,9 +278,7 @@
       if (this.state === "ready" && this.queue.length) {
         this.state = "running";
         this.current = this.queue.shift();
-        this.current.begin((code, name) =>
-          this.worker.postMessage({ kind: "run", id: this.current.id, code, name }),
-        );
+        this.current.begin((code, name) => this.worker.postMessage({ kind: "run", id: this.current.id, code, name }));
       }
       refresh();
     },
@@ -552,10 +554,8 @@
         this.message = text;
       } else if (state === "waiting") {
         const { asked } = python.current ?? {};
-        text =
-          asked === this ? "Running the cells above first …" : `Waits for ${asked?.name} …`;
-      }
-      else if (state === "running") {
+        text = asked === this ? "Running the cells above first …" : `Waits for ${asked?.name} …`;
+      } else if (state === "running") {
         const took = (performance.now() - this.began) / 1000;
         text = took < 2 ? "Running …" : `Running for ${took.toFixed(0)} s. Stop it if it hangs.`;
       }

@@ -44,7 +44,8 @@ function counted(sizes, base, total) {
     let body = response.body.pipeThrough(
       new TransformStream({
         transform(chunk, out) {
-          tell(name, (bytes += chunk.byteLength));
+          bytes += chunk.byteLength;
+          tell(name, bytes);
           out.enqueue(chunk);
         },
       }),
@@ -71,9 +72,7 @@ async function start(python) {
       fail(error);
       throw error;
     });
-  const archives = python.archives.map((name) =>
-    fetch(python.base + name).then((response) => response.arrayBuffer()),
-  );
+  const archives = python.archives.map((name) => fetch(python.base + name).then((response) => response.arrayBuffer()));
   archives.forEach((archive) => archive.catch(fail));
   // Pyodide imports its second module by itself, but only later
   const [{ loadPyodide }] = await Promise.all(

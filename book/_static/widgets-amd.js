@@ -2,10 +2,8 @@
 // And answer the widgets' MathJax 2 calls with MathJax 3, which is what Sphinx loads.
 // Loaded between require.js and embed-amd.js, on pages that carry widgets only.
 (() => {
-  const vendor = new URL(
-    `${document.documentElement.dataset.content_root}_static/vendor/`,
-    document.location.href,
-  ).href;
+  const vendor = new URL(`${document.documentElement.dataset.content_root}_static/vendor/`, document.location.href)
+    .href;
   window.requirejs.config({
     paths: {
       anywidget: `${vendor}anywidget/index`,

@@ -23,7 +23,6 @@ Each module imports from those above it only:
 ``counterexamples``  Models, random settings, and where a statement fails
 ``equality``         Real and imaginary part, and what counts as equal
 ``writing``          LaTeX, plain text and the cards of the page
-``page``             Both sides as numbers and as JavaScript, for the page's mirror
 ``steps``            A step, a derivation, and what each kind of step must pass
 ``relativity``       Propose your own: does a score depend on the distance only?
 ===================  =====================================================================

@@ -20,7 +20,6 @@ from .counterexamples import (
     find_counterexample,
 )
 from .equality import MOST_TERMS, equal, same_statement
-from .page import evaluate, numeric
 from .statements import Statement, equation, relations, shapes, unknowns
 from .writing import card, part, plain_text, tex_parts, whole
 
@@ -359,28 +358,6 @@ class Derivation:
         if others := self.refuters(s.follows):
             return f"{agree} of the solution, and of {' and '.join(others)}."
         return f"{agree} of the solution. No other model known here satisfies what it rests on."
-
-    def numeric(self, step: str) -> dict | None:
-        """Return both sides as JavaScript expressions of real variables, or None.
-
-        Returns
-        -------
-        dict
-            ``variables``: ``name``, ``latex``, ``integer``, ``positive`` and a ``start`` value;
-            ``relation``; ``left`` and ``right``: lists (one entry, or the entries of a matrix row
-            by row) of ``{"re": code, "im": code}``; ``shape`` of the matrix or ``[1, 1]``.
-            Undefined functions have the formulas of the model. None for an ``Or``.
-        """
-        return numeric(self[step].statement, self.model)
-
-    def evaluate(self, step: str, values: Mapping[str, complex]) -> tuple[list, list]:
-        """Return both sides as numbers at a setting ``{"q": 1 + 2j, "m": 3, ...}``."""
-        return evaluate(self[step].statement, self.model, values)
-
-    def to_dict(self) -> dict:
-        """Return everything the page needs, as plain JSON data."""
-        steps = [{**self._described(s), "numeric": self.numeric(s.name)} for s in self]
-        return {"name": self.name, "title": self.title, "steps": steps}
 
     def _described(self, s: Step) -> dict:
         """Return what a card shows of a step, as plain JSON data."""

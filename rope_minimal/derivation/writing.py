@@ -171,7 +171,7 @@ def card(
     *,
     again: bool = False,
 ) -> str:
-    """Return one step as HTML: what `Derivation.to_dict` says of it, and its statement's parts."""
+    """Return one step as HTML: what a derivation says of it, and its statement's parts."""
     anchor, name, kind = step["anchor"], step["name"], step["kind"]
     statement = "".join(
         f'<span class="derivation-{part}">\\(\\displaystyle {html.escape(tex)}\\)</span> '

@@ -14,7 +14,6 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `contest`               The same model, another encoding: does it matter?
 `equaliser`             Which hands must be slowed for a longer context?
 `layout_loom`           Which rows must move between the two layouts?
-`mirror`                Do both sides of a derivation's step agree?
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
@@ -34,7 +33,6 @@ from .contest import Contest, contest
 from .equaliser import Equaliser, equaliser
 from .figure import Figure
 from .layout_loom import LayoutLoom, layout_loom
-from .mirror import Mirror, mirror
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .rotor import Rotor, rotor
@@ -53,7 +51,6 @@ __all__ = [
     "Equaliser",
     "Figure",
     "LayoutLoom",
-    "Mirror",
     "NumberQuestion",
     "PrecisionMicroscope",
     "Rotor",
@@ -69,7 +66,6 @@ __all__ = [
     "contest",
     "equaliser",
     "layout_loom",
-    "mirror",
     "myth_fails",
     "number",
     "precision_microscope",

@@ -1,9 +1,8 @@
 // aliasing.js: the mathematics of near repeats, position codes, rescalings and rounding.
 // Pure functions. The Python twins are rope_minimal.aliasing and rope_minimal.frequencies;
 // tests/package/test_explore_aliasing.py compares the two.
+import { clamp, TURN } from "./kit/numbers.js";
 import { codeDistance, inverseFrequencies, wavelengths } from "./rope.js";
-
-const TURN = 2 * Math.PI;
 
 // ---- one hand -----------------------------------------------------------------------------------
 
@@ -173,7 +172,7 @@ export function unseenPairs(invFreq, asked, trainedInvFreq, trained) {
 
 // ---- rescalings ---------------------------------------------------------------------------------
 
-const clip = (x) => Math.min(Math.max(x, 0), 1);
+const clip = (x) => clamp(x, 0, 1);
 const temperature = (factor) => (factor <= 1 ? 1 : 0.1 * Math.log(factor) + 1);
 const plain = (invFreq, attention = 1) => ({ invFreq, attention });
 
@@ -209,7 +208,10 @@ const RULES = {
   longrope(dim, base, { short_factor, long_factor, original_max_position_embeddings: trained, factor, seq_len }) {
     const divisors = seq_len > trained ? long_factor : short_factor;
     const attention = factor > 1 ? Math.sqrt(1 + Math.log(factor) / Math.log(trained)) : 1;
-    return plain(inverseFrequencies(dim, base).map((theta, i) => theta / divisors[i]), attention);
+    return plain(
+      inverseFrequencies(dim, base).map((theta, i) => theta / divisors[i]),
+      attention,
+    );
   },
   proportional(dim, base, { partial_rotary_factor = 1, factor = 1 }) {
     const turning = Math.floor(Math.floor(partial_rotary_factor * dim) / 2);

@@ -1,8 +1,22 @@
 // Positions x pairs in colour. One canvas: the key, the map, and the selected pair below it.
-import { figure, axes, colorBar, crosshair, curve, disc, num, pairAxis, pairColor, paintCells, text, ticks } from "./kit.js";
+import {
+  axes,
+  cellAt,
+  colorBar,
+  crosshair,
+  curve,
+  disc,
+  paintCells,
+  pairAxis,
+  TURN_TICKS,
+  text,
+  upright,
+} from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num, TURN, ticks } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
 import { inverseFrequencies, wrappedAngle } from "./rope.js";
 
-const TURN = 2 * Math.PI;
 const TABLE = { "wrapped angle": "phase", "true angle": "angle", cosine: "cosine" };
 const SMALL = 0.01; // rad: below it the scale of true angles is linear, above logarithmic
 
@@ -24,25 +38,41 @@ export function shownValue(angle, show) {
   return show === "cosine" ? Math.cos(angle) : angle;
 }
 
-/** The column and row under a point of the box, kept inside the map. */
-export function cellAt(x, y, box, columns, rows) {
-  const cell = (at, from, to, n) => Math.min(Math.max(Math.floor(((at - from) / (to - from)) * n), 0), n - 1);
-  return { column: cell(x, box.x0, box.x1, columns), row: cell(y, box.y0, box.y1, rows) };
+/** What is said of a cell: a position, a pair and its speed in radians per token. */
+export function words(position, pair, theta) {
+  const angle = position * theta;
+  return (
+    `Position **${num(position, 0)}**, pair **${pair}**: true angle **${num(angle, 3)}** rad ` +
+    `(${num((angle * 180) / Math.PI, 1)}°), wrapped **${num(wrappedAngle(angle), 3)}** rad, ` +
+    `cosine **${num(Math.cos(angle), 3)}**. ` +
+    `This pair needs **${num(TURN / theta, 1)}** positions for one full turn (its wavelength).`
+  );
 }
+
+const LABEL =
+  "Heatmap of the rotation angle over positions (across) and pairs (down, fastest first), " +
+  "and below it the selected pair over the positions";
+const NOTICE =
+  "The stripes are a way of showing: a wrapped angle falls back to 0 after every full turn. Show the true angle, " +
+  "and each pair is one smooth ramp; what does swing is the cosine. The dashed line is each pair's first full " +
+  "turn: below it, no pair has finished one.";
+
+const LEFT = 50; // margins, in pixels
+const RIGHT = 12;
+const TOP = 44;
+const mapHeight = (width) => clamp(Math.round(width * 0.4), 190, 280);
 
 export default figure((fig) => {
   let map = null; // where the heatmap lies, in CSS pixels
-  const keep = (value, low, high) => Math.min(Math.max(value, low), high);
   const cursor = ({ dim, first, count, position, pair }) => ({
-    position: keep(position, first, first + count - 1),
-    pair: keep(pair, 0, dim / 2 - 1),
+    position: clamp(position, first, first + count - 1),
+    pair: clamp(pair, 0, dim / 2 - 1),
   });
-  const mapHeight = (width) => keep(Math.round(width * 0.4), 190, 280);
 
   const plot = fig.canvas({
-    label: "Heatmap of the rotation angle over positions (across) and pairs (down, fastest first), and below it the selected pair over the positions",
+    label: LABEL,
     help: "Point at the map, or focus it and use the arrow keys, to read a cell.",
-    height: (width) => 44 + mapHeight(width) + 30 + 118 + 40,
+    height: (width) => TOP + mapHeight(width) + 30 + 118 + 40,
     point({ x, y, type }) {
       if (!map || (type === "pointermove" && (y > map.y1 + 8 || y < map.y0 - 8))) return;
       const { dim, first, count } = fig.traits;
@@ -51,83 +81,31 @@ export default figure((fig) => {
       else fig.set({ position: first + column });
     },
     keys({ dx, dy }) {
-      const { dim, first, count } = fig.traits;
       const { position, pair } = cursor(fig.traits);
-      fig.set({
-        position: keep(position + dx, first, first + count - 1),
-        pair: keep(pair + dy, 0, dim / 2 - 1),
-      });
+      fig.set(cursor({ ...fig.traits, position: position + dx, pair: pair + dy }));
     },
   });
 
   fig.draw(() => {
     const { dim, base, first, count, show } = fig.traits;
     const { position, pair } = cursor(fig.traits);
-    const { ctx, width } = plot.clear();
-    const { ink, muted } = fig.colors;
+    const { width } = plot.clear();
     const pairs = dim / 2;
     const theta = inverseFrequencies(dim, base);
     const largest = (first + count - 1) * theta[0];
-    const left = 50;
-    const right = 12;
-    const top = 44;
-    const bottom = top + mapHeight(width);
-    map = { x0: left, y0: top, x1: width - right, y1: bottom };
+    map = { x0: LEFT, y0: TOP, x1: width - RIGHT, y1: TOP + mapHeight(width) };
 
     drawKey(plot, map, show, largest);
-    paintCells(plot, map, count, pairs, TABLE[show], (p, i) =>
-      colorIndex((first + p) * theta[i], show, largest),
-    );
-
+    paintCells(plot, map, count, pairs, TABLE[show], (p, i) => colorIndex((first + p) * theta[i], show, largest));
     const yOf = pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
-
     const columnWidth = (map.x1 - map.x0) / count;
     const xOf = (p) => map.x0 + (p - first + 0.5) * columnWidth;
     drawFullTurn(plot, map, { dim, base, first, count }, xOf);
 
-    // the cursor
-    const cx = xOf(position);
-    crosshair(plot, map, cx, yOf(pair), pairColor(pair, pairs));
-
-    // the selected pair over the positions
-    const values = Array.from({ length: count }, (_, p) => shownValue((first + p) * theta[pair], show));
-    const range = show === "cosine" ? [-1, 1] : show === "wrapped angle" ? [0, TURN] : [first * theta[pair], Math.max((first + count) * theta[pair], 1e-12)];
-    const at = axes(plot, {
-      x: [first - 0.5, first + count - 0.5],
-      y: range,
-      xLabel: "position",
-      box: { left, right, top: bottom + 30, bottom: 40 },
-      ...(show === "wrapped angle" && { yTicks: [0, Math.PI, TURN], yFormat: (v) => ["0", "π", "2π"][Math.round(v / Math.PI)] }),
-      ...(show === "cosine" && { yTicks: [-1, 0, 1], yFormat: (v) => num(v, 0) }),
-      xTicks: ticks(first, first + count - 1, width / 90).filter(Number.isInteger),
-    });
-    const color = pairColor(pair, pairs);
-    let run = [[], []];
-    values.forEach((value, p) => {
-      if (show === "wrapped angle" && p && value < values[p - 1]) {
-        curve(plot, ...run, color);
-        run = [[], []];
-      }
-      run[0].push(xOf(first + p));
-      run[1].push(at.y(value));
-      if (columnWidth > 6) disc(plot, xOf(first + p), at.y(value), 2.5, color);
-    });
-    curve(plot, ...run, color);
-    ctx.strokeStyle = muted;
-    ctx.lineWidth = 1;
-    ctx.beginPath();
-    ctx.moveTo(cx, at.box.y0);
-    ctx.lineTo(cx, at.box.y1);
-    ctx.stroke();
-    disc(plot, cx, at.y(values[position - first]), 4.5, color);
-    text(plot, `pair ${pair}: ${show}${show === "cosine" ? "" : " (rad)"}`, left, bottom + 16, { color: ink, size: 12.5 });
-
-    const angle = position * theta[pair];
-    fig.say(
-      `Position **${num(position, 0)}**, pair **${pair}**: true angle **${num(angle, 3)}** rad ` +
-        `(${num((angle * 180) / Math.PI, 1)}°), wrapped **${num(wrappedAngle(angle), 3)}** rad, cosine **${num(Math.cos(angle), 3)}**. ` +
-        `This pair needs **${num(TURN / theta[pair], 1)}** positions for one full turn (its wavelength).`,
-    );
+    crosshair(plot, map, xOf(position), yOf(pair), pairColor(pair, pairs));
+    const shown = { show, pair, theta: theta[pair], color: pairColor(pair, pairs), columnWidth };
+    drawPair(plot, map.y1, shown, { first, count, position }, xOf);
+    fig.say(words(position, pair, theta[pair]));
     fig.root.dataset.cell = `${position},${pair}`;
   });
 
@@ -141,20 +119,21 @@ export default figure((fig) => {
       await fig.pause(500);
     }
   });
-  fig.notice(
-    "The stripes are a way of showing: a wrapped angle falls back to 0 after every full turn. Show the true angle, and each pair is one smooth ramp; what does swing is the cosine. The dashed line is each pair's first full turn: below it, no pair has finished one.",
-  );
+  fig.notice(NOTICE);
 });
+
+// at equal steps of the key
+const MARKS = {
+  "wrapped angle": ["0", "π/2", "π", "3π/2", "2π"],
+  "true angle": ["0"],
+  cosine: ["−1", "0", "1"],
+};
 
 function drawKey(plot, map, show, largest) {
   const title = { "wrapped angle": "wrapped angle (rad)", "true angle": "true angle (rad)", cosine: "cosine" }[show];
-  text(plot, title, map.x0, 12, { color: plot.colors.ink, size: 12.5, halo: false });
+  text(plot, title, map.x0, 12, { color: plot.colors.ink, size: 12.5 });
   const width = Math.min(240, map.x1 - map.x0 - 132);
-  const marks = {
-    "wrapped angle": [[0, "0"], [0.25, "π/2"], [0.5, "π"], [0.75, "3π/2"], [1, "2π"]],
-    "true angle": [[0, "0"]],
-    cosine: [[0, "−1"], [0.5, "0"], [1, "1"]],
-  }[show];
+  const marks = MARKS[show].map((label, i, all) => [i / Math.max(all.length - 1, 1), label]);
   if (show === "true angle") {
     const every = width < 200 ? 2 : 1;
     for (let e = 1 - every; 10 ** e <= largest; e += every) {
@@ -177,4 +156,36 @@ function drawFullTurn(plot, map, { dim, base, first, count }, xOf) {
   }
   curve(plot, xs, ys, "rgba(0,0,0,0.6)", { width: 3.4, dash: [6, 4] });
   curve(plot, xs, ys, "#ffffff", { width: 1.6, dash: [6, 4] });
+}
+
+// The selected pair over the positions, below the map.
+function drawPair(plot, bottom, { show, pair, theta, color, columnWidth }, { first, count, position }, xOf) {
+  const values = Array.from({ length: count }, (_, p) => shownValue((first + p) * theta, show));
+  const ranges = {
+    "wrapped angle": { y: [0, TURN], ...TURN_TICKS },
+    "true angle": { y: [first * theta, Math.max((first + count) * theta, 1e-12)] },
+    cosine: { y: [-1, 1], yTicks: [-1, 0, 1] },
+  };
+  const at = axes(plot, {
+    x: [first - 0.5, first + count - 0.5],
+    xTicks: ticks(first, first + count - 1, plot.width / 90).filter(Number.isInteger),
+    xLabel: "position",
+    box: { left: LEFT, right: RIGHT, top: bottom + 30, bottom: 40 },
+    ...ranges[show],
+  });
+  let run = [[], []];
+  values.forEach((value, p) => {
+    if (show === "wrapped angle" && p && value < values[p - 1]) {
+      curve(plot, ...run, color);
+      run = [[], []];
+    }
+    run[0].push(xOf(first + p));
+    run[1].push(at.y(value));
+    if (columnWidth > 6) disc(plot, xOf(first + p), at.y(value), 2.5, color);
+  });
+  curve(plot, ...run, color);
+  upright(plot, xOf(position), at.box, plot.colors.muted, { width: 1 });
+  disc(plot, xOf(position), at.y(values[position - first]), 4.5, color);
+  const title = `pair ${pair}: ${show}${show === "cosine" ? "" : " (rad)"}`;
+  text(plot, title, LEFT, bottom + 16, { color: plot.colors.ink, size: 12.5, halo: true });
 }

@@ -1,8 +1,11 @@
 // The complete list: which invertible M gives a score q^T M^(m-n) k with exactly these properties.
-import { figure, axes, curve, disc, num, text } from "./kit.js";
+import { make } from "./kit/dom.js";
+import { axes, curve, disc, level, text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { num, TURN } from "./kit/numbers.js";
 
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
-const WORDS = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant > 0"];
+const PROPERTIES = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant > 0"];
 const ORDER = [
   "rope",
   "rope-mirror",
@@ -17,15 +20,20 @@ const ORDER = [
 ];
 const FIRST = -12; // distances shown
 const LAST = 48;
+const NARROW = 520; // pixels
 
-const MIRROR = "Two mirrors cancel, so the score tells odd distances from even ones. In a wider head other planes may turn beside it.";
+const MIRROR =
+  "Two mirrors cancel, so the score tells odd distances from even ones. In a wider head other planes may turn " +
+  "beside it.";
 
 /** What each family is called, its formula, and the formula in words. */
 export const FAMILIES = {
   rope: {
     name: "RoPE",
-    latex: "M^s = R_{s\\theta}",
-    words: "Each position turns by the same angle. The score is a cosine of the distance: a wave that stays as high as it is.",
+    latex: "M^s = R_{sθ}",
+    words:
+      "Each position turns by the same angle. The score is a cosine of the distance: a wave that stays as " +
+      "high as it is.",
     sliders: ["theta"],
   },
   "rope-mirror": {
@@ -36,8 +44,10 @@ export const FAMILIES = {
   },
   oblique: {
     name: "RoPE in an oblique basis",
-    latex: "M^s = S\\,R_{s\\theta}\\,S^{-1}",
-    words: "The arrow runs on an ellipse, and the score is a wave that stays as high as it is: RoPE, once the query projection has absorbed Sᵀ and the key projection S⁻¹.",
+    latex: "M^s = S\\,R_{sθ}\\,S^{-1}",
+    words:
+      "The arrow runs on an ellipse, and the score is a wave that stays as high as it is: RoPE, once the " +
+      "query projection has absorbed Sᵀ and the key projection S⁻¹.",
     sliders: ["theta"],
   },
   "oblique-mirror": {
@@ -48,37 +58,43 @@ export const FAMILIES = {
   },
   growth: {
     name: "Growth or decay",
-    latex: "M^s = \\zeta^s R_{s\\theta}",
-    words: "Queries are scaled one way and keys the other, as in xPos: the score is a cosine times the power ζˢ of the distance.",
+    latex: "M^s = ζ^s R_{sθ}",
+    words:
+      "Queries are scaled one way and keys the other, as in xPos: the score is a cosine times the power ζˢ of " +
+      "the distance.",
     sliders: ["theta", "zeta"],
   },
   "growth-mirror": {
     name: "Growth or decay with a mirror",
-    latex: "M^s = \\zeta^s F^s,\\quad F^2 = I",
+    latex: "M^s = ζ^s F^s,\\quad F^2 = I",
     words: "Odd distances are told from even ones, with a factor ζ for each step.",
     sliders: ["theta", "zeta"],
   },
   counting: {
     name: "Counts the distance",
-    latex: "M^s = \\begin{pmatrix} R_{s\\theta} & s\\,R_{(s-1)\\theta} \\\\ 0 & R_{s\\theta} \\end{pmatrix}",
-    words: "One plane is added to another at each step, so the distance itself is a factor. With θ = 0 it is s times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
+    latex: "M^s = \\begin{pmatrix} R_{sθ} & s\\,R_{(s-1)θ} \\\\ 0 & R_{sθ} \\end{pmatrix}",
+    words:
+      "One plane is added to another at each step, so the distance itself is a factor. With θ = 0 it is s " +
+      "times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
     sliders: ["theta"],
   },
   "counting-mirror": {
     name: "Counts, beside a mirror",
     latex: "M^s = \\begin{pmatrix} 1 & s & \\\\ & 1 & \\\\ & & (-1)^s \\end{pmatrix}",
-    words: "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix with a negative determinant has two eigenvalues and is diagonalisable.",
+    words:
+      "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix " +
+      "with a negative determinant has two eigenvalues and is diagonalisable.",
     sliders: [],
   },
   "counting-growth": {
     name: "Counts, and grows or decays",
-    latex: "M^s = \\begin{pmatrix} \\zeta^s R_{s\\theta} & s\\,\\zeta^{s-1} R_{(s-1)\\theta} \\\\ 0 & \\zeta^s R_{s\\theta} \\end{pmatrix}",
+    latex: "M^s = \\begin{pmatrix} ζ^s R_{sθ} & s\\,ζ^{s-1} R_{(s-1)θ} \\\\ 0 & ζ^s R_{sθ} \\end{pmatrix}",
     words: "The distance as a factor, times the power ζˢ of the distance.",
     sliders: ["theta", "zeta"],
   },
   "counting-growth-mirror": {
     name: "All three at once",
-    latex: "M^s = \\begin{pmatrix} \\zeta^s & s\\,\\zeta^{s-1} & \\\\ & \\zeta^s & \\\\ & & (-1)^s \\end{pmatrix}",
+    latex: "M^s = \\begin{pmatrix} ζ^s & s\\,ζ^{s-1} & \\\\ & ζ^s & \\\\ & & (-1)^s \\end{pmatrix}",
     words: "It counts, it grows or decays, and it tells odd from even.",
     sliders: ["zeta"],
   },
@@ -89,7 +105,10 @@ export function title(kind, theta, zeta) {
   if (kind === "none") return "None";
   const still = Math.abs(zeta - 1) < 1e-9; // a slider's steps add up to almost 1
   if ((kind === "rope" || kind === "oblique") && theta === 0) return "No encoding at all: a turn by θ = 0";
-  if (kind.includes("growth") && still) return `ζ = 1 neither grows nor decays: ${FAMILIES[kind.replace("counting-growth", "counting").replace("growth", "rope")].name}`;
+  if (kind.includes("growth") && still) {
+    const simpler = kind.replace("counting-growth", "counting").replace("growth", "rope");
+    return `ζ = 1 neither grows nor decays: ${FAMILIES[simpler].name}`;
+  }
   if (kind === "counting" && theta === 0) return "Linear bias";
   return FAMILIES[kind].name;
 }
@@ -100,21 +119,47 @@ const turn = (angle) => [
   [Math.sin(angle), Math.cos(angle)],
 ];
 const product = (a, b) => a.map((row) => b[0].map((_, j) => row.reduce((sum, v, i) => sum + v * b[i][j], 0)));
-const SLANTED = [[1, 0.6], [0, 0.8]]; // S, with its inverse
-const UPRIGHT = [[1, -0.75], [0, 1.25]];
+// S, and its inverse
+const SLANTED = [
+  [1, 0.6],
+  [0, 0.8],
+];
+const UPRIGHT = [
+  [1, -0.75],
+  [0, 1.25],
+];
 
 /** The matrix to a whole power, also a negative one: in closed form, so that no rounding piles up. */
 export function power(kind, theta, zeta, s) {
   const factor = kind.includes("growth") ? zeta : 1;
   const [size, corner, odd] = [factor ** s, s * factor ** (s - 1), Math.abs(s) % 2];
   if (kind.startsWith("counting")) {
-    if (kind.endsWith("mirror")) return [[size, corner, 0], [0, size, 0], [0, 0, odd ? -1 : 1]];
+    if (kind.endsWith("mirror")) {
+      return [
+        [size, corner, 0],
+        [0, size, 0],
+        [0, 0, odd ? -1 : 1],
+      ];
+    }
     const [a, b] = scaled(turn(s * theta), size);
     const [u, v] = scaled(turn((s - 1) * theta), corner);
-    return [[...a, ...u], [...b, ...v], [0, 0, ...a], [0, 0, ...b]];
+    return [
+      [...a, ...u],
+      [...b, ...v],
+      [0, 0, ...a],
+      [0, 0, ...b],
+    ];
   }
   const [c, t] = [Math.cos(theta), Math.sin(theta)];
-  const reflected = odd ? [[-c, -t], [-t, c]] : [[1, 0], [0, 1]];
+  const reflected = odd
+    ? [
+        [-c, -t],
+        [-t, c],
+      ]
+    : [
+        [1, 0],
+        [0, 1],
+      ];
   const rows = scaled(kind.endsWith("mirror") ? reflected : turn(s * theta), size);
   return kind.startsWith("oblique") ? product(product(SLANTED, rows), UPRIGHT) : rows;
 }
@@ -151,82 +196,80 @@ export function lookUp(families, state) {
 export function conflict([rule, circle, diagonalisable]) {
   if (!rule || (circle && diagonalisable)) return null;
   const lacking = circle ? "not diagonalisable" : "eigenvalues of other sizes";
-  return ["one rule", lacking, "One rule for query and key makes M orthogonal, so its eigenvalues have size 1 and it is diagonalisable."];
+  return [
+    "one rule",
+    lacking,
+    "One rule for query and key makes M orthogonal, so its eigenvalues have size 1 and it is diagonalisable.",
+  ];
 }
+
+const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
+
+/** The caption: what is asked for, and which family answers; `atLeast` as lookUp gives it. */
+export function words(state, kind, theta, zeta, atLeast) {
+  const on = PROPERTIES.filter((_, i) => state[i]);
+  const off = PROPERTIES.filter((_, i) => !state[i]);
+  const without = off.length && on.length ? `, but not ${off.join(", not ")}` : "";
+  const wish = `With ${on.length ? on.join(", ") : "none of the four"}${without}: `;
+  if (kind === "none") {
+    const left = list(atLeast.map((other) => FAMILIES[other].name));
+    return `${wish}**no relative encoding**. If you only stop asking for what is not ticked, you still get ${left}.`;
+  }
+  const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: **${num(score(kind, theta, zeta, s), 3)}**`);
+  return `${wish}**${FAMILIES[kind].name}**. Score at distance ${scores.join(", ")}.`;
+}
+
+const NOTICE =
+  "Ticked means that M has the property, not ticked that it lacks it. A chip with a line under it also has " +
+  "everything you ticked. By the main theorem the score is qᵀ Mˢ k with one invertible matrix M and s = m − n, " +
+  "and these four answers sort all of them. The path and the score are one example of each kind.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];
-  const result = fig.element("div", { className: "rope-result" });
-  const name = Object.assign(document.createElement("p"), { className: "rope-family" });
-  const formula = Object.assign(document.createElement("div"), { className: "rope-statement" });
-  const words = Object.assign(document.createElement("p"), { className: "rope-words" });
-  result.append(name, formula, words);
+  const name = make("p", { className: "rope-family" });
+  const formula = make("div", { className: "rope-statement" });
+  const meaning = make("p", { className: "rope-words" });
+  const result = fig.element("div", { className: "rope-result" }, name, formula, meaning);
   const plot = fig.canvas({
     label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
-    height: (width) => (width < 520 ? 420 : 250),
+    height: (width) => (width < NARROW ? 420 : 250),
   });
   const proof = fig.element("p", { className: "rope-certificate" });
-  const others = fig.element("div", { className: "rope-variants" });
-  others.setAttribute("role", "group");
-  others.setAttribute("aria-label", "The ten families; press one to see it");
-
-  const buttons = ORDER.map((kind) => {
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "rope-chip", textContent: FAMILIES[kind].name });
-    button.addEventListener("click", () => go(kind));
-    others.append(button);
-    return button;
-  });
   const stateOf = (kind) => families.find((family) => family.kind === kind)?.axioms;
   const go = (kind) => fig.set(Object.fromEntries(AXIOMS.map((axiom, i) => [axiom, stateOf(kind)[i]])));
+  const buttons = ORDER.map((kind) => {
+    const chip = { type: "button", className: "rope-chip", onclick: () => go(kind) };
+    return make("button", chip, FAMILIES[kind].name);
+  });
+  const label = { role: "group", "aria-label": "The ten families; press one to see it" };
+  fig.element("div", { className: "rope-variants", ...label }, ...buttons);
 
   fig.draw(() => {
     const { theta, zeta } = fig.traits;
     const state = AXIOMS.map((axiom) => fig.traits[axiom]);
     const { kind, certificate, anchor, latex, atLeast } = lookUp(families, state);
     if (!kind) return;
-    const family = FAMILIES[kind];
+    const none = kind === "none";
     const clash = conflict(state);
     Object.assign(fig.root.dataset, { kind, state: state.map(Number).join("") });
-    result.classList.toggle("rope-empty", kind === "none");
+    result.classList.toggle("rope-empty", none);
     name.textContent = title(kind, theta, zeta);
-    words.textContent = family?.words ?? clash[2];
-    fig.formula(formula, family?.latex ?? latex);
-    for (const control of fig.root.closest(".rope-box")?.querySelectorAll('[class*="rope-var-"]') ?? []) {
-      const used = family?.sliders.some((slider) => control.classList.contains(`rope-var-${slider}`));
-      control.style.display = used ? "" : "none";
-    }
-    const link = anchor ? Object.assign(document.createElement("a"), { href: `#${anchor}`, textContent: "See the card." }) : "";
+    meaning.textContent = none ? clash[2] : FAMILIES[kind].words;
+    fig.formula(formula, none ? latex : FAMILIES[kind].latex);
+    showSliders(fig.root, none ? [] : FAMILIES[kind].sliders);
     proof.replaceChildren(
-      Object.assign(document.createElement("b"), { textContent: kind === "none" ? "Proof of impossibility. " : "Certificate. " }),
+      make("b", {}, none ? "Proof of impossibility. " : "Certificate. "),
       `${certificate} `,
-      link,
+      anchor ? make("a", { href: `#${anchor}` }, "See the card.") : "",
     );
     buttons.forEach((button, i) => {
       button.setAttribute("aria-pressed", String(ORDER[i] === kind));
       button.classList.toggle("rope-also", ORDER[i] !== kind && atLeast.includes(ORDER[i]));
     });
-
-    const off = WORDS.filter((_, i) => !state[i]);
-    const on = WORDS.filter((_, i) => state[i]);
-    const wish = `With ${on.length ? on.join(", ") : "none of the four"}${off.length && on.length ? `, but not ${off.join(", not ")}` : ""}: `;
-    if (kind === "none") {
-      drawNothing(plot, clash);
-      fig.say(
-        `${wish}**no relative encoding**. If you only stop asking for what is not ticked, you still get ${list(atLeast)}.`,
-      );
-    } else {
-      drawFamily(plot, kind, theta, zeta);
-      const at = (s) => num(score(kind, theta, zeta, s), 3);
-      fig.say(
-        `${wish}**${FAMILIES[kind].name}**. Score at distance 0: **${at(0)}**, 1: **${at(1)}**, 2: **${at(2)}**, 20: **${at(20)}**, ${LAST}: **${at(LAST)}**.`,
-      );
-    }
+    if (none) drawNothing(plot, clash);
+    else drawFamily(plot, kind, theta, zeta);
+    fig.say(words(state, kind, theta, zeta, atLeast));
   });
-
-  function list(kinds) {
-    const names = kinds.map((kind) => FAMILIES[kind].name);
-    return names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0];
-  }
 
   fig.showMe(async () => {
     for (const kind of ORDER) {
@@ -235,24 +278,32 @@ export default figure((fig) => {
     }
     go("rope");
   });
-  fig.notice(
-    "Ticked means that M has the property, not ticked that it lacks it. A chip with a line under it also has everything you ticked. By the main theorem the score is qᵀ Mˢ k with one invertible matrix M and s = m − n, and these four answers sort all of them. The path and the score are one example of each kind.",
-  );
+  fig.notice(NOTICE);
 });
+
+/** Show the sliders of these variables and hide the others, in the box around the figure. */
+function showSliders(root, names) {
+  for (const control of root.closest(".rope-box")?.querySelectorAll('[class*="rope-var-"]') ?? []) {
+    const used = names.some((name) => control.classList.contains(`rope-var-${name}`));
+    control.style.display = used ? "" : "none";
+  }
+}
 
 function drawNothing(plot, [first, second]) {
   const { width, height } = plot.clear();
   const { muted, warm } = plot.colors;
-  text(plot, "∅", width / 2, height / 2 - 26, { align: "center", size: 64, color: warm, halo: false });
-  text(plot, `${first} and ${second}: no such matrix`, width / 2, height / 2 + 36, { align: "center", size: 14, color: muted, halo: false });
+  text(plot, "∅", width / 2, height / 2 - 26, { align: "center", size: 64, color: warm });
+  const below = { align: "center", size: 14, color: muted };
+  text(plot, `${first} and ${second}: no such matrix`, width / 2, height / 2 + 36, below);
 }
 
 function drawFamily(plot, kind, theta, zeta) {
   const { width, height } = plot.clear();
-  const narrow = width < 520;
+  const narrow = width < NARROW;
   const side = narrow ? Math.min(width, 190) : Math.min(220, height);
   drawOrbit(plot, kind, theta, zeta, { x: narrow ? (width - side) / 2 : 0, y: 0, side });
-  drawScores(plot, kind, theta, zeta, narrow ? { left: 46, top: side + 30, right: 12 } : { left: side + 60, top: 20, right: 12 });
+  const box = narrow ? { left: 46, top: side + 30, right: 12 } : { left: side + 60, top: 20, right: 12 };
+  drawScores(plot, kind, theta, zeta, box);
 }
 
 function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
@@ -272,15 +323,16 @@ function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
   ctx.lineTo(cx, cy + side / 2 - 12);
   ctx.stroke();
   ctx.beginPath();
-  ctx.arc(cx, cy, unit * Math.hypot(...points[points.findIndex((p) => Math.hypot(...p) > 0)]), 0, 2 * Math.PI);
+  ctx.arc(cx, cy, unit * Math.hypot(...points.find((p) => Math.hypot(...p) > 0)), 0, TURN);
   ctx.stroke();
-  curve(plot, points.map((p) => at(p)[0]), points.map((p) => at(p)[1]), accent, { width: 1, alpha: 0.45 });
+  const [xs, ys] = [0, 1].map((axis) => points.map((p) => at(p)[axis]));
+  curve(plot, xs, ys, accent, { width: 1, alpha: 0.45 });
   points.forEach((p, s) => {
     ctx.globalAlpha = 1 - 0.03 * s;
     disc(plot, ...at(p), s ? 3 : 5, s ? accent : k);
   });
   ctx.globalAlpha = 1;
-  text(plot, "Mˢk, s = 0 … 24", cx, y + 6, { align: "center", size: 11.5, color: muted });
+  text(plot, "Mˢk, s = 0 … 24", cx, y + 6, { align: "center", size: 11.5, color: muted, halo: true });
 }
 
 function drawScores(plot, kind, theta, zeta, box) {
@@ -296,25 +348,20 @@ function drawScores(plot, kind, theta, zeta, box) {
     y: [low - pad, high + pad],
     xLabel: "distance s = m − n (tokens)",
     box: { bottom: 38, ...box },
-    xTicks: width < 520 ? [0, 20, 40] : [-10, 0, 10, 20, 30, 40],
+    xTicks: width < NARROW ? [0, 20, 40] : [-10, 0, 10, 20, 30, 40],
   });
   const { x0, x1, y0, y1 } = at.box;
   ctx.fillStyle = rule;
   ctx.globalAlpha = 0.45;
   ctx.fillRect(x0, y0, at.x(0) - x0, y1 - y0);
   ctx.globalAlpha = 1;
-  text(plot, "score qᵀMˢk", x1, y0 - 8, { align: "right", size: 11.5, halo: false });
-  text(plot, "key ahead", (x0 + at.x(0)) / 2, y0 + 9, { align: "center", size: 11, halo: false });
+  text(plot, "score qᵀMˢk", x1, y0 - 8, { align: "right", size: 11.5 });
+  text(plot, "key ahead", (x0 + at.x(0)) / 2, y0 + 9, { align: "center", size: 11 });
   ctx.save();
   ctx.beginPath();
   ctx.rect(x0, y0, x1 - x0, y1 - y0);
   ctx.clip();
-  ctx.strokeStyle = muted;
-  ctx.lineWidth = 1;
-  ctx.beginPath();
-  ctx.moveTo(x0, at.y(0));
-  ctx.lineTo(x1, at.y(0));
-  ctx.stroke();
+  level(plot, at.y(0), at.box, muted, { width: 1 });
   curve(plot, distances.map(at.x), scores.map(at.y), accent, { width: 1.25, alpha: 0.5 });
   scores.forEach((value, i) => disc(plot, at.x(distances[i]), at.y(value), 2.6, accent));
   ctx.restore();

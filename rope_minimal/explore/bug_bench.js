@@ -1,5 +1,8 @@
 // Twelve packages with one wrong line each. The chart first; the line only after an answer.
-import { figure, axes, curve, disc, num, setRich, text } from "./kit.js";
+import { make, setRich } from "./kit/dom.js";
+import { axes, curve, disc, text, upright } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num } from "./kit/numbers.js";
 
 const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/package/test_bug_bench.py
 const WORST = 5;
@@ -8,7 +11,7 @@ const SYMPTOM = 1e-3; // of the two curves and of the lengths, as printed
 /** How dark an error is on the chart: 0 for rounding, 1 for an output that has nothing to do with it. */
 export function severity(error) {
   if (!(error > CLEAN)) return 0;
-  return Math.min(Math.max(0.18 + (0.82 * Math.log(error / CLEAN)) / Math.log(WORST / CLEAN), 0), 1);
+  return clamp(0.18 + (0.82 * Math.log(error / CLEAN)) / Math.log(WORST / CLEAN), 0, 1);
 }
 
 /** How many were answered, and how many rightly; an answer of -1 is none. */
@@ -35,19 +38,44 @@ export function withAnswer(answers, index, answer) {
   return answers.map((old, i) => (i === index && old < 0 ? answer : old));
 }
 
+/** The caption: what the charts of a patient show at a token; `rows` names the examinations. */
+export function words(patient, healthy, rows, token) {
+  const found = findings(patient, healthy);
+  const wrong = found.firstWrong.filter((first) => first >= 0).length;
+  const here = rows
+    .map((row, i) => [row, patient.errors[i][token]])
+    .filter(([, error]) => error > CLEAN)
+    .map(([row, error]) => `${row} **${num(error, error < 0.1 ? 3 : 2)}**`);
+  if (here.length > 3) here.splice(2, Infinity, `and in ${here.length - 2} more`);
+  return (
+    `Score at distance ${token}: **${num(patient.near[token], 3)}** from position 0, ` +
+    `**${num(patient.far[token], 3)}** from 3,000, healthy ${num(healthy[token], 3)}. ` +
+    `Lengths ${num(found.shortest, 2)} to ${num(found.longest, 2)}. ` +
+    `${wrong} of ${rows.length} examinations find an error; at token ${token}: ${here.join("; ") || "none"}.`
+  );
+}
+
+const LABEL =
+  "Score of one vector with itself over the distance: the patient from position 0, the patient from position 3,000, " +
+  "and the healthy package";
+const NOTICE =
+  "No symptom alone names a bug: ask of every chart whether the two curves agree with each other, whether they " +
+  "agree with the grey one, and at which token the first error stands.";
+
+const narrow = (width) => width < 520;
+const rowHeight = (width) => (narrow(width) ? 38 : 25);
 
 export default figure((fig) => {
   const { rows, healthy, patients } = fig.model.get("data");
   const places = patients[0].errors[0].length;
   const group = `rope-bench-${Math.random().toString(36).slice(2)}`; // of its own on the page
   const index = () => fig.traits.patient - 1;
+  const keep = (token) => clamp(token, 0, places - 1);
   let hint = null; // the patient whose hint is shown
+  let field = null; // where the cells of the chart lie
 
   const score = fig.element("p", { className: "rope-score" });
-  const scores = fig.canvas({
-    label: "Score of one vector with itself over the distance: the patient from position 0, the patient from position 3,000, and the healthy package",
-    height: (width) => Math.min(Math.max(width * 0.42, 190), 250),
-  });
+  const scores = fig.canvas({ label: LABEL, height: (width) => clamp(width * 0.42, 190, 250) });
   const lengths = fig.canvas({
     label: "Length of a rotated vector divided by its own length, over the position",
     height: 118,
@@ -61,68 +89,33 @@ export default figure((fig) => {
     },
     keys: ({ dx }) => fig.set({ token: keep(fig.traits.token + dx) }),
   });
-  const keep = (token) => Math.min(Math.max(token, 0), places - 1);
-  const narrow = (width) => width < 520;
-  const rowHeight = (width) => (narrow(width) ? 38 : 25);
-  let field = null;
 
   // the question, in the page's own inputs
-  const ask = fig.element("fieldset", { className: "rope-ask" });
-  const legend = ask.appendChild(document.createElement("legend"));
-  legend.className = "rope-prompt";
-  const options = ask.appendChild(document.createElement("div"));
-  const verdict = ask.appendChild(document.createElement("div"));
-  verdict.className = "rope-verdict";
-  verdict.setAttribute("role", "status");
+  const legend = make("legend", { className: "rope-prompt" });
+  const options = make("div");
+  const verdict = make("div", { className: "rope-verdict", role: "status" });
+  const ask = fig.element("fieldset", { className: "rope-ask" }, legend, options, verdict);
   ask.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
 
   const offer = (patient) => {
     legend.textContent = `What is wrong with patient ${patient + 1}?`;
+    const choose = (i) => () => fig.set({ answers: withAnswer(fig.traits.answers, index(), i) });
     options.replaceChildren(
       ...patients[patient].options.map((name, i) => {
-        const label = Object.assign(document.createElement("label"), { className: "rope-option" });
-        const input = Object.assign(document.createElement("input"), { type: "radio", name: group, value: i });
-        input.addEventListener("change", () => fig.set({ answers: withAnswer(fig.traits.answers, index(), i) }));
-        label.append(input, document.createTextNode(name));
-        return label;
+        const input = make("input", { type: "radio", name: group, value: i, onchange: choose(i) });
+        return make("label", { className: "rope-option" }, input, name);
       }),
     );
   };
-
   const judge = (patient, answer) => {
-    const { right, options: names, why, story, diff, thread, test } = patients[patient];
     [...options.querySelectorAll("input")].forEach((input, i) => {
       input.checked = i === answer;
       input.disabled = answer >= 0;
     });
-    const state = answer < 0 ? "" : answer === right ? "right" : "wrong";
+    const state = answer < 0 ? "" : answer === patients[patient].right ? "right" : "wrong";
     verdict.className = `rope-verdict rope-${state}`;
     fig.root.dataset.verdict = state;
-    if (!state) return verdict.replaceChildren();
-    const paragraph = (content) => {
-      const p = document.createElement("p");
-      setRich(p, content);
-      return p;
-    };
-    const link = Object.assign(document.createElement("a"), {
-      href: thread, textContent: thread.split("/").slice(3).join("/"), rel: "noopener",
-    });
-    const source = paragraph(`${story} The thread: `);
-    source.append(link);
-    const code = document.createElement("pre");
-    code.className = "rope-diff";
-    code.setAttribute("aria-label", "The changed line");
-    for (const line of diff.split("\n")) {
-      const row = code.appendChild(document.createElement("span"));
-      row.className = { "+": "rope-new", "-": "rope-old" }[line[0]] ?? "";
-      row.textContent = `${line}\n`;
-    }
-    return verdict.replaceChildren(
-      paragraph(`**${state === "right" ? "Yes" : "No"}: ${names[right][0].toLowerCase()}${names[right].slice(1)}.** ${why}`),
-      code,
-      source,
-      paragraph(`Caught by \`${test}\`.`),
-    );
+    verdict.replaceChildren(...(state ? diagnosis(patients[patient], state) : []));
   };
 
   let shown = "";
@@ -140,21 +133,10 @@ export default figure((fig) => {
     }
     drawScores(scores, patient, healthy, token);
     drawLengths(lengths, patient, token);
-    field = drawChart(chart, patient, rows, token, { narrow, rowHeight });
+    field = drawChart(chart, patient, rows, token);
 
-    const found = findings(patient, healthy);
-    const wrong = rows.filter((_, i) => found.firstWrong[i] >= 0);
-    const here = rows
-      .map((row, i) => [row, patient.errors[i][token]])
-      .filter(([, error]) => error > CLEAN)
-      .map(([row, error]) => `${row} **${num(error, error < 0.1 ? 3 : 2)}**`);
-    if (here.length > 3) here.splice(2, Infinity, `and in ${here.length - 2} more`);
-    fig.say(
-      (hint === null ? "" : `**Look here:** ${patient.look} `) +
-        `Score at distance ${token}: **${num(patient.near[token], 3)}** from position 0, **${num(patient.far[token], 3)}** from 3,000, healthy ${num(healthy[token], 3)}. ` +
-        `Lengths ${num(found.shortest, 2)} to ${num(found.longest, 2)}. ` +
-        `${wrong.length} of ${rows.length} examinations find an error; at token ${token}: ${here.join("; ") || "none"}.`,
-    );
+    const look = hint === null ? "" : `**Look here:** ${patient.look} `;
+    fig.say(look + words(patient, healthy, rows, token));
   });
 
   fig.showMe(async () => {
@@ -168,8 +150,30 @@ export default figure((fig) => {
     hint = null;
     fig.set({ patient: (fig.traits.patient % patients.length) + 1 });
   });
-  fig.notice("No symptom alone names a bug: ask of every chart whether the two curves agree with each other, whether they agree with the grey one, and at which token the first error stands.");
+  fig.notice(NOTICE);
 });
+
+/** What was wrong with a patient, as elements. */
+function diagnosis({ right, options, why, story, diff, thread, test }, state) {
+  const paragraph = (content) => {
+    const p = make("p");
+    setRich(p, content);
+    return p;
+  };
+  const name = options[right][0].toLowerCase() + options[right].slice(1);
+  const source = paragraph(`${story} The thread: `);
+  source.append(make("a", { href: thread, rel: "noopener" }, thread.split("/").slice(3).join("/")));
+  const lines = diff.split("\n").map((line) => {
+    const className = { "+": "rope-new", "-": "rope-old" }[line[0]] ?? "";
+    return make("span", { className }, `${line}\n`);
+  });
+  return [
+    paragraph(`**${state === "right" ? "Yes" : "No"}: ${name}.** ${why}`),
+    make("pre", { className: "rope-diff", "aria-label": "The changed line" }, ...lines),
+    source,
+    paragraph(`Caught by \`${test}\`.`),
+  ];
+}
 
 function drawScores(plot, patient, healthy, token) {
   const { colors } = plot;
@@ -183,16 +187,20 @@ function drawScores(plot, patient, healthy, token) {
     box: { top: 30 },
   });
   const xs = healthy.map((_, distance) => at.x(distance));
-  rule(plot, at.x(token), at.box);
+  upright(plot, at.x(token), at.box, colors.muted, { width: 1 });
   curve(plot, xs, healthy.map(at.y), colors.muted, { width: 7, alpha: 0.28 });
   curve(plot, xs, patient.near.map(at.y), colors.k, { width: 2 });
   curve(plot, xs, patient.far.map(at.y), colors.q, { width: 2, dash: [5, 4] });
   disc(plot, at.x(token), at.y(patient.near[token]), 4, colors.k);
   disc(plot, at.x(token), at.y(patient.far[token]), 4, colors.q);
-  const keys = [["healthy", colors.muted], ["from 0", colors.k], ["from 3,000", colors.q]];
+  const keys = [
+    ["healthy", colors.muted],
+    ["from 0", colors.k],
+    ["from 3,000", colors.q],
+  ];
   let x = at.box.x0;
   for (const [words, color] of keys) {
-    text(plot, words, x, 14, { color, bold: true, halo: false });
+    text(plot, words, x, 14, { color, bold: true });
     plot.ctx.font = "600 12px system-ui, sans-serif";
     x += plot.ctx.measureText(words).width + 18;
   }
@@ -209,27 +217,28 @@ function drawLengths(plot, patient, token) {
     xLabel: "position (tokens)",
     box: { top: 24 },
   });
-  rule(plot, at.x(token), at.box);
-  text(plot, "length after the rotation / before", at.box.x0, 10, { color: colors.ink, halo: false });
-  curve(plot, patient.length.map((_, m) => at.x(m)), patient.length.map(at.y), colors.k, { width: 2 });
+  upright(plot, at.x(token), at.box, colors.muted, { width: 1 });
+  text(plot, "length after the rotation / before", at.box.x0, 10, { color: colors.ink });
+  const xs = patient.length.map((_, m) => at.x(m));
+  curve(plot, xs, patient.length.map(at.y), colors.k, { width: 2 });
 }
 
 /** The seven examinations as rows of cells; returns where the cells lie. */
-function drawChart(plot, patient, rows, token, { narrow, rowHeight }) {
+function drawChart(plot, patient, rows, token) {
   const { colors, ctx } = plot;
   const { width } = plot.clear();
   const places = patient.errors[0].length;
   const left = narrow(width) ? 6 : 246;
   const field = { x0: left, x1: width - 8, y0: 30, y1: 30 + rows.length * rowHeight(width) };
   const cell = (field.x1 - field.x0) / places;
-  text(plot, "error of each token's output", 6, 12, { color: colors.ink, halo: false });
+  text(plot, "error of each token's output", 6, 12, { color: colors.ink });
   const x = field.x0 + (token + 0.5) * cell;
-  if (!narrow(width)) rule(plot, x, field); // there the names stand between the rows
+  if (!narrow(width)) upright(plot, x, field, colors.muted, { width: 1 }); // there the names stand between the rows
   rows.forEach((row, i) => {
     const top = field.y0 + i * rowHeight(width) + (narrow(width) ? 17 : 0);
     const high = rowHeight(width) - (narrow(width) ? 20 : 5);
     const label = narrow(width) ? [left, top - 8] : [left - 8, top + high / 2];
-    text(plot, row, ...label, { align: narrow(width) ? "left" : "right", size: 12 });
+    text(plot, row, ...label, { align: narrow(width) ? "left" : "right", size: 12, halo: true });
     ctx.strokeStyle = colors.rule;
     const errors = patient.errors[i];
     const wide = cell * errors.length;
@@ -248,18 +257,8 @@ function drawChart(plot, patient, rows, token, { narrow, rowHeight }) {
     }
   });
   for (const t of [0, 16, 32, places - 1]) {
-    text(plot, String(t), field.x0 + (t + 0.5) * cell, field.y1 + 8, { align: "center", size: 11.5, halo: false });
+    text(plot, String(t), field.x0 + (t + 0.5) * cell, field.y1 + 8, { align: "center", size: 11.5 });
   }
-  text(plot, "token", (field.x0 + field.x1) / 2, field.y1 + 24, { align: "center", halo: false });
+  text(plot, "token", (field.x0 + field.x1) / 2, field.y1 + 24, { align: "center" });
   return field;
-}
-
-function rule(plot, x, box) {
-  const { ctx, colors } = plot;
-  ctx.strokeStyle = colors.muted;
-  ctx.lineWidth = 1;
-  ctx.beginPath();
-  ctx.moveTo(x, box.y0);
-  ctx.lineTo(x, box.y1);
-  ctx.stroke();
 }

@@ -1,5 +1,7 @@
 // One way of writing the rotation as blocks of memory read and written, and the time that follows.
-import { figure, num, text } from "./kit.js";
+import { text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { num, short } from "./kit/numbers.js";
 
 const BYTES = { float32: 4, bfloat16: 2 };
 const RECORDED = "recorded CPU"; // as in byte_budget.py
@@ -62,98 +64,64 @@ export function size(bytes) {
   return `${num(bytes / unit, 0)} ${name}`;
 }
 
-const WORDS = { _to_copy: "convert" };
-const units = (count) => num(count, 2).replace(/\.?0+$/, "");
+/** The caption: what `budget` found for a form in a number type on a machine. */
+export function words(data, { form, dtype, machine }, now) {
+  const whence =
+    machine === RECORDED
+      ? `measured: ${data.machine}`
+      : `at the data sheet's peak of ${num(now.rate / 1e9, 0)} GB/s, an assumption`;
+  const copy =
+    now.rate === null ? "No copy was measured here." : `A copy takes **${duration(now.floor)}** (${whence}).`;
+  const predicted = now.predicted === null ? "nothing" : duration(now.predicted);
+  const found =
+    now.measured === null
+      ? "**Not measured yet.**"
+      : `Measured: **${duration(now.measured)}**, **${num(now.copies, 1)}** copies of the same rounds.`;
+  const count = now.steps.length;
+  return (
+    `**${form}**, ${dtype}: **${count}** ${count === 1 ? "operator" : "operators"}, ` +
+    `**${short(now.passes)}** passes of N = ${size(now.bytes)}, together **${size(now.passes * now.bytes)}**. ` +
+    `${copy} Predicted: **${predicted}**, **${short(now.passes / 2)}** copies. ${found}`
+  );
+}
+
+const LABEL =
+  "The operators of one way of writing the rotation, one row each, as blocks of memory read and written; below them " +
+  "bars for the time of a copy, the predicted time and the measured time";
+const NOTICE =
+  "Every operator reads its operands from memory and writes its result there, and the next one reads it again. The " +
+  "arithmetic is the same in all forms; only the number of blocks differs. For one new token the blocks are too " +
+  "small to matter: there the time is the number of calls.";
+
+const TOP = 44; // pixels above the operators
+const NAMES = { _to_copy: "convert" };
+const narrow = (width) => width < 480;
+const rowHeight = (width) => (narrow(width) ? 17 : 19);
 
 export default figure((fig) => {
   const data = fig.model.get("data");
-  const ROWS = Math.max(...Object.values(data.forms).flatMap((form) => Object.values(form).map((steps) => steps.length)));
+  const rows = Math.max(...Object.values(data.forms).flatMap((form) => Object.values(form).map((s) => s.length)));
+  const bars = (width) => TOP + rows * rowHeight(width) + 26;
   let played = Infinity; // blocks drawn so far while "Show me" plays
-  const TOP = 44;
-  const rowHeight = () => (fig.root.clientWidth < 480 ? 17 : 19);
-  const bars = () => TOP + ROWS * rowHeight() + 26;
 
-  const plot = fig.canvas({
-    label: "The operators of one way of writing the rotation, one row each, as blocks of memory read and written; below them bars for the time of a copy, the predicted time and the measured time",
-    height: () => bars() + 3 * 30 + 6,
-  });
+  const plot = fig.canvas({ label: LABEL, height: (width) => bars(width) + 3 * 30 + 6 });
 
   fig.draw(() => {
     const { shape, dtype, form, machine } = fig.traits;
     const now = budget(data, { shape, dtype, form, machine });
-    const { ctx, width } = plot.clear();
-    const { ink, muted, q, k, accent, warm, rule } = fig.colors;
+    const { width } = plot.clear();
     if (!fig.root.dataset.playing) played = Infinity;
-    const narrow = width < 480;
-    const left = narrow ? 84 : 118;
-    const right = narrow ? 46 : 62;
-    const unit = (width - left - right) / widest(data);
-    const tall = rowHeight();
-
-    // key
-    const key = (x, color, words) => {
-      ctx.fillStyle = color;
-      ctx.fillRect(x, 6, 14, 12);
-      text(plot, words, x + 20, 12, { color: ink, size: 12, halo: false });
-    };
-    key(0, k, "read");
-    key(62, q, "written");
-    text(plot, `full block: N = ${size(now.bytes)}, the bytes of x`, narrow ? 0 : 142, narrow ? 30 : 12, { size: 12, halo: false });
-    text(plot, "so far", width, narrow ? 12 : 30, { size: 11.5, align: "right", halo: false });
-
-    // the passes
-    let total = 0;
-    now.steps.forEach(([name, read, written], row) => {
-      const y = TOP + row * tall;
-      if (total >= played) return;
-      text(plot, WORDS[name] ?? name, left - 9, y + tall / 2, { align: "right", size: narrow ? 11 : 12, color: ink, halo: false });
-      let x = left;
-      for (const [count, color] of [[read, k], [written, q]]) {
-        for (let done = 0; done < count; done++) {
-          const part = Math.min(1, count - done);
-          if (total < played) {
-            ctx.fillStyle = color;
-            ctx.fillRect(x, y + 2, Math.max(part * unit - 2, 1), tall - 4);
-          }
-          x += part * unit;
-          total += part;
-        }
-      }
-      if (total <= played) text(plot, `${units(total)} N`, width, y + tall / 2, { align: "right", size: 12, halo: false });
-    });
-    const y = TOP + now.steps.length * tall + 4;
-    if (played >= total && now.steps.length < ROWS) {
-      text(plot, `${units(now.passes)} N = ${size(now.passes * now.bytes)}`, width, y + 8, { align: "right", bold: true, size: 13, color: ink, halo: false });
+    const left = narrow(width) ? 84 : 118;
+    const unit = (width - left - (narrow(width) ? 46 : 62)) / widest(data);
+    drawKey(plot, now.bytes);
+    const total = drawPasses(plot, now.steps, left, unit, played);
+    if (played >= total && now.steps.length < rows) {
+      const sum = `${short(now.passes)} N = ${size(now.passes * now.bytes)}`;
+      const y = TOP + now.steps.length * rowHeight(width) + 12;
+      text(plot, sum, width, y, { align: "right", bold: true, size: 13, color: fig.colors.ink });
     }
-
-    // the times
-    const longest = Math.max(now.floor ?? 0, now.predicted ?? 0, now.measured ?? 0) || 1;
-    const room = width - left - 96;
-    const rows = [
-      ["a copy", now.floor, muted],
-      ["predicted", now.predicted, accent],
-      ["measured", now.measured, warm],
-    ];
-    rows.forEach(([name, us, color], i) => {
-      const at = bars() + i * 30;
-      text(plot, name, left - 9, at + 10, { align: "right", size: narrow ? 12 : 13, color: ink, halo: false });
-      const long = us === null ? 0 : Math.max((us / longest) * room, 2);
-      ctx.fillStyle = color;
-      ctx.fillRect(left, at, long, 20);
-      ctx.fillStyle = rule;
-      ctx.fillRect(left - 1, at - 5, 1, 30);
-      text(plot, duration(us), left + long + 8, at + 10, { size: 13, bold: us !== null, color: us === null ? muted : ink, halo: false });
-    });
-
-    const whence = machine === RECORDED ? `measured: ${data.machine}` : `at the data sheet's peak of ${num(now.rate / 1e9, 0)} GB/s, an assumption`;
-    const rate = now.rate === null ? "No copy was measured here." : `A copy takes **${duration(now.floor)}** (${whence}).`;
-    const found = now.measured === null
-      ? "**Not measured yet.**"
-      : `Measured: **${duration(now.measured)}**, **${num(now.copies, 1)}** copies of the same rounds.`;
-    fig.say(
-      `**${form}**, ${dtype}: **${now.steps.length}** ${now.steps.length === 1 ? "operator" : "operators"}, **${units(now.passes)}** passes of N = ${size(now.bytes)}, together **${size(now.passes * now.bytes)}**. ` +
-        `${rate} Predicted: **${now.predicted === null ? "nothing" : duration(now.predicted)}**, **${units(now.passes / 2)}** copies. ${found}`,
-    );
+    drawTimes(plot, now, left, bars(width));
+    fig.say(words(data, { form, dtype, machine }, now));
     fig.root.dataset.values = JSON.stringify({ shape, dtype, form, machine, ...now, steps: now.steps.length });
   });
 
@@ -162,7 +130,7 @@ export default figure((fig) => {
     const { passes } = budget(data, { shape, dtype, machine, form });
     played = 0;
     fig.set({ form });
-    for (; !fig.calm && played < passes; played += 0.5) {
+    for (; !fig.reducedMotion && played < passes; played += 0.5) {
       fig.redraw();
       await fig.pause(step);
     }
@@ -175,7 +143,74 @@ export default figure((fig) => {
     fig.set({ shape: first, dtype: "float32", machine: RECORDED });
     for (const [form, rest] of TOUR) await play(form, 90, rest);
   });
-  fig.notice(
-    "Every operator reads its operands from memory and writes its result there, and the next one reads it again. The arithmetic is the same in all forms; only the number of blocks differs. For one new token the blocks are too small to matter: there the time is the number of calls.",
-  );
+  fig.notice(NOTICE);
 });
+
+function drawKey(plot, bytes) {
+  const { ctx, width, colors } = plot;
+  const key = (x, color, name) => {
+    ctx.fillStyle = color;
+    ctx.fillRect(x, 6, 14, 12);
+    text(plot, name, x + 20, 12, { color: colors.ink });
+  };
+  key(0, colors.k, "read");
+  key(62, colors.q, "written");
+  const [x, y, other] = narrow(width) ? [0, 30, 12] : [142, 12, 30];
+  text(plot, `full block: N = ${size(bytes)}, the bytes of x`, x, y);
+  text(plot, "so far", width, other, { size: 11.5, align: "right" });
+}
+
+/** The operators as rows of blocks, as far as they are `played`; returns how many blocks there are so far. */
+function drawPasses(plot, steps, left, unit, played) {
+  const { ctx, width, colors } = plot;
+  const tall = rowHeight(width);
+  let total = 0;
+  steps.forEach(([name, read, written], row) => {
+    if (total >= played) return;
+    const y = TOP + row * tall;
+    const size = narrow(width) ? 11 : 12;
+    text(plot, NAMES[name] ?? name, left - 9, y + tall / 2, { align: "right", size, color: colors.ink });
+    let x = left;
+    const blocks = (count, color) => {
+      for (let done = 0; done < count; done++) {
+        const part = Math.min(1, count - done);
+        if (total < played) {
+          ctx.fillStyle = color;
+          ctx.fillRect(x, y + 2, Math.max(part * unit - 2, 1), tall - 4);
+        }
+        x += part * unit;
+        total += part;
+      }
+    };
+    blocks(read, colors.k);
+    blocks(written, colors.q);
+    if (total <= played) text(plot, `${short(total)} N`, width, y + tall / 2, { align: "right" });
+  });
+  return total;
+}
+
+function drawTimes(plot, { floor, predicted, measured }, left, top) {
+  const { ctx, width, colors } = plot;
+  const longest = Math.max(floor ?? 0, predicted ?? 0, measured ?? 0) || 1;
+  const room = width - left - 96;
+  const rows = [
+    ["a copy", floor, colors.muted],
+    ["predicted", predicted, colors.accent],
+    ["measured", measured, colors.warm],
+  ];
+  rows.forEach(([name, us, color], i) => {
+    const y = top + i * 30;
+    text(plot, name, left - 9, y + 10, { align: "right", size: narrow(width) ? 12 : 13, color: colors.ink });
+    const long = us === null ? 0 : Math.max((us / longest) * room, 2);
+    ctx.fillStyle = color;
+    ctx.fillRect(left, y, long, 20);
+    ctx.fillStyle = colors.rule;
+    ctx.fillRect(left - 1, y - 5, 1, 30);
+    const known = us !== null;
+    text(plot, duration(us), left + long + 8, y + 10, {
+      size: 13,
+      bold: known,
+      color: known ? colors.ink : colors.muted,
+    });
+  });
+}

@@ -1,5 +1,5 @@
 // Predict, then look: one of some answers.
-import { setRich } from "./kit.js";
+import { make, setRich } from "./kit/dom.js";
 import { question } from "./question.js";
 
 export default question((ask, model) => {
@@ -7,12 +7,10 @@ export default question((ask, model) => {
   const group = `rope-question-${Math.random().toString(36).slice(2)}`;
   const options = model.get("options");
   const inputs = options.map((option) => {
-    const label = Object.assign(document.createElement("label"), { className: "rope-option" });
-    const input = Object.assign(document.createElement("input"), { type: "radio", name: group });
-    const words = document.createElement("span");
+    const input = make("input", { type: "radio", name: group });
+    const words = make("span");
     setRich(words, option);
-    label.append(input, words);
-    ask.append(label);
+    ask.append(make("label", { className: "rope-option" }, input, words));
     return input;
   });
   return {

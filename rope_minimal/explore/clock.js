@@ -1,17 +1,13 @@
 // The hands of a head at distance m, each on a ring of its own, and D(m) around that distance.
-import { figure, axes, curve, disc, num, pairColor, text } from "./kit.js";
-import { codeDistance, inverseFrequencies } from "./rope.js";
-import { handError, nearRepeats, nearestCode } from "./aliasing.js";
+import { handError, nearestCode, nearRepeats } from "./aliasing.js";
+import { axes, curve, disc, level, line, text, wide } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num, TURN } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+import { BASE, codeDistance, inverseFrequencies, shortWay } from "./rope.js";
 
 const FARTHEST = 131072;
-const BASE = 10000;
 const AROUND = 40; // distances shown on each side of m
-const TURN = 2 * Math.PI;
-
-/** The short way from the start to an angle: -pi to pi. */
-export function shortWay(angle) {
-  return angle - TURN * Math.round(angle / TURN);
-}
 
 /** What the figure says about a distance: one hand, all hands, and the neighbour to beat. */
 export function reading(m, dim) {
@@ -24,15 +20,51 @@ export function winner(dim) {
   return nearestCode(inverseFrequencies(dim, BASE), FARTHEST);
 }
 
+/**
+ * The caption: `now` is the reading at m; `record` the fastest hand's near repeat there, if it is
+ * one; `found` the nearest of all distances, if they were searched.
+ */
+export function words(m, dim, now, record, found) {
+  const pairs = dim / 2;
+  const near = record ? ` (${num(record.turns, 0)} turns, nearer than ever before)` : "";
+  const hands = { 1: "the only hand", 2: "both hands together" }[pairs] ?? `all ${pairs} hands together`;
+  const fine = (d) => num(d, d < 0.01 ? 5 : 3);
+  const search = found
+    ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, ` +
+      `with D = **${fine(found.codeDistance)}**.`
+    : "";
+  return (
+    `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, now.hand < 0.01 ? 6 : 4)}** from its start` +
+    `${near}, ${hands} D = **${fine(now.bank)}**. ${verdict(m, now)}${search}`
+  );
+}
+
+function verdict(m, { bank, neighbour }) {
+  if (m === 0) return "Distance 0 is the start itself.";
+  if (m === 1) return "This is the neighbour, the distance to beat.";
+  const beat = num(neighbour, 3);
+  if (bank < neighbour) return `That is **nearer than a neighbour**, which has D(1) = ${beat}.`;
+  return `A neighbour is nearer: D(1) = ${beat}.`;
+}
+
+const LABEL =
+  "A dial with one ring for every hand, fast hands outside; an arc on each ring leads from the start to the hand. " +
+  "Beside it one hand's error and the distance D of all hands over the distances nearby";
+const NOTICE =
+  "At 44, 710 and 103,993 the fastest hand is almost back, because 2π is almost 44/7, 710/113 and 103,993/16,551. " +
+  "With one or two hands that is a collision. With 64 hands the others are elsewhere at that moment: to a head " +
+  "that weighs all 64 alike, no distance up to 131,072 is nearer than the immediate neighbour. A head that reads a " +
+  "few hands only has the clock with a few hands.";
+
+const dialSize = (width) => (wide(width) ? Math.min(width * 0.5, 360) : Math.min(width, 330));
+
 export default figure((fig) => {
   const records = nearRepeats(1, FARTHEST); // of the fastest hand, which turns by 1 rad a token
+  const keep = (m) => clamp(m, 0, FARTHEST);
   let found = null; // { dim, distance, codeDistance } of the last search
-  const keep = (m) => Math.min(Math.max(m, 0), FARTHEST);
-  const wide = (width) => width >= 560;
-  const dialSize = (width) => (wide(width) ? Math.min(width * 0.5, 360) : Math.min(width, 330));
 
   const plot = fig.canvas({
-    label: "A dial with one ring for every hand, fast hands outside; an arc on each ring leads from the start to the hand. Beside it one hand's error and the distance D of all hands over the distances nearby",
+    label: LABEL,
     help: "With the picture in focus, the arrow keys move by one token, with Shift by ten.",
     height: (width) => (wide(width) ? dialSize(width) : dialSize(width) + 250),
     keys({ dx, dy }) {
@@ -41,31 +73,17 @@ export default figure((fig) => {
   });
 
   fig.draw(() => {
-    const m = fig.traits.m;
+    const { m } = fig.traits;
     const dim = Number(fig.traits.dim);
     const invFreq = inverseFrequencies(dim, BASE);
     const now = reading(m, dim);
     const { width } = plot.clear();
     const size = dialSize(width);
     drawDial(plot, wide(width) ? size / 2 : width / 2, size / 2, size / 2 - 8, m, invFreq);
-    drawNearby(plot, wide(width) ? { left: size + 62, top: 34, bottom: 42 } : { left: 46, top: size + 36, bottom: 42 }, m, invFreq, now);
-
-    const pairs = dim / 2;
-    const hands = pairs === 1 ? "the only hand" : pairs === 2 ? "both hands" : `all ${pairs} hands`;
-    const verdict =
-      m === 0 ? "Distance 0 is the start itself."
-      : m === 1 ? "This is the neighbour, the distance to beat."
-      : now.bank < now.neighbour ? `That is **nearer than a neighbour**, which has D(1) = ${num(now.neighbour, 3)}.`
-      : `A neighbour is nearer: D(1) = ${num(now.neighbour, 3)}.`;
-    const search =
-      found && found.dim === dim
-        ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, with D = **${num(found.codeDistance, found.codeDistance < 0.01 ? 5 : 3)}**.`
-        : "";
+    const box = wide(width) ? { left: size + 62, top: 34, bottom: 42 } : { left: 46, top: size + 36, bottom: 42 };
+    drawNearby(plot, box, m, invFreq, now);
     const record = records.find(({ distance }) => distance === m && distance > 1);
-    const near = record ? ` (${num(record.turns, 0)} turns, nearer than ever before)` : "";
-    fig.say(
-      `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, now.hand < 0.01 ? 6 : 4)}** from its start${near}, ${hands}${pairs > 1 ? " together" : ""} D = **${num(now.bank, now.bank < 0.01 ? 5 : 3)}**. ${verdict}${search}`,
-    );
+    fig.say(words(m, dim, now, record, found?.dim === dim ? found : null));
     fig.root.dataset.values = JSON.stringify({ m, dim, ...now, found });
   });
 
@@ -91,9 +109,7 @@ export default figure((fig) => {
   for (const m of [44, 710, 103993]) fig.button(num(m, 0), () => fig.set({ m }));
   fig.button("84,823 with d = 4", () => fig.set({ m: 84823, dim: "4" }));
   fig.button("Find the nearest", search);
-  fig.notice(
-    "At 44, 710 and 103,993 the fastest hand is almost back, because 2π is almost 44/7, 710/113 and 103,993/16,551. With one or two hands that is a collision. With 64 hands the others are elsewhere at that moment: to a head that weighs all 64 alike, no distance up to 131,072 is nearer than the immediate neighbour. A head that reads a few hands only has the clock with a few hands.",
-  );
+  fig.notice(NOTICE);
 });
 
 function drawDial(plot, cx, cy, radius, m, invFreq) {
@@ -113,10 +129,8 @@ function drawDial(plot, cx, cy, radius, m, invFreq) {
   for (let hour = 0; hour < 24; hour++) {
     const [c, s] = [Math.cos((hour * TURN) / 24), Math.sin((hour * TURN) / 24)];
     const length = hour % 6 ? 4 : 8;
-    ctx.beginPath();
-    ctx.moveTo(cx + (radius - 4) * c, cy - (radius - 4) * s);
-    ctx.lineTo(cx + (radius - 4 + length - 8) * c, cy - (radius - 4 + length - 8) * s);
-    ctx.stroke();
+    const inside = radius - 12 + length;
+    line(ctx, cx + (radius - 4) * c, cy - (radius - 4) * s, cx + inside * c, cy - inside * s);
   }
   if (pairs <= 8) {
     for (let i = 0; i < pairs; i++) {
@@ -141,10 +155,7 @@ function drawDial(plot, cx, cy, radius, m, invFreq) {
   // the start: where every hand would have to be
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 1.5;
-  ctx.beginPath();
-  ctx.moveTo(cx + inner - (pairs > 1 ? 6 : inner), cy);
-  ctx.lineTo(cx + radius - 4, cy);
-  ctx.stroke();
+  line(ctx, cx + inner - (pairs > 1 ? 6 : inner), cy, cx + radius - 4, cy);
 
   for (let i = 0; i < pairs; i++) {
     const angle = m * invFreq[i];
@@ -152,10 +163,7 @@ function drawDial(plot, cx, cy, radius, m, invFreq) {
     if (pairs <= 8) {
       ctx.strokeStyle = pairColor(i, pairs);
       ctx.lineWidth = 2.5;
-      ctx.beginPath();
-      ctx.moveTo(cx, cy);
-      ctx.lineTo(x, y);
-      ctx.stroke();
+      line(ctx, cx, cy, x, y);
     }
     disc(plot, x, y, pairs > 8 ? Math.max(2.6, gap * 0.7) : 6, pairColor(i, pairs), { ring: colors.paper });
   }
@@ -164,8 +172,8 @@ function drawDial(plot, cx, cy, radius, m, invFreq) {
 }
 
 function drawNearby(plot, margin, m, invFreq, now) {
-  const { ctx, colors, height } = plot;
-  const first = Math.min(Math.max(m - AROUND, 0), FARTHEST - 2 * AROUND);
+  const { ctx, colors } = plot;
+  const first = clamp(m - AROUND, 0, FARTHEST - 2 * AROUND);
   const distances = Array.from({ length: 2 * AROUND + 1 }, (_, k) => first + k);
   const at = axes(plot, {
     x: [first - 0.5, first + 2 * AROUND + 0.5],
@@ -176,29 +184,33 @@ function drawNearby(plot, margin, m, invFreq, now) {
     box: { right: 26, ...margin },
   });
   const one = pairColor(0, invFreq.length);
-  // one hand, thin; all hands, bars
   const step = (at.box.x1 - at.box.x0) / distances.length;
-  for (const distance of distances) {
-    const d = codeDistance(distance, invFreq);
+  const bar = (distance, d, width) => {
     ctx.fillStyle = colors.accent;
+    ctx.fillRect(at.x(distance) - (step * width) / 2, at.y(d), step * width, at.box.y1 - at.y(d));
+  };
+  // one hand, thin; all hands, bars
+  for (const distance of distances) {
     ctx.globalAlpha = distance === m ? 1 : colors.dark ? 0.34 : 0.28;
-    ctx.fillRect(at.x(distance) - step * 0.36, at.y(d), step * 0.72, at.box.y1 - at.y(d));
+    bar(distance, codeDistance(distance, invFreq), 0.72);
   }
   ctx.globalAlpha = 1;
   if (invFreq.length > 1) {
-    curve(plot, distances.map(at.x), distances.map((d) => at.y(handError(d * invFreq[0]))), one, { width: 1.3, alpha: colors.dark ? 0.9 : 0.6 });
-    ctx.fillStyle = colors.accent;
-    ctx.fillRect(at.x(m) - step * 0.42, at.y(now.bank), step * 0.84, at.box.y1 - at.y(now.bank));
+    const heights = distances.map((d) => at.y(handError(d * invFreq[0])));
+    curve(plot, distances.map(at.x), heights, one, { width: 1.3, alpha: colors.dark ? 0.9 : 0.6 });
+    bar(m, now.bank, 0.84);
     disc(plot, at.x(m), at.y(now.hand), 4.5, one);
   }
-  curve(plot, [at.box.x0, at.box.x1], [at.y(now.neighbour), at.y(now.neighbour)], colors.ink, { width: 1.25, dash: [5, 4] });
-  text(plot, "a neighbour, D(1)", at.box.x1 - 2, at.y(now.neighbour) - 9, { align: "right", size: 11.5, color: colors.ink });
+  const neighbour = at.y(now.neighbour);
+  level(plot, neighbour, at.box, colors.ink, { width: 1.25, dash: [5, 4] });
+  const beside = { align: "right", size: 11.5, color: colors.ink, halo: true };
+  text(plot, "a neighbour, D(1)", at.box.x1 - 2, neighbour - 9, beside);
   const y = at.box.y0 - 20;
   ctx.fillStyle = colors.accent;
   ctx.fillRect(at.box.x0, y - 5, 8, 10);
-  text(plot, "all hands, D(m)", at.box.x0 + 14, y, { size: 12, color: colors.ink, halo: false });
+  text(plot, "all hands, D(m)", at.box.x0 + 14, y, { color: colors.ink });
   if (invFreq.length > 1) {
     disc(plot, at.box.x0 + 128, y, 4.5, one);
-    text(plot, "fastest hand alone", at.box.x0 + 138, y, { size: 12, color: colors.ink, halo: false });
+    text(plot, "fastest hand alone", at.box.x0 + 138, y, { color: colors.ink });
   }
 }

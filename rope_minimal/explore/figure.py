@@ -18,9 +18,9 @@ A figure is one small class and one JavaScript file of the same name in snake ca
             question="When does the hand come back?",
         )
 
-The class has traits only. Its JavaScript may ``import`` from ``./rope.js``, ``./kit.js`` and other
-files of this folder; what it imports is put in front of it, in one module that asks the network for
-nothing. The interface of the drawing kit is described at the top of ``kit.js``.
+The class has traits only. Its JavaScript may ``import`` from ``./rope.js``, ``./kit/draw.js`` and
+other files of this folder; what it imports is put in front of it, in one module that asks the
+network for nothing. The interface of the kit is described at the top of ``kit/figure.js``.
 
 Traits: `Whole` (int), `Even` (positive even int), `Real` (float), `Choice` (one of some texts),
 `Flag` (bool); ``List`` and ``Dict`` of traitlets for data that has no control, with
@@ -30,7 +30,7 @@ Traits: `Whole` (int), `Even` (positive even int), `Real` (float), `Choice` (one
 import math
 import numbers
 import re
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -39,73 +39,22 @@ from latex2mathml.converter import convert
 
 from rope_minimal.checks import as_float, check_dim, check_flag
 
-__all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole", "bundle"]
+from .bundle import bundle
 
-_IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"\./(\w+)\.js";', re.MULTILINE)
-_EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
-
-
-def bundle(name: str) -> str:
-    """Return ``name`` and the files of this folder that it imports as one JavaScript module.
-
-    Every imported file becomes a scope of its own, so that private names never collide.
-
-    Parameters
-    ----------
-    name
-        A file of ``rope_minimal/explore``, for instance ``"angle_heatmap.js"``.
-
-    Returns
-    -------
-    str
-        Each file once, the imported ones first.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there is no such file.
-    ValueError
-        If an import is not of the form ``import { a, b } from "./file.js";``.
-    """
-    scopes: dict[str, str] = {}
-
-    def local(match: re.Match[str]) -> str:
-        names, imported = match.groups()
-        if imported not in scopes:
-            scopes[imported] = ""  # reserve the place: a file that imports itself must not loop
-            code = read(f"{imported}.js")
-            exported = ", ".join(found[1] for found in _EXPORT.findall(code))
-            code = _EXPORT.sub(r"\1", code)
-            del scopes[imported]  # what it imports itself comes first
-            scopes[imported] = (
-                f"const ${imported} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n"
-            )
-        return f"const {{{names.replace(' as ', ': ')}}} = ${imported};"
-
-    def read(name: str) -> str:
-        path = files(__package__).joinpath(name)
-        if not path.is_file():
-            raise FileNotFoundError(f"rope_minimal/explore has no file {name}")
-        code = _IMPORT.sub(local, path.read_text(encoding="utf-8"))
-        if re.search(r"^import\b", code, re.MULTILINE):
-            raise ValueError(f'{name} must import as: import {{ a, b }} from "./file.js";')
-        return code
-
-    main = read(name)
-    return "\n".join([*scopes.values(), main])
+__all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole"]
 
 
 class Figure(anywidget.AnyWidget):
     """A figure that computes and draws itself in the browser, with or without a kernel."""
 
-    _css = files(__package__).joinpath("figure.css").read_text(encoding="utf-8")
+    _css = Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
     _start = traitlets.Dict().tag(sync=True)
     _options = traitlets.Dict().tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in cls.__dict__:  # anywidget makes a subclass per instance that has it
             snake = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
-            cls._esm = bundle(f"{snake}.js")
+            cls._esm = bundle(Path(__file__).with_name(f"{snake}.js"))
         super().__init_subclass__(**kwargs)
 
     def __init__(self, **values: Any) -> None:

@@ -1,7 +1,10 @@
 // Threads lead every row of W_q and W_k from its place in the file to its place in code of the other
 // layout; beside them, the scores that the file means and the scores that the code makes.
-import { disc, figure, num, pairColor, paintCells, text } from "./kit.js";
-import { inverseFrequencies, score } from "./rope.js";
+import { disc, paintCells, text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+import { inverseFrequencies, normals, score } from "./rope.js";
 
 // [head width, rotated width, the file is interleaved, +1 counter-clockwise], as in layout_loom.py
 export const FAMILIES = {
@@ -46,21 +49,6 @@ export function places(order) {
   return place;
 }
 
-/** Normal random numbers, always the same ones for a seed. */
-export function randomNumbers(count, seed) {
-  let state = seed;
-  const uniform = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-  return Float64Array.from({ length: count }, () => {
-    const radius = Math.sqrt(-2 * Math.log(1 - uniform()));
-    return radius * Math.cos(2 * Math.PI * uniform());
-  });
-}
-
 /** Scores of all tokens with each other, row after row, channels beyond the rotated ones included. */
 export function scoreMatrix(q, k, theta, interleaved) {
   const rotated = 2 * theta.length;
@@ -79,7 +67,7 @@ export function scoreMatrix(q, k, theta, interleaved) {
 export function compare(dim, rotated, interleaved, sign, permuteQ, permuteK) {
   const theta = inverseFrequencies(rotated).map((t) => sign * t);
   const order = rowOrder(dim, rotated, interleaved);
-  const heads = (seed) => Array.from({ length: TOKENS }, (_, t) => randomNumbers(dim, seed + 7919 * t));
+  const heads = (seed) => Array.from({ length: TOKENS }, (_, t) => normals(dim, seed + 7919 * t));
   const moved = (vectors) => vectors.map((v) => Float64Array.from(order, (old) => v[old]));
   const [q, k] = [heads(1), heads(2)];
   const truth = scoreMatrix(q, k, theta, interleaved);
@@ -147,8 +135,40 @@ export function arrangement(width) {
   };
 }
 
+/**
+ * The caption: `state` is what is shown, with the place of every row in the other layout; `error`
+ * how far off the scores are.
+ */
+export function words({ rotated, interleaved, sign, permuteQ, permuteK, channel, place }, error) {
+  const partner = partnerOf(channel, rotated, interleaved);
+  const scores = error === 0 ? "The scores are **equal**." : `The scores are off by **${num(100 * error, 0)} %**.`;
+  if (partner < 0) {
+    return `Channel **${channel}** is not rotated: it has no partner and stays where it is. ${scores}`;
+  }
+  const where = (name, moved) => {
+    const [one, other] = moved ? [place[channel], place[partner]] : [channel, partner];
+    const pair = partnerOf(one, rotated, !interleaved) === other ? "a pair" : "**not** a pair";
+    return `In ${name} they come to places **${one}** and **${other}**, ${pair} of the code.`;
+  };
+  const theta = inverseFrequencies(rotated)[pairOf(channel, rotated, interleaved)];
+  return (
+    `Channel **${channel}** is turned with channel **${partner}**, ` +
+    `by **${num(theta, theta < 0.01 ? 5 : 3)}** rad a position${sign < 0 ? " clockwise" : ""}. ` +
+    `${where("W_q", permuteQ)} ${where("W_k", permuteK)} ${scores}`
+  );
+}
+
+const LABEL =
+  "Two looms, one for the rows of W_q and one for the rows of W_k: threads from the order in the file to the order " +
+  "in the code, and two score matrices";
+const NOTICE =
+  "With nothing permuted, the scores on the diagonal are right and the others wrong: a token's score with itself " +
+  "needs no angle. With one matrix permuted nothing is right. With both, the scores are equal (this figure adds " +
+  "pair by pair; a matrix product would differ by rounding). W_v has no loom: no row of it is ever turned.";
+
 export default figure((fig) => {
   let looms = []; // where they lie, and which channel arrives in each row
+  let cache = {}; // the scores compared last
   const shown = { q: null, k: null, at: 0 }; // how far the threads have moved, 0 to 1
 
   const now = () => {
@@ -157,8 +177,7 @@ export default figure((fig) => {
     return { dim, rotated, interleaved, sign, permuteQ, permuteK, channel: Math.min(channel, dim - 1) };
   };
   const plot = fig.canvas({
-    label:
-      "Two looms, one for the rows of W_q and one for the rows of W_k: threads from the order in the file to the order in the code, and two score matrices",
+    label: LABEL,
     help: "Point at a thread, or focus the picture and walk with the arrow keys; left and right jump to the partner.",
     height: (width) => arrangement(width).height,
     point({ x, y, type }) {
@@ -173,36 +192,28 @@ export default figure((fig) => {
       const { dim, rotated, interleaved, channel } = now();
       const partner = partnerOf(channel, rotated, interleaved);
       if (Number.isFinite(dx) && dx) fig.set({ channel: partner < 0 ? channel : partner });
-      else fig.set({ channel: Math.min(Math.max(channel + (dx || dy), 0), dim - 1) });
+      else fig.set({ channel: clamp(channel + (dx || dy), 0, dim - 1) });
     },
   });
-  const code = fig.element("pre", { tabIndex: 0 });
-  code.setAttribute("aria-label", "The permutation as Python code");
-  code.setAttribute("role", "region");
-  Object.assign(code.style, {
-    margin: "0.6rem 0 0", padding: "0.55rem 0.7rem", overflowX: "auto", fontSize: "12.5px",
-    lineHeight: "1.5", color: "var(--rope-ink)", background: "var(--rope-accent-soft)",
-    border: "0", borderRadius: "6px",
-  });
+  const named = { role: "region", "aria-label": "The permutation as Python code" };
+  const code = fig.element("pre", { className: "rope-code", tabIndex: 0, ...named });
 
-  let cache = {};
-  const compared = (state) => {
-    const key = JSON.stringify([state.dim, state.rotated, state.interleaved, state.sign, state.permuteQ, state.permuteK]);
-    if (cache.key !== key) {
-      const { dim, rotated, interleaved, sign, permuteQ, permuteK } = state;
-      cache = { key, ...compare(dim, rotated, interleaved, sign, permuteQ, permuteK) };
-    }
+  const compared = ({ dim, rotated, interleaved, sign, permuteQ, permuteK }) => {
+    const setting = [dim, rotated, interleaved, sign, permuteQ, permuteK];
+    if (cache.key !== String(setting)) cache = { key: String(setting), ...compare(...setting) };
     return cache;
   };
 
+  /** Move the threads a little towards where they belong; true once they are there. */
   const settle = (permuteQ, permuteK) => {
-    // move the threads a little towards where they belong; true once they are there
     const time = performance.now();
-    const quiet = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-    const step = quiet || shown.q === null ? 1 : Math.min((time - shown.at) / 700, 0.06);
+    const step = fig.reducedMotion || shown.q === null ? 1 : Math.min((time - shown.at) / 700, 0.06);
     shown.at = time;
     let still = true;
-    for (const [name, wanted] of [["q", Number(permuteQ)], ["k", Number(permuteK)]]) {
+    for (const [name, wanted] of [
+      ["q", Number(permuteQ)],
+      ["k", Number(permuteK)],
+    ]) {
       const gap = wanted - (shown[name] ?? wanted);
       shown[name] = Math.abs(gap) <= step ? wanted : shown[name] + Math.sign(gap) * step;
       still &&= shown[name] === wanted;
@@ -212,7 +223,7 @@ export default figure((fig) => {
 
   fig.draw(() => {
     const state = now();
-    const { dim, rotated, interleaved, sign, permuteQ, permuteK, channel } = state;
+    const { dim, rotated, interleaved, permuteQ, permuteK, channel } = state;
     const { looms: boxes, matrices } = arrangement(plot.clear().width);
     const order = rowOrder(dim, rotated, interleaved);
     const place = places(order);
@@ -227,23 +238,11 @@ export default figure((fig) => {
       return box;
     });
     const { truth, made, error } = compared(state);
-    const right = error === 0;
     const { muted, accent, warm } = fig.colors;
+    const [verdict, color] = error === 0 ? ["equal", accent] : [`off by ${num(100 * error, 0)} %`, warm];
     drawMatrix(plot, matrices[0], truth, truth, "scores, as trained", muted);
-    drawMatrix(plot, matrices[1], made, truth, right ? "equal" : `off by ${num(100 * error, 0)} %`, right ? accent : warm);
-
-    const lands = (moved) => [channel, partner].map((c) => (moved ? place[c] : c));
-    const meets = (moved) => partnerOf(lands(moved)[0], rotated, !interleaved) === lands(moved)[1];
-    const theta = partner < 0 ? 0 : inverseFrequencies(rotated)[pairOf(channel, rotated, interleaved)];
-    const where = (name, moved) =>
-      `In ${name} they come to places **${lands(moved)[0]}** and **${lands(moved)[1]}**, ${meets(moved) ? "a pair" : "**not** a pair"} of the code.`;
-    fig.say(
-      (partner < 0
-        ? `Channel **${channel}** is not rotated: it has no partner and stays where it is. `
-        : `Channel **${channel}** is turned with channel **${partner}**, by **${num(theta, theta < 0.01 ? 5 : 3)}** rad a position${sign < 0 ? " clockwise" : ""}. ` +
-          `${where("W_q", permuteQ)} ${where("W_k", permuteK)} `) +
-        (right ? "The scores are **equal**." : `The scores are off by **${num(100 * error, 0)} %**.`),
-    );
+    drawMatrix(plot, matrices[1], made, truth, verdict, color);
+    fig.say(words({ ...state, place }, error));
     code.textContent = pythonCode(dim, rotated, interleaved);
     Object.assign(fig.root.dataset, { channel, partner, error });
     if (!still) fig.redraw();
@@ -262,11 +261,11 @@ export default figure((fig) => {
   const copy = fig.button("Copy the permutation", async () => {
     const done = await copyText(code);
     copy.textContent = done ? "Copied" : "Selected: copy with Ctrl+C";
-    setTimeout(() => (copy.textContent = "Copy the permutation"), 2500);
+    setTimeout(() => {
+      copy.textContent = "Copy the permutation";
+    }, 2500);
   });
-  fig.notice(
-    "With nothing permuted, the scores on the diagonal are right and the others wrong: a token's score with itself needs no angle. With one matrix permuted nothing is right. With both, the scores are equal (this figure adds pair by pair; a matrix product would differ by rounding). W_v has no loom: no row of it is ever turned.",
-  );
+  fig.notice(NOTICE);
 });
 
 /** Put the text of a node on the clipboard, or select it; true if it was copied. */
@@ -289,9 +288,9 @@ function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channe
   const slot = 9;
   const chosen = [channel, partner].filter((c) => c >= 0);
 
-  text(plot, title, (box.x0 + box.x1) / 2, 10, { align: "center", color: colors.ink, bold: true, size: 13, halo: false });
-  text(plot, NAME[interleaved], box.x0 - 20, 28, { size: 11.5, halo: false });
-  text(plot, NAME[!interleaved], box.x1 + 20, 28, { align: "right", size: 11.5, halo: false });
+  text(plot, title, (box.x0 + box.x1) / 2, 10, { align: "center", color: colors.ink, bold: true, size: 13 });
+  text(plot, NAME[interleaved], box.x0 - 20, 28, { size: 11.5 });
+  text(plot, NAME[!interleaved], box.x1 + 20, 28, { align: "right", size: 11.5 });
   for (let c = 0; c < dim; c++) {
     const high = edges[c + 1] - edges[c];
     const filled = high > 4 ? high - 1.5 : high + 0.3;
@@ -314,17 +313,20 @@ function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channe
     ctx.stroke();
     ctx.globalAlpha = 1;
   };
-  const thin = Math.min(Math.max(tall * 0.3, 0.8), 2.2);
+  const thin = clamp(tall * 0.3, 0.8, 2.2);
   for (let c = 0; c < rotated; c++) if (!chosen.includes(c)) thread(c, thin, rotated > 32 ? 0.45 : 0.6);
   if (rotated < dim) {
     const y = (edges[rotated] + edges[dim]) / 2;
-    text(plot, `${dim - rotated} not`, (box.x0 + box.x1) / 2, y - 8, { align: "center", size: 11.5, halo: false });
-    text(plot, "rotated", (box.x0 + box.x1) / 2, y + 8, { align: "center", size: 11.5, halo: false });
+    text(plot, `${dim - rotated} not`, (box.x0 + box.x1) / 2, y - 8, { align: "center", size: 11.5 });
+    text(plot, "rotated", (box.x0 + box.x1) / 2, y + 8, { align: "center", size: 11.5 });
   }
   const label = (row, y, x, align, bold) =>
-    text(plot, String(row), x, y, { size: 11, align, bold, halo: false, color: bold ? colors.ink : colors.muted });
+    text(plot, String(row), x, y, { size: 11, align, bold, color: bold ? colors.ink : colors.muted });
   const right = chosen.map((c) => Math.round(c + (place[c] - c) * eased));
-  for (const [rows, x, align] of [[chosen, box.x0 - 5, "right"], [right, box.x1 + 5, "left"]]) {
+  for (const [rows, x, align] of [
+    [chosen, box.x0 - 5, "right"],
+    [right, box.x1 + 5, "left"],
+  ]) {
     if (tall >= 12.5) {
       for (let c = 0; c < rotated; c++) label(c, middle(c), x, align, rows.includes(c));
       rows.filter((c) => c >= rotated).forEach((c) => label(c, middle(c), x, align, true));
@@ -340,7 +342,7 @@ function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channe
 function drawMatrix(plot, box, values, truth, title, color) {
   const { ctx, colors } = plot;
   const spread = Math.sqrt(truth.reduce((sum, v) => sum + v * v, 0) / truth.length);
-  const level = (v) => Math.round((Math.min(Math.max(v / (2 * spread), -1), 1) + 1) * 127.5);
+  const level = (v) => Math.round((clamp(v / (2 * spread), -1, 1) + 1) * 127.5);
   paintCells(plot, box, TOKENS, TOKENS, "cosine", (column, row) => level(values[row * TOKENS + column]));
   const side = (box.x1 - box.x0) / TOKENS;
   values.forEach((v, i) => {
@@ -352,6 +354,6 @@ function drawMatrix(plot, box, values, truth, title, color) {
   ctx.lineWidth = own ? 2.5 : 1;
   ctx.strokeStyle = own ? color : colors.rule;
   ctx.strokeRect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0);
-  text(plot, title, box.x0, box.y0 - 12, { color, size: 12.5, bold: own, halo: false });
-  text(plot, own ? "dot: wrong score" : `${TOKENS} queries × ${TOKENS} keys`, box.x0, box.y1 + 11, { size: 11.5, halo: false });
+  text(plot, title, box.x0, box.y0 - 12, { color, size: 12.5, bold: own });
+  text(plot, own ? "dot: wrong score" : `${TOKENS} queries × ${TOKENS} keys`, box.x0, box.y1 + 11, { size: 11.5 });
 }

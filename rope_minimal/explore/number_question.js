@@ -1,9 +1,13 @@
 // Predict, then look: a number.
+import { make } from "./kit/dom.js";
 import { question } from "./question.js";
 
 /** A number as people write it, or null: 1e4, 10,000, 0,5, −3, 3/4. */
 export function readNumber(written) {
-  let plain = written.trim().replace(/[\s\u202f_]/g, "").replace("−", "-");
+  let plain = written
+    .trim()
+    .replace(/[\s\u202f_]/g, "")
+    .replace("−", "-");
   if (/^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain)) plain = plain.replaceAll(",", "");
   else if (/^[+-]?\d*,\d+$/.test(plain)) plain = plain.replace(",", ".");
   const parts = plain.split("/");
@@ -13,16 +17,13 @@ export function readNumber(written) {
 }
 
 export default question((ask, model) => {
-  const line = document.createElement("div");
-  const input = Object.assign(document.createElement("input"), { type: "text", inputMode: "decimal", autocomplete: "off" });
-  input.setAttribute("aria-label", "Your number");
-  const unit = Object.assign(document.createElement("span"), { textContent: model.get("unit") ? ` ${model.get("unit")}` : "" });
-  line.append(input, unit);
-  ask.append(line);
+  const input = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", "aria-label": "Your number" });
+  const unit = model.get("unit") ? ` ${model.get("unit")}` : "";
+  ask.append(make("div", {}, input, make("span", {}, unit)));
   return {
     given: () => readNumber(input.value),
     right: (value) => Math.abs(value - model.get("answer")) <= model.get("tolerance"),
-    truth: `${model.get("answer")}${model.get("unit") ? ` ${model.get("unit")}` : ""}.`,
+    truth: `${model.get("answer")}${unit}.`,
     missing: "Write a number first, for instance 0.5 or 1e4.",
   };
 });

@@ -4,6 +4,7 @@
 //   phase   one turn, 0 to 2 pi, cyclic: light = cosine 1, dark = cosine -1, blue = first half turn
 //   angle   true angle, small -> large
 //   cosine  -1 -> 1
+// biome-ignore format: a table
 export const PALETTE = {
   "pair": [
     "#a05b01", "#c63e10", "#cb3b49", "#cb3d67", "#c9407c", "#c6448d", "#c3499b", "#be4da8",

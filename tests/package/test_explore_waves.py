@@ -78,12 +78,12 @@ def test_fast_waves_make_the_peak_narrow_and_slow_ones_wide(node):
 
 
 def test_random_contents_are_normal_and_each_draw_is_another(node):
-    numbers = np.array([node.call(SCRIPT, "normals", 256, seed) for seed in range(60)])
+    numbers = np.array([node.call("rope.js", "normals", 256, seed) for seed in range(60)])
     assert abs(numbers.mean()) < 0.03
     assert numbers.std() == pytest.approx(1, abs=0.03)
     assert np.mean(np.abs(numbers) < 1) == pytest.approx(0.6827, abs=0.015)
     assert abs(np.corrcoef(numbers)[np.triu_indices(60, 1)]).max() < 0.35
-    assert node.call(SCRIPT, "normals", 4, 5) == node.call(SCRIPT, "normals", 4, 5)
+    assert node.call("rope.js", "normals", 4, 5) == node.call("rope.js", "normals", 4, 5)
 
 
 def test_four_labelled_controls_and_a_question():

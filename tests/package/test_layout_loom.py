@@ -14,10 +14,15 @@ each_family = pytest.mark.parametrize("family", list(FAMILIES.values()), ids=lis
 
 
 @pytest.fixture(scope="module")
-def loom():
+def node():
     process = Node()
-    yield lambda name, *args: process.call(SCRIPT, name, *args)
+    yield process
     process.close()
+
+
+@pytest.fixture(scope="module")
+def loom(node):
+    return lambda name, *args: node.call(SCRIPT, name, *args)
 
 
 def test_both_languages_know_the_same_families(loom):
@@ -76,7 +81,7 @@ def test_partners_stay_partners(loom, family):
 
 
 @each_family
-def test_scores_are_the_packages_and_equal_only_if_both_are_permuted(loom, family):
+def test_scores_are_the_packages_and_equal_only_if_both_are_permuted(node, loom, family):
     dim, rotated, interleaved, sign = family
     errors = {}
     for move_q in (False, True):
@@ -87,7 +92,7 @@ def test_scores_are_the_packages_and_equal_only_if_both_are_permuted(loom, famil
     assert min(errors[False, False], errors[True, False], errors[False, True]) > 0.3
 
     q, k = (
-        torch.tensor([loom("randomNumbers", dim, seed + 7919 * t) for t in range(12)])
+        torch.tensor([node.call("rope.js", "normals", dim, seed + 7919 * t) for t in range(12)])
         for seed in (1, 2)
     )
     cos, sin = rope_table(torch.arange(12), rotated, dtype=torch.float64)

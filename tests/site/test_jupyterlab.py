@@ -24,13 +24,10 @@ CHAPTER = ROOT / "notebooks" / "04-many-planes.ipynb"
 PATIENCE = 120_000  # milliseconds; the machine may be busy
 # a figure with a formula: there is no MathJax for it here, so the kernel writes it
 FORMULA = """\
-import sympy as sp
-from rope_minimal.derivation import Derivation
+import itertools
 
-theta = sp.Symbol("theta", real=True)
-derivation = Derivation("unit", "A turn keeps the length")
-derivation.given("unit", (sp.cos(theta) ** 2 + sp.sin(theta) ** 2, 1), "Pythagoras")
-explore.mirror(derivation)
+states = itertools.product([True, False], repeat=4)
+explore.axioms([{"axioms": s, "kind": "rope", "certificate": "not asked"} for s in states])
 """
 QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 
@@ -139,5 +136,5 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(0, timeout=PATIENCE)
     assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0
     assert page.locator(".jp-RenderedText[data-mime-type*='error']").count() == 0
-    formula = page.locator("[data-figure='mirror'] .rope-statement math")
-    expect(formula).to_have_text("sin2θ+cos2θ=1")
+    formula = page.locator("[data-figure='axioms'] .rope-statement math")
+    expect(formula).to_have_text("Ms=Rsθ")

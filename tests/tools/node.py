@@ -22,7 +22,7 @@ for await (const line of createInterface({ input: process.stdin })) {
     const found = await import(url);
     const value = name === null ? Object.keys(found)
       : name === "default" ? Object.keys(found.default)
-      : typeof found[name] === "function" ? found[name](...args) : found[name];
+      : typeof found[name] === "function" ? await found[name](...args) : found[name];
     console.log(JSON.stringify({ value: value ?? null }, plain));
   } catch (problem) {
     console.log(JSON.stringify({ problem: String(problem) }));

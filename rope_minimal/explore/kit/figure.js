@@ -1,0 +1,241 @@
+// figure.js: what every moving figure is. A figure's own file says what to draw and what to say:
+//
+//   import { axes, curve } from "./kit/draw.js";
+//   import { figure } from "./kit/figure.js";
+//   import { num } from "./kit/numbers.js";
+//   import { pairColor } from "./kit/theme.js";
+//
+//   /** The caption: a pure function of what is shown, so that a test can read it. */
+//   export const words = (m, angle) => `At distance **${m}** the angle is **${num(angle)}** rad.`;
+//
+//   export default figure((fig) => {
+//     const plot = fig.canvas({ label: "What the picture shows", height: (width) => width / 2 });
+//     fig.draw(() => {                        // after every change of a trait, size or theme
+//       const { m, theta } = fig.traits;      // the values of all traits, by name
+//       const { ctx, width, height } = plot.clear();   // CSS pixels; HiDPI is taken care of
+//       const at = axes(plot, { x: [0, 10], y: [-1, 1], xLabel: "distance" });
+//       curve(plot, xs.map(at.x), ys.map(at.y), pairColor(3, 64));
+//       fig.say(words(m, m * theta));
+//     });
+//     fig.showMe(async () => {                // the button "Show me": plays the key moment
+//       await fig.glide({ m: 40 }, 2500);     // moves traits (and, linked, their sliders)
+//       await fig.pause(800);
+//     });
+//     fig.button("Shift both by 10", () => fig.set({ m: fig.traits.m + 10 }));
+//     fig.notice("What to notice, in one sentence.");
+//   });
+//
+// fig.canvas(options) -> plot   options: label, height (required): a number or (width) => number;
+//     point({ x, y, type }) on hover or tap; drag({ x, y, begins }) where the pointer is pressed,
+//     true if it takes hold of something, and then wherever it moves; keys({ dx, dy }) on arrow
+//     keys (times 10 with Shift, -+Infinity for Home and End); help: how to use keys and pointer.
+//     plot: { canvas, ctx, width, height, clear() }
+// fig.traits          values by name; a Choice trait is its option's text
+// fig.set({ name: value })           a Choice trait takes its option's text
+// fig.whenChanged(name, action)      something else that follows a trait, such as another trait
+// fig.colors          { dark, ink, muted, rule, paper, accent, warm, q, k } of the page's theme
+// fig.say(text)       the caption under the picture, read out politely; **bold** for numbers
+// fig.notice(text)    one quiet sentence at the end
+// fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
+// fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
+//     (with motion reduced, glide goes there at once)
+// fig.reducedMotion   whether the reader wants motion reduced: then jump instead of stepping
+// fig.element(tag, properties, ...children) -> a DOM node added to the figure's body
+// fig.formula(node, latex)           typeset LaTeX in a node
+//
+// The other files of the kit: draw.js (axes, curves, maps), numbers.js (numbers as text, ticks),
+// theme.js (colours), dom.js (elements), player.js (what the buttons play), controls.js, plot.js.
+// The figure's root element carries data-figure ("angle-heatmap"), data-drawn once it is drawn,
+// data-draws (how often) and data-draw-ms (the last duration in milliseconds).
+import { nameControls } from "./controls.js";
+import { figureName, make, setRich } from "./dom.js";
+import { makePlayer } from "./player.js";
+import { makePlot } from "./plot.js";
+import { followTheme, reducedMotion, themeColors } from "./theme.js";
+
+/** Make the module's default export from a function that sets one figure up. */
+export function figure(setUp) {
+  return { render: ({ model, el }) => mount(setUp, model, el) };
+}
+
+function mount(setUp, model, el) {
+  const body = make("div", { className: "rope-body" });
+  const caption = make("p", { className: "rope-caption", "aria-live": "polite" });
+  const buttons = make("div", { className: "rope-buttons" });
+  const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, body, caption, buttons);
+  el.append(root);
+
+  const plots = [];
+  const stops = []; // what ends when the figure leaves the page
+  let colors = null; // of the theme, since they were read last
+  const traits = traitsOf(model);
+  const painter = makePainter(root, plots);
+  const typesetter = makeTypesetter(model, body);
+  const player = makePlayer(root, buttons, {
+    began: () => caption.setAttribute("aria-live", "off"),
+    ended() {
+      caption.setAttribute("aria-live", "polite");
+      painter.schedule();
+    },
+  });
+
+  const fig = {
+    model,
+    root,
+    get traits() {
+      return traits.values();
+    },
+    get colors() {
+      colors ??= themeColors(root);
+      return colors;
+    },
+    get reducedMotion() {
+      return reducedMotion();
+    },
+    set: traits.set,
+    whenChanged: (name, action) => stops.push(traits.listen([name], action)),
+    canvas(options) {
+      const plot = makePlot(fig, fig.element("canvas", { className: "rope-canvas" }), options);
+      if (options.help) fig.element("p", { className: "rope-help" }, options.help);
+      plots.push(plot);
+      return plot;
+    },
+    element: (...parts) => body.appendChild(make(...parts)),
+    formula: typesetter.formula,
+    draw: painter.use,
+    redraw: painter.schedule,
+    say: (content) => setRich(caption, content),
+    notice(content) {
+      setRich(root.querySelector(".rope-notice") ?? root.appendChild(make("p", { className: "rope-notice" })), content);
+    },
+    button(label, action) {
+      const node = make("button", { type: "button", className: "rope-button" }, label);
+      node.addEventListener("click", () => player.play(async () => action()));
+      buttons.insertBefore(node, buttons.querySelector(".rope-reset"));
+      return node;
+    },
+    showMe(action) {
+      const node = fig.button("Show me", action);
+      node.classList.add("rope-show");
+      buttons.prepend(node);
+    },
+    glide(targets, ms = 2000) {
+      const between = traits.between(targets);
+      return player.tween(ms, (part) => fig.set(between(part)));
+    },
+    pause: player.pause,
+  };
+  fig.button("Reset", traits.reset).classList.add("rope-reset");
+
+  const retheme = () => {
+    colors = null;
+    painter.schedule();
+  };
+  const sizes = new ResizeObserver(painter.schedule);
+  sizes.observe(body);
+  stops.push(
+    traits.listen(traits.names, painter.schedule),
+    followTheme(root, retheme),
+    nameControls(root),
+    () => sizes.disconnect(),
+    typesetter.stop,
+    player.stop,
+    painter.stop,
+  );
+  setUp(fig);
+  return () => stops.forEach((stop) => stop());
+}
+
+/** { use(action), schedule(), stop() }: draws once a frame at most, and only while all plots have a size. */
+function makePainter(root, plots) {
+  let draw = () => {};
+  let pending = 0;
+  const schedule = () => {
+    pending ||= requestAnimationFrame(() => {
+      pending = 0;
+      if (!plots.every((plot) => plot.fit())) return;
+      const begun = performance.now();
+      draw();
+      root.dataset.drawMs = (performance.now() - begun).toFixed(2);
+      root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
+      root.dataset.drawn = "true";
+    });
+  };
+  const use = (action) => {
+    draw = action;
+    schedule();
+  };
+  return { use, schedule, stop: () => cancelAnimationFrame(pending) };
+}
+
+const PRIVATE = new Set(["layout", "tabbable", "tooltip"]);
+
+/** The traits of a figure's model by name, where a Choice trait is the text of its option. */
+function traitsOf(model) {
+  const options = model.get("_options") ?? {};
+  const start = model.get("_start") ?? {};
+  const names = Object.keys(start).filter((name) => !PRIVATE.has(name));
+  const raw = (name, wanted) => {
+    if (!(name in options)) return wanted;
+    const index = options[name].indexOf(wanted);
+    if (index < 0) throw new Error(`${name} must be one of ${options[name].join(", ")}; got ${wanted}`);
+    return index;
+  };
+  const value = (name) => (name in options ? options[name][model.get(name)] : model.get(name));
+  return {
+    names,
+    values: () => Object.fromEntries(names.map((name) => [name, value(name)])),
+    set(values) {
+      for (const [name, wanted] of Object.entries(values)) model.set(name, raw(name, wanted));
+      model.save_changes();
+    },
+    reset() {
+      for (const name of names) model.set(name, start[name]);
+      model.save_changes();
+    },
+    /** From here to the targets: a function of the part of the way; whole numbers stay whole. */
+    between(targets) {
+      const way = Object.entries(targets).map(([name, to]) => [name, model.get(name), to]);
+      return (part) =>
+        Object.fromEntries(
+          way.map(([name, from, to]) => {
+            const at = part === 1 ? to : from + (to - from) * part;
+            return [name, Number.isInteger(from) && Number.isInteger(to) ? Math.round(at) : at];
+          }),
+        );
+    },
+    listen(some, action) {
+      for (const name of some) model.on(`change:${name}`, action);
+      return () => {
+        for (const name of some) model.off(`change:${name}`, action);
+      };
+    },
+  };
+}
+
+/** { formula(node, latex), stop() }: MathJax where the page has it, else the kernel's MathML. */
+function makeTypesetter(model, body) {
+  const answer = ({ latex, mathml }) => {
+    for (const node of body.querySelectorAll("[data-latex]")) {
+      if (node.dataset.latex === latex) node.innerHTML = mathml;
+    }
+  };
+  model.on("msg:custom", answer);
+  const formula = (node, latex) => {
+    if (node.dataset.latex === latex) return;
+    node.dataset.latex = latex;
+    const math = window.MathJax;
+    if (!math?.tex2chtmlPromise) {
+      node.textContent = latex;
+      model.send({ latex });
+      return;
+    }
+    math.tex2chtmlPromise(latex, { display: false }).then((typeset) => {
+      if (node.dataset.latex !== latex) return;
+      node.replaceChildren(typeset);
+      math.startup.document.clear();
+      math.startup.document.updateDocument();
+    });
+  };
+  return { formula, stop: () => model.off("msg:custom", answer) };
+}

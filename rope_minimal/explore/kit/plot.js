@@ -1,0 +1,95 @@
+// plot.js: one canvas of a figure, as wide as the figure and sharp on every screen.
+
+const KEYS = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+  Home: [-Infinity, 0],
+  End: [Infinity, 0],
+  PageUp: [0, -10],
+  PageDown: [0, 10],
+};
+
+/** A plot of `fig` on a canvas: { canvas, ctx, width, height, colors, fit(), clear() }; see figure.js. */
+export function makePlot(fig, canvas, { label, height, point, drag, keys }) {
+  const heightOf = typeof height === "function" ? height : () => height;
+  const plot = {
+    canvas,
+    ctx: canvas.getContext("2d"),
+    width: 0,
+    height: 0,
+    ratio: 1,
+    get colors() {
+      return fig.colors;
+    },
+    /** Take the figure's width; false as long as it has none. */
+    fit() {
+      const width = Math.floor(canvas.parentElement.clientWidth);
+      if (!width) return false;
+      const size = { width, height: Math.round(heightOf(width)), ratio: window.devicePixelRatio || 1 };
+      if (Object.entries(size).some(([name, value]) => plot[name] !== value)) {
+        Object.assign(plot, size);
+        canvas.style.height = `${size.height}px`;
+        canvas.width = Math.round(width * size.ratio);
+        canvas.height = Math.round(size.height * size.ratio);
+      }
+      return true;
+    },
+    clear() {
+      plot.ctx.setTransform(plot.ratio, 0, 0, plot.ratio, 0, 0);
+      plot.ctx.clearRect(0, 0, plot.width, plot.height);
+      return plot;
+    },
+  };
+  canvas.setAttribute("aria-label", label);
+  canvas.setAttribute("role", keys ? "application" : "img");
+  if (point) listenToPointer(fig, canvas, point);
+  if (drag) listenToDrag(canvas, drag);
+  if (keys) listenToKeys(canvas, keys);
+  return plot;
+}
+
+const place = (canvas, { clientX, clientY }) => {
+  const { left, top } = canvas.getBoundingClientRect();
+  return { x: clientX - left, y: clientY - top };
+};
+
+function listenToPointer(fig, canvas, point) {
+  canvas.classList.add("rope-touch");
+  for (const type of ["pointerdown", "pointermove"]) {
+    canvas.addEventListener(type, (event) => {
+      if (!fig.root.dataset.playing) point({ ...place(canvas, event), type });
+    });
+  }
+}
+
+function listenToDrag(canvas, drag) {
+  let held = false;
+  canvas.addEventListener("pointerdown", (event) => {
+    held = event.button === 0 && drag({ ...place(canvas, event), begins: true });
+    if (!held) return;
+    canvas.setPointerCapture(event.pointerId);
+    event.preventDefault();
+    canvas.focus({ preventScroll: true });
+  });
+  canvas.addEventListener("pointermove", (event) => held && drag({ ...place(canvas, event), begins: false }));
+  const release = () => {
+    held = false;
+  };
+  canvas.addEventListener("pointerup", release);
+  canvas.addEventListener("pointercancel", release);
+  // a finger that holds something moves it; anywhere else it scrolls the page
+  canvas.addEventListener("touchmove", (event) => held && event.preventDefault(), { passive: false });
+}
+
+function listenToKeys(canvas, keys) {
+  canvas.tabIndex = 0;
+  canvas.addEventListener("keydown", (event) => {
+    if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // or the notebook moves to another cell
+    const [dx, dy] = KEYS[event.key].map((step) => (event.shiftKey ? 10 * step : step));
+    keys({ dx: dx || 0, dy: dy || 0 });
+  });
+}
