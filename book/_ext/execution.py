@@ -235,4 +235,5 @@ def setup(app: Sphinx) -> dict:
     found = KernelProvisionerFactory.instance().provisioners
     found["forked"] = EntryPoint("forked", "execution:Forked", KernelProvisionerFactory.GROUP_NAME)
     app.connect("env-before-read-docs", begin)
+    # in parallel reading one process would wait for what another has begun
     return {"parallel_read_safe": False, "parallel_write_safe": True}
