@@ -36,6 +36,7 @@ from nbclient.client import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
 
 KERNEL = Path(__file__).with_name("kernels.py")
 ONE_CORE = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
@@ -57,13 +58,17 @@ class Server:
                     serve, stdin=PIPE, stdout=PIPE, text=True, env=os.environ | ONE_CORE
                 )
             asked = {"arguments": command[2:], "folder": folder, "environment": environment}
-            print(json.dumps(asked), file=self.process.stdin, flush=True)
-            return int(self.process.stdout.readline())
+            with suppress(BrokenPipeError):
+                print(json.dumps(asked), file=self.process.stdin, flush=True)
+            if not (answer := self.process.stdout.readline()):
+                raise ExtensionError(f"{KERNEL} has ended, from which kernels are forked")
+            return int(answer)
 
     def stop(self) -> None:
         """End the process."""
         if self.process is not None:
-            self.process.stdin.close()
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
             self.process.wait()
             self.process = None
 
