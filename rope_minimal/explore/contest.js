@@ -54,7 +54,7 @@ export function reading(data, traits) {
     aidedDifference: aided.length === 2 ? both(({ entry }) => entry.aids[traits.aid]) : null,
     head: first ? headOf(first) : null,
     m: traits.m,
-    attention: first?.attention[traits.m],
+    attention: first?.attention[traits.m] ?? null,
   };
 }
 
@@ -115,7 +115,7 @@ function headWords({ head, m, attention }) {
   const rests = invFreq.every((theta) => theta === 0);
   const hands = rests ? "; none of its pairs turns with the distance, so the hands rest" : `, ${speed}`;
   const seen =
-    attention === undefined ? "" : ` At distance **${m}** it has **${num(100 * attention, 1)}%** of its attention.`;
+    attention === null ? "" : ` At distance **${m}** it has **${num(100 * attention, 1)}%** of its attention.`;
   return (
     `The head shown, in layer ${layer + 1}, looks most at distance **${distance}** and ` +
     `uses pair **${pair}** most (${num(100 * share, 0)}%)${hands}.${seen}`
