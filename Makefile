@@ -1,8 +1,8 @@
 # Two commands do everything: `make book` and `make test`. `make report` prints the book's numbers.
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
-#   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x", for
-#                make bench or make report; ARGS="copy --fresh" for make experiments
+#   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x",
+#                for make constraints, bench or report; ARGS="copy --fresh" for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -12,21 +12,25 @@ BIN := .venv/bin
 SITE := _build/html
 # --no-compile: what is never imported need not be compiled
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
+UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
 
-.PHONY: book serve lab test test-package bench experiments report links constraints clean
+.PHONY: book serve lab check test bench experiments report links constraints clean
 .DEFAULT_GOAL := book
 
-# torch first: a package installed before it could pull another build of it; alone, because its
-# index need not have the versions of what it needs that constraints.txt names
-.venv/.book: requirements.txt constraints.txt pyproject.toml
+$(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) $$(grep -E '^uv==' requirements.txt)
+
+# torch first: a package installed before it could pull another build of it; by pip, for its index
+# may be pip's own setting; and alone, because that index need not have what else is pinned
+.venv/.book: $(BIN)/uv requirements.txt constraints.txt pyproject.toml
 	$(PIP) --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
-	$(PIP) -r requirements.txt
+	$(UV) install --quiet -r requirements.txt -c constraints.txt
 	touch $@
 
 .venv/.dev: .venv/.book requirements-dev.txt
-	$(PIP) -r requirements-dev.txt
+	$(UV) install --quiet -r requirements-dev.txt -c constraints.txt
 	touch $@
 
 book: .venv/.book
@@ -40,6 +44,10 @@ serve: book
 
 lab: .venv/.book
 	$(BIN)/jupyter-lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
+# without the book: the tests named in ARGS, or all that need neither its pages nor a browser
+check: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --dist worksteal --ignore=tests/site)
 
 test: .venv/.dev book
 	$(BIN)/python tests/tools/browser.py
@@ -56,17 +64,15 @@ bench: .venv/.dev
 report: .venv/.dev book
 	$(BIN)/python -m tests.tools.report $(ARGS)
 
-# the package and the notebooks' rules, without the book and without a browser
-test-package: .venv/.dev
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --ignore=tests/site $(ARGS)
-
 # asks other hosts whether the book's links still lead somewhere
 links: book
 	$(BIN)/jupyter-book build . --builder linkcheck
 
-# freezes what this .venv has: see CONTRIBUTING.md
-constraints: .venv/.dev
-	$(BIN)/python -m tests.tools.constraints
+# pins what the requirements bring in, on every system; ARGS=--upgrade moves to newer versions
+constraints: $(BIN)/uv
+	$(UV) compile requirements-dev.txt --universal --python-version 3.11 --quiet --no-annotate \
+		--no-emit-package rope-minimal --custom-compile-command "make constraints" \
+		--output-file constraints.txt $(ARGS)
 
 experiments: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)

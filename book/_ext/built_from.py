@@ -1,20 +1,21 @@
 """Say at the foot of every page which commit it was built from, and when.
 
-The words are put into the finished pages, so that a new commit or a new day renders no page again.
+The words are put into a page when it is written (page.py), so a new commit or day renders no page
+again that has not changed.
 """
 
 import html
 import os
-import re
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
 EMPTY = '<span class="built-from"></span>'
-LINE = re.compile(r'<span class="built-from">.*?</span>', re.DOTALL)
+ROOT = Path(__file__).parents[2]
 
 
 def commit(root: Path) -> str:
@@ -34,6 +35,7 @@ def commit(root: Path) -> str:
     return text + (" with changes" if changed else "")
 
 
+@cache
 def line(root: Path) -> str:
     """Return the line: commit and day, in UTC; SOURCE_DATE_EPOCH overrides the clock."""
     now = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
@@ -43,25 +45,17 @@ def line(root: Path) -> str:
     return f'<span class="built-from">Built {source}on <time>{day}</time>.</span>'
 
 
+def say_commit(page: str) -> str:
+    """Fill the line of a page."""
+    return page.replace(EMPTY, line(ROOT))
+
+
 def reserve(app: Sphinx, config: Config) -> None:
     """Give every page an empty line in its footer."""
     config.html_theme_options["extra_footer"] = EMPTY
 
 
-def write(app: Sphinx, error: Exception | None) -> None:
-    """Fill the lines, also of the pages that were not rendered this time."""
-    if error or app.builder.format != "html":
-        return
-    now = line(Path(app.srcdir))
-    for path in Path(app.outdir).rglob("*.html"):
-        before = path.read_text("utf8")
-        after = LINE.sub(lambda _: now, before)
-        if after != before:
-            path.write_text(after, "utf8")
-
-
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("config-inited", reserve, priority=1)
-    app.connect("build-finished", write)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

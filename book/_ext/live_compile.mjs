@@ -19,12 +19,14 @@ from importlib._bootstrap_external import _code_to_hash_pyc
 warnings.simplefilter("ignore")
 FIXED = (1980, 1, 1, 0, 0, 0)
 
-def without_docstrings(tree):
-    for part in ast.walk(tree):
-        if isinstance(part, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
-            if ast.get_docstring(part, clean=False) is not None:
-                part.body = part.body[1:] or [ast.Pass(lineno=1, col_offset=0)]
-    return tree
+def drop_docstrings(part):
+    """Drop those of a module or a statement and of all statements in it."""
+    if isinstance(part, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+        if ast.get_docstring(part, clean=False) is not None:
+            part.body = part.body[1:] or [ast.Pass(lineno=1, col_offset=0)]
+    for name in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(part, name, ()):
+            drop_docstrings(inner)
 
 def compiled(source_path, target_path):
     with zipfile.ZipFile(source_path) as source, zipfile.ZipFile(target_path, "w") as target:
@@ -33,7 +35,8 @@ def compiled(source_path, target_path):
                 continue
             name, data = entry.filename, source.read(entry)
             if name.endswith(".py"):
-                tree = without_docstrings(ast.parse(data, name))
+                tree = ast.parse(data, name)
+                drop_docstrings(tree)
                 code = compile(tree, name, "exec", dont_inherit=True, optimize=0)
                 name, data = name + "c", _code_to_hash_pyc(code, bytes(8), False)
             info = zipfile.ZipInfo(name, FIXED)

@@ -5,82 +5,102 @@ are written in Markdown that any of them can show, and three of its forms mean m
 
 ``> **Claim 4.1** [second check](../tests/book/test_x.py "test_a test_b")``
     and the rest of that quotation is a box. Its class is the title's first word if that is claim,
-    exercise or myth, else warning. A claim has an id, ``claim-4-1``; its link, which names the
-    tests that ask it in another way, leads to the claim's place among all claims (claims.py).
+    exercise, myth or theorem, else warning. A claim has an id, ``claim-4-1``; its link, which names
+    the tests that ask it in another way, leads to the claim's place among all claims (claims.py).
 ``[hands](../book/glossary.md "hand")``
     is a word of the glossary; without the title in quotes, the text itself is the word.
 ``[[Su et al., 2021]](../book/references.bib)``
     is a citation of the entry with that label.
 
-A word or a label that does not exist fails the build.
+A word or a label that does not exist fails the build. The forms are looked for in what MyST has
+read, so code that shows them stays code.
 """
 
-import json
 import re
+from itertools import takewhile
 
 from bibliography import cited_as
+from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
+from sphinxcontrib.bibtex.roles import CiteRole
 
-BOX = re.compile(
-    r"^> \*\*(.+)\*\*(?: \[second check\]\((.*)\))?\n((?:^>.*(?:\n|\Z))+)", re.MULTILINE
-)
-WORD = re.compile(r'\[([^][]+)\]\(\.\./book/glossary\.md(?: "([^"]+)")?\)')
-CITATION = re.compile(r"\[\[([^][]+)\]\]\(\.\./book/references\.bib\)")
 KINDS = ("claim", "exercise", "myth", "theorem")
+GLOSSARY, REFERENCES, CHECK = "book/glossary", "../book/references.bib", "second check"
+PAGES = re.compile(r"notebooks/|book/claims$")  # of other pages a link to the glossary is a link
 
 
-def unquoted(lines: str) -> str:
-    """Return the text of a quotation."""
-    return re.sub(r"^> ?", "", lines, flags=re.MULTILINE).strip("\n")
+class PlainMarkdown(SphinxTransform):
+    """Give the three forms their meaning."""
 
+    default_priority = 200  # before targets are resolved and quotation marks curled
 
-def box(found: re.Match) -> str:
-    """Write a quotation with a bold first line as a directive."""
-    title, check, quoted = found.groups()
-    first = re.match(r"\w+", title)[0].lower()
-    options = f":class: {first if first in KINDS else 'warning'}\n"
-    if first == "claim":
-        name = re.sub(r"\W+", "-", title.lower())
-        options += f":name: {name}\n"
-        title += f" {{ref}}`second check <{name}-check>`" if check else ""
-    return f"::::{{admonition}} {title}\n{options}{unquoted(quoted)}\n::::\n"
+    def apply(self) -> None:
+        """Change the document in place."""
+        if not PAGES.match(self.env.docname):
+            return
+        for quotation in list(self.document.findall(nodes.block_quote)):
+            self.box(quotation)
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            if link.get("reftarget") == GLOSSARY and not link.get("reftargetid"):
+                self.replace(link, "term", link.get("title", link.astext()))
+        for link in list(self.document.findall(addnodes.download_reference)):
+            if link["reftarget"] == REFERENCES:
+                self.cite(link)
 
+    def box(self, quotation: nodes.block_quote) -> None:
+        """Make a box of a quotation whose first line is bold, but for the link of a claim."""
+        first = quotation[0]
+        children = [child for child in first.children if child.astext()]  # some texts are empty
+        line = list(takewhile(lambda node: node.astext() != "\n", children))
+        bold, *rest = line or [None]
+        if not isinstance(bold, nodes.strong) or (rest and rest[-1].astext() != CHECK):
+            return
+        word = re.match(r"\w+", bold.astext())[0].lower()
+        title = nodes.title(bold.rawsource, "", *bold.children)
+        box = nodes.admonition("", title, classes=[word if word in KINDS else "warning"])
+        box.source, box.line = title.source, title.line = quotation.source, quotation.line
+        if word == "claim":
+            name = re.sub(r"\W+", "-", bold.astext().lower())
+            box["names"].append(name)
+            self.document.note_explicit_target(box, box)
+            if rest:
+                title += [nodes.Text(" "), rest[-1]]
+                self.replace(rest[-1], "ref", f"{name}-check")
+        first.children = children[len(line) + 1 :]
+        box += quotation.children if first.children else quotation.children[1:]
+        quotation.replace_self(box)
 
-def word(found: re.Match) -> str:
-    """Write a link to the glossary as a role."""
-    text, entry = found.groups()
-    return f"{{term}}`{text} <{entry or text}>`"
+    def replace(self, link: nodes.Element, kind: str, target: str) -> None:
+        """Put a reference of Sphinx's own in the place of a link."""
+        text = nodes.inline("", link.astext(), classes=["xref", "std", f"std-{kind}"])
+        link.replace_self(self.reference(link, text, "std", kind, target))
 
+    def cite(self, link: nodes.Element) -> None:
+        """Put a citation in the place of a link whose text is a label in brackets."""
+        label = link.astext()[1:-1]
+        entries = self.env.get_domain("cite").bibdata.data.entries
+        keys = {cited_as(entry): key for key, entry in entries.items()}
+        role = CiteRole()
+        role.target = keys.get(label, label)
+        text = nodes.inline("", role.target, classes=["xref", "cite", "cite-p"])
+        cited = self.reference(link, text, "cite", "p", role.target)
+        link.replace_self(cited)
+        role.result_nodes(self.document, self.env, cited, True)
 
-def as_myst(text: str, keys: dict[str, str]) -> str:
-    """Return a Markdown cell as MyST reads it; ``keys`` has the key of every label."""
-
-    def citation(found: re.Match) -> str:
-        return f"{{cite}}`{keys.get(found[1], found[1])}`"
-
-    return CITATION.sub(citation, WORD.sub(word, BOX.sub(box, text)))
-
-
-def keys_of(app: Sphinx) -> dict[str, str]:
-    """Return the key of every label in the bibliography."""
-    entries = app.env.get_domain("cite").bibdata.data.entries
-    return {cited_as(entry): key for key, entry in entries.items()}
-
-
-def read(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Rewrite the Markdown cells of a notebook before it is parsed."""
-    if not docname.startswith("notebooks/"):
-        return
-    keys = keys_of(app)
-    notebook = json.loads(source[0])
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "markdown":
-            text = as_myst("".join(cell["source"]), keys)
-            cell["source"] = text.splitlines(keepends=True)
-    source[0] = json.dumps(notebook)
+    def reference(
+        self, link: nodes.Element, text: nodes.inline, domain: str, kind: str, target: str
+    ) -> addnodes.pending_xref:
+        """Return what Sphinx resolves into a link once all pages are read."""
+        found = addnodes.pending_xref("", text, refdomain=domain, reftype=kind, reftarget=target)
+        found.attributes |= {"refdoc": self.env.docname, "refwarn": True}
+        found["refexplicit"] = domain == "std"
+        found.source, found.line = link.source, link.line
+        return found
 
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
-    app.connect("source-read", read)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 2}
+    app.add_transform(PlainMarkdown)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 3}

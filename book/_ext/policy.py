@@ -18,8 +18,6 @@ import base64
 import hashlib
 import re
 
-from lean import after_rendering
-from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>", re.DOTALL)
@@ -64,18 +62,17 @@ def policy(page: str) -> str:
     return "; ".join(f"{name} {' '.join(sources)}" for name, sources in parts.items())
 
 
-def with_policy(page: str) -> str:
-    """Return the page under its policy; ``onclick="..."`` becomes ``data-onclick="..."``."""
+def hand_over_events(page: str) -> str:
+    """Write ``onclick="..."`` as ``data-onclick="..."``, which ``book.js`` reads."""
     page = HANDLER.sub(r'\1 data-on\2="\3"', page)
     if HANDLER.search(page):
         raise ExtensionError("an element of a page has two event handlers: see book/_ext/policy.py")
+    return page
+
+
+def add_policy(page: str) -> str:
+    """Return the page under its policy."""
     head, charset, rest = page.partition(CHARSET)  # which must stand in the first 1024 bytes
     if not charset:
         raise ExtensionError(f"a page has no {CHARSET}, after which its policy would stand")
     return f"{head}{charset}\n    {META.format(policy(page))}{rest}"
-
-
-def setup(app: Sphinx) -> dict:
-    """Connect to Sphinx, after every other change of the rendered pages."""
-    app.connect("builder-inited", lambda app: after_rendering(app, with_policy), priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

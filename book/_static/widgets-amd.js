@@ -12,6 +12,16 @@
       "@jupyter-widgets/html-manager/dist": `${vendor}html-manager`,
     },
   });
+  // the page carries the code of the figures once (book/_ext/page.py), the widgets want it in each
+  const code = JSON.parse(document.getElementById("widget-code").textContent);
+  const state = document.querySelector("script[type$='widget-state+json']");
+  const data = JSON.parse(state.textContent);
+  for (const model of Object.values(data.state)) {
+    for (const name of ["_esm", "_css"]) {
+      if (name in model.state) model.state[name] = code[model.state[name]];
+    }
+  }
+  state.textContent = JSON.stringify(data);
   // the widgets start at "load" too, in a listener added after this one
   window.addEventListener("load", () => {
     if (window.MathJax && !window.MathJax.Hub) {

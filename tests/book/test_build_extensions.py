@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import nbformat
 import pytest
+from bs4 import BeautifulSoup
 from sphinx.errors import ExtensionError
 
 from tests.tools import first_cell
@@ -16,40 +18,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import built_from  # noqa: E402
 import claims  # noqa: E402
-import freshness  # noqa: E402
-import plain_markdown  # noqa: E402
 import repository  # noqa: E402
-import theme_fixes  # noqa: E402
-
-
-@pytest.fixture
-def project(tmp_path):
-    (tmp_path / "rope_minimal").mkdir()
-    (tmp_path / "rope_minimal" / "layout.py").write_text("a = 1\n")
-    return SimpleNamespace(srcdir=tmp_path, outdir=tmp_path / "_build" / "html")
-
-
-def environment():
-    paths = {"book/notation": "book/notation.md", "notebooks/05-layouts": "05-layouts.ipynb"}
-    return SimpleNamespace(found_docs=set(paths), doc2path=paths.get)
-
-
-def test_notebooks_are_outdated_once_after_the_package_changed(project):
-    env = environment()
-    assert freshness.outdated(project, env, set(), set(), set()) == []
-    assert freshness.outdated(project, env, set(), set(), set()) == []
-    (project.srcdir / "rope_minimal" / "layout.py").write_text("a = 2\n")
-    assert freshness.outdated(project, env, set(), set(), set()) == ["notebooks/05-layouts"]
-    assert freshness.outdated(project, env, set(), set(), set()) == []
-
-
-def test_each_state_of_the_package_has_its_own_execution_cache(project):
-    config = SimpleNamespace()
-    freshness.place_cache(project, config)
-    first = config.nb_execution_cache_path
-    (project.srcdir / "rope_minimal" / "figure.js").write_text("// new\n")
-    freshness.place_cache(project, config)
-    assert config.nb_execution_cache_path != first
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -140,82 +109,140 @@ def test_without_git_the_environment_names_the_commit(tmp_path, monkeypatch):
     assert "commit" not in built_from.line(tmp_path)
 
 
-def test_a_new_line_is_written_into_finished_pages_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609459200")
-    page, other = tmp_path / "page.html", tmp_path / "other.html"
-    page.write_text(f"<p>a</p>{built_from.EMPTY}<p>b</p>")
-    other.write_text("<p>c</p>")
-    app = SimpleNamespace(builder=SimpleNamespace(format="html"), srcdir=tmp_path, outdir=tmp_path)
-    built_from.write(app, None)
-    first = page.read_text()
-    assert first.startswith("<p>a</p><span")
-    assert "on <time>2021-01-01</time>.</span><p>b</p>" in first
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1609545600")
-    built_from.write(app, None)
-    assert page.read_text() == first.replace("2021-01-01", "2021-01-02")
-    assert other.read_text() == "<p>c</p>"
-
-
-def test_a_formula_and_the_full_stop_after_it_stay_together():
-    formula = r'<span class="math notranslate nohighlight">\(m &lt; n\)</span>'
-    context = {"body": f"<p>Where {formula}, and {formula} or ({formula}).</p>"}
-    theme_fixes.glued_punctuation(None, "page", "page.html", context, None)
-    glued = '<span class="glued">'
-    assert context["body"] == (
-        f"<p>Where {glued}{formula},</span> and {formula} or {glued}({formula}).</span></p>"
-    )
-
-
-def test_a_long_name_breaks_between_its_words():
-    name, short = "test_a.py::test_of_it", "max_seq_len"
-    code = '<code class="docutils literal"><span class="pre">{}</span></code>'
-    context = {"body": code.format(name) + code.format(short)}
-    theme_fixes.breakable_names(None, "page", "page.html", context, None)
-    broken = "test_a.py::<wbr>test_<wbr>of_<wbr>it"
-    assert context["body"] == code.format(broken) + code.format(short)
+def test_the_line_is_written_into_a_page(monkeypatch):
+    monkeypatch.setattr(built_from, "line", lambda root: "<b>now</b>")
+    page = f"<p>a</p>{built_from.EMPTY}<p>b</p>"
+    assert built_from.say_commit(page) == "<p>a</p><b>now</b><p>b</p>"
 
 
 # what plain Markdown means on the site -----------------------------------------------------------
 
 
+CONF = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
+extensions = ["myst_nb", "sphinxcontrib.bibtex", "bibliography", "plain_markdown"]
+myst_enable_extensions = ["dollarmath"]
+nb_execution_mode = "off"
+bibtex_bibfiles = ["book/references.bib"]
+bibtex_default_style = "book"
+exclude_patterns = ["_build"]
+"""
+CHAPTER = """# Chapter
+
+> **Claim 4.1** [second check](../book/claims.md)
+>
+> One *claim* for [hands](../book/glossary.md "hand") and one [head](../book/glossary.md).
+>
+>     code
+
+Before.
+> **Myth: "It $x$ is."**
+> No.
+
+> **What we do not say**
+> As in [[Su et al., 2021]](../book/references.bib).
+
+> **Exercise 4.1**
+>
+> Do it.
+
+> A quotation.
+
+> **Bold** words
+> go on.
+
+```markdown
+> **Claim 4.2**
+>
+> as code, with a [head](../book/glossary.md)
+```
+"""
+GLOSSARY = """# Words
+
+:::{glossary}
+head
+  One.
+
+hand
+  Two.
+:::
+"""
+
+
+def build(folder, chapter=CHAPTER):
+    """Build a book of a chapter, a glossary and a bibliography; return the page, or what failed."""
+    cells = [nbformat.v4.new_markdown_cell(chapter)]
+    pages = {
+        "conf.py": CONF,
+        "index.md": "# B\n\n```{toctree}\nnotebooks/a\nbook/glossary\nbook/claims\n```\n",
+        "notebooks/a.ipynb": nbformat.writes(nbformat.v4.new_notebook(cells=cells)),
+        "book/glossary.md": GLOSSARY.replace(":::", "```"),
+        "book/claims.md": "# Claims\n\n(claim-4-1-check)=\n## All\n\n```{bibliography}\n```\n",
+        "book/references.bib": "@article{su, author={Su, A and B, C and D, E}, title={T}, "
+        "year={2021}, journal={J}}",
+    }
+    for name, text in pages.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, "utf8")
+    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going", ".", "_build"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return done.stderr
+    return BeautifulSoup((folder / "_build" / "notebooks" / "a.html").read_text(), "html.parser")
+
+
+@pytest.fixture(scope="module")
+def chapter(tmp_path_factory):
+    found = build(tmp_path_factory.mktemp("book"))
+    assert isinstance(found, BeautifulSoup), found
+    return found
+
+
+def test_a_quotation_with_a_bold_first_line_is_a_box_of_its_kind(chapter):
+    boxes = [
+        (box["class"], box.select_one(".admonition-title").text)
+        for box in chapter.select(".admonition")
+    ]
+    assert boxes == [
+        (["claim", "admonition"], "Claim 4.1 second check"),
+        (["myth", "admonition"], "Myth: “It \\(x\\) is.”"),
+        (["warning", "admonition"], "What we do not say"),
+        (["exercise", "admonition"], "Exercise 4.1"),
+    ]
+    claim, myth, *_ = chapter.select(".admonition")
+    assert claim["id"] == "claim-4-1"
+    assert claim.select_one("p a")["href"] == "../book/claims.html#claim-4-1-check"
+    assert claim.select_one("em").text == "claim"
+    assert claim.select_one("pre").text == "code\n"
+    assert [p.text for p in myth.select("p")[1:]] == ["No."]
+    assert len(chapter.select("blockquote")) == 2
+
+
+def test_words_and_citations_lead_to_their_places(chapter):
+    links = {link.text: link["href"] for link in chapter.select("article a, .body a, p a")}
+    assert links["hands"] == "../book/glossary.html#term-hand"
+    assert links["head"] == "../book/glossary.html#term-head"
+    assert any(where.startswith("../book/claims.html#id") for where in links.values())
+
+
+def test_code_stays_code(chapter):
+    assert "> **Claim 4.2**" in chapter.select(".highlight-markdown pre")[-1].text
+
+
 @pytest.mark.parametrize(
-    ("plain", "myst"),
+    ("wrong", "said"),
     [
-        (
-            "Before.\n\n> **Claim 4.1**\n>\n> One.\n>\n>     code\n\nAfter.",
-            "Before.\n\n::::{admonition} Claim 4.1\n:class: claim\n:name: claim-4-1\n"
-            "One.\n\n    code\n::::\n\nAfter.",
-        ),
-        (
-            '> **Claim 4.1** [second check](../tests/book/test_x.py "test_a test_b")\n>\n> One.\n',
-            "::::{admonition} Claim 4.1 {ref}`second check <claim-4-1-check>`\n:class: claim\n"
-            ":name: claim-4-1\nOne.\n::::\n",
-        ),
-        (
-            '> **Myth: "It is."**\n> No.',
-            '::::{admonition} Myth: "It is."\n:class: myth\nNo.\n::::\n',
-        ),
-        (
-            "> **What we do not say**\n> $x$",
-            "::::{admonition} What we do not say\n:class: warning\n$x$\n::::\n",
-        ),
-        ("> A quotation.\n", "> A quotation.\n"),
-        ("> **Bold** words\n> go on.\n", "> **Bold** words\n> go on.\n"),
-        ("a [head](../book/glossary.md)", "a {term}`head <head>`"),
-        ('two [hands](../book/glossary.md "hand")', "two {term}`hands <hand>`"),
-        ("the [glossary](glossary.md)", "the [glossary](glossary.md)"),
-        ("as in [[Su et al., 2021]](../book/references.bib)", "as in {cite}`su2021roformer`"),
-        ("[[Nobody, 1900]](../book/references.bib)", "{cite}`Nobody, 1900`"),
+        ("a [word](../book/glossary.md)", "word"),
+        ("[[Nobody, 1900]](../book/references.bib)", "Nobody, 1900"),
+        ("> **Claim 4.9** [second check](x)\n>\n> One.", "claim-4-9-check"),
     ],
 )
-def test_plain_markdown_means_more_on_the_site(plain, myst):
-    assert plain_markdown.as_myst(plain, {"Su et al., 2021": "su2021roformer"}) == myst
-
-
-def test_only_chapters_are_rewritten():
-    source = ["> **Claim**\n> text"]
-    plain_markdown.read(None, "book/notation", source)
-    assert source == ["> **Claim**\n> text"]
+def test_what_does_not_exist_fails_the_build(tmp_path, wrong, said):
+    found = build(tmp_path, f"# A\n\n{CHAPTER}\n\n{wrong}\n")
+    assert isinstance(found, str)
+    assert said in found
+    assert "a.ipynb" in found
 
 
 # all claims on one page --------------------------------------------------------------------------
@@ -244,16 +271,16 @@ def listed(folder, text):
     cells = [{"cell_type": "markdown", "source": [text]}, {"cell_type": "code", "source": ["1"]}]
     notebook = folder / "04-many-planes.ipynb"
     notebook.write_text(json.dumps({"cells": cells}))
-    return list(claims.claims(notebook, folder, {}))
+    return list(claims.claims(notebook, folder))
 
 
 def test_a_claim_is_listed_with_the_source_of_its_tests_and_nothing_else(tmp_path):
     heading, entry = listed(tmp_path, CLAIM.replace("CHECK", 'test_x.py "test_a test_b"'))
     assert heading == "## 4. Many planes\n"
     assert ":name: claim-4-1-check\n" in entry
-    words = "As in [Aliasing](../notebooks/06-aliasing.ipynb#a), a {term}`head <head>`."
+    words = "As in [Aliasing](../notebooks/06-aliasing.ipynb#a), a [head](../book/glossary.md)."
     assert f"{{ref}}`Claim 4.1 <claim-4-1>` {words}\n" in entry
-    source = entry.partition("{code-block} python\n")[2].partition("\n::::")[0]
+    source = entry.partition("{code-block} quiet-python\n")[2].partition("\n::::")[0]
     assert source == f"# tests/book/test_x.py\n{TWO_TESTS}"
 
 

@@ -426,7 +426,7 @@ def test_the_joint_code_of_seen_pairs_is_new():
     # New is not strange: inside the window codes are as far apart, and scores stay in range.
     assert round(distances_of_codes(THETA[FAST], TRAINED - 1)[100:].min(), 2) == 1.18
     at = np.r_[np.arange(TRAINED), rng.integers(TRAINED, ASKED, 500)]
-    ranges = ((FAST, 0.001, 0.0025), (SLOW, 0.5, 0.7), (slice(40, 46), 0.12, 0.25))
+    ranges = ((FAST, 0.001, 0.0025), (SLOW, 0.5, 0.7), (slice(40, 46), 0.14, 0.2))
     for own, low, high in ((THETA[pairs], *bounds) for pairs, *bounds in ranges):
         left = []
         for q, k in rng.normal(size=(100, 2, 2 * len(own))):

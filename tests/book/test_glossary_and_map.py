@@ -13,7 +13,6 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import book_map  # noqa: E402
-import plain_markdown  # noqa: E402
 
 
 def entries():
@@ -35,9 +34,10 @@ def linked():
     for path in [ROOT / "book" / "intro.ipynb", *(ROOT / "notebooks").glob("*.ipynb")]:
         cells = json.loads(path.read_text("utf8"))["cells"]
         texts += ["".join(c["source"]) for c in cells if c["cell_type"] == "markdown"]
-    texts = [plain_markdown.WORD.sub(plain_markdown.word, text) for text in texts]
-    roles = re.findall(r"\{term\}`([^`]+)`", "\n".join(texts))
-    return {re.sub(r"^.*<(.+)>$", r"\1", role) for role in roles}
+    texts = "\n".join(texts)
+    links = re.findall(r'\[([^][]+)\]\(\.\./book/glossary\.md(?: "([^"]+)")?\)', texts)
+    roles = [re.sub(r"^.*<(.+)>$", r"\1", role) for role in re.findall(r"\{term\}`([^`]+)`", texts)]
+    return {*roles, *(word or text for text, word in links)}
 
 
 def test_every_word_is_defined_with_a_link_in_at_most_three_sentences():

@@ -1,7 +1,8 @@
-"""What the build does to every page before a reader gets it: weight, policy, address."""
+"""What the build does to every page before a reader gets it: text, weight, policy, address."""
 
 import base64
 import hashlib
+import json
 import re
 import sys
 from io import BytesIO
@@ -10,50 +11,107 @@ from types import SimpleNamespace
 
 import pytest
 from PIL import Image
+from sphinx.errors import ExtensionError
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-import lean  # noqa: E402
+import page as pages  # noqa: E402
 import policy  # noqa: E402
 import published  # noqa: E402
 
 HEAD = '<html><head>\n    <meta charset="utf-8" />\n</head><body>'
 
 
-def test_rules_that_no_page_can_match_are_dropped():
-    sheet = """
-        /* a comment */
-        .kept, .gone { color: red }
-        .kept .gone { color: red }
-        #gone:hover, a:not(.gone) { color: blue }
-        .bs-tooltip-auto { top: 0 }
-        @media (min-width: 10px) { .gone { top: 0 } .kept > p { top: 1px } }
-        @media print { .gone { top: 0 } }
-        @font-face { font-family: f; src: url(f.woff2) }
-    """
-    found = re.sub(r"\s+", "", lean.lean_sheet(sheet, {"kept"}))
-    assert found == (
-        ".kept{color:red}a:not(.gone){color:blue}.bs-tooltip-auto{top:0}"
-        "@media(min-width:10px){.kept>p{top:1px}}@font-face{font-family:f;src:url(f.woff2)}"
+DATA = '<script type="application/vnd.jupyter.widget-state+json">{}</script>'
+CODE = '<script src="../_static/vendor/require.js?v=1"></script>'
+
+
+def test_a_formula_and_the_full_stop_after_it_stay_together():
+    formula = r'<span class="math notranslate nohighlight">\(m &lt; n\)</span>'
+    body = f"<p>Where {formula}, and {formula} or ({formula}).</p>"
+    glued = '<span class="glued">'
+    assert pages.keep_punctuation_with_formula(body) == (
+        f"<p>Where {glued}{formula},</span> and {formula} or {glued}({formula}).</span></p>"
     )
 
 
-def test_a_broken_style_sheet_is_named():
-    with pytest.raises(ValueError, match="cannot be read"):
-        lean.lean_sheet(".a { color: red } .b", {"a"})
+def test_a_long_name_breaks_between_its_words():
+    name, short = "test_a.py::test_of_it", "max_seq_len"
+    code = '<code class="docutils literal"><span class="pre">{}</span></code>'
+    broken = "test_a.py::<wbr>test_<wbr>of_<wbr>it"
+    body = code.format(name) + code.format(short)
+    assert pages.break_long_names(body) == code.format(broken) + code.format(short)
 
 
-def test_text_comes_first_and_repeated_style_once():
-    data = '<script type="application/vnd.jupyter.widget-state+json">{"a": 1}</script>'
-    code = '<script src="../_static/vendor/require.js?v=1"></script>'
-    page = (
-        f"<head>{data}{code}</head><body><style>a</style>x<style>a</style><style>b</style></body>"
+def test_a_style_sheet_stands_once():
+    page = "<style>a</style>x<style>a</style><style>b</style>"
+    assert pages.drop_repeated_styles(page) == "<style>a</style>x<style>b</style>"
+
+
+def test_the_text_comes_before_the_figures():
+    data, late = DATA.format("1"), CODE.replace("<script", "<script defer")
+    page = f"<head>{data}{CODE}</head><body>text</body>"
+    assert pages.move_widgets_to_end(page) == (f"<head></head><body>text{data}\n{late}\n</body>")
+
+
+def test_the_code_of_the_figures_stands_once_and_is_small():
+    code = "// why\nexport default { render: () => '</script>' };\n"
+    models = {name: {"state": {"_esm": code, "_css": "a { top: 0 }", "m": 1}} for name in "abc"}
+    page = pages.share_widget_code(
+        DATA.format(json.dumps({"state": models | {"d": {"state": {}}}}))
     )
-    late = code.replace("<script", "<script defer")
-    assert lean.tidy(page) == (
-        f"<head></head><body><style>a</style>x<style>b</style>{data}\n{late}\n</body>"
-    )
+    shared, data = (json.loads(text) for text in re.findall(r"<script[^>]*>(.*?)</script>", page))
+    assert data["state"]["a"] == data["state"]["c"]
+    keys = data["state"]["a"]["state"]
+    assert keys["m"] == 1
+    assert "why" not in shared[keys["_esm"]]
+    assert "render" in shared[keys["_esm"]]
+    assert shared[keys["_css"]] == "a{top:0}\n"
+    assert len(shared) == 2
+
+
+@pytest.fixture
+def build(monkeypatch):
+    """Return a build of two pages, of which each of two functions changes one."""
+
+    def first(html):
+        return html.replace("one", "ONE")
+
+    def second(html):
+        return html.replace("two", "TWO")
+
+    monkeypatch.setattr(pages, "BODY", [])
+    monkeypatch.setattr(pages, "PAGE", [first, second])
+    templates = SimpleNamespace(render=lambda name, context: f"{context['text']}</html>")
+    builder = SimpleNamespace(format="html", templates=templates)
+    app = SimpleNamespace(builder=builder, env=SimpleNamespace(found_docs={"a", "b"}))
+    hook = pages.Hook()
+    hook.install(app)
+
+    def write(page, text):
+        hook.prepare(app, page, "page.html", {}, None)
+        return app.builder.templates.render("page.html", {"text": text})
+
+    return SimpleNamespace(write=write, finish=lambda: hook.finish(app, None))
+
+
+def test_what_changes_some_page_is_well(build):
+    assert build.write("a", "one") == "ONE</html>"
+    assert build.write("b", "two") == "TWO</html>"
+    build.finish()
+
+
+def test_what_changes_no_page_of_a_whole_build_stops_it(build):
+    build.write("a", "one")
+    build.write("b", "three")
+    with pytest.raises(ExtensionError, match="no page was changed by \\['second'\\]"):
+        build.finish()
+
+
+def test_a_build_of_some_pages_proves_nothing(build):
+    build.write("a", "three")
+    build.finish()
 
 
 def test_a_policy_allows_the_scripts_of_its_page_by_their_text():
@@ -68,8 +126,8 @@ def test_a_policy_allows_the_scripts_of_its_page_by_their_text():
 
 def test_handlers_in_attributes_are_handed_to_the_books_script():
     page = f'{HEAD}<p>a onb="c"</p><button class="d" onclick="window.print()">e</button>'
-    assert '<p>a onb="c"</p>' in policy.with_policy(page)
-    assert '<button class="d" data-onclick="window.print()">' in policy.with_policy(page)
+    assert '<p>a onb="c"</p>' in policy.hand_over_events(page)
+    assert '<button class="d" data-onclick="window.print()">' in policy.hand_over_events(page)
     script = (ROOT / "book" / "_static" / "book.js").read_text("utf8")
     assert '"window.print()":' in script
 
@@ -112,7 +170,7 @@ def book(folder, base):
 @pytest.mark.parametrize("base", ["", "https://somebody.github.io/rope/"])
 def test_the_files_beside_the_pages(tmp_path, monkeypatch, base):
     monkeypatch.setattr(published, "social_card", lambda: b"card")
-    published.lead(book(tmp_path, base), None)
+    published.write_entry_files(book(tmp_path, base), None)
     lost = (tmp_path / "404.html").read_text("utf8")
     root = "/rope/" if base else "/"
     assert f'<a href="{root}notebooks/a.html">A &amp; B</a>' in lost
@@ -125,19 +183,14 @@ def test_the_files_beside_the_pages(tmp_path, monkeypatch, base):
 
 
 @pytest.mark.parametrize("base", ["", "https://somebody.github.io/rope/"])
-def test_a_page_says_what_a_link_to_it_shows(base):
-    context = {"title": "Two <em>layouts</em>", "metatags": ""}
-    published.describe(book_config(base), "notebooks/a", "page.html", context, None)
-    tags = context["metatags"]
-    assert '<meta property="og:title" content="Two layouts" />' in tags
-    assert published.SENTENCE in tags
-    for name in ("og:url", "og:image"):
-        assert (f'property="{name}"' in tags) == bool(base)
-    assert (f'content="{base}{published.CARD}"' in tags) == bool(base)
-
-
-def book_config(base):
-    return SimpleNamespace(config=SimpleNamespace(html_baseurl=base, html_title="Rotary"))
+def test_a_link_to_a_page_has_a_picture_where_the_address_is_known(monkeypatch, base):
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    monkeypatch.setenv("SITE_URL", base)
+    config = SimpleNamespace(ogp_custom_meta_tags=[], ogp_image=None)
+    published.set_address(None, config)
+    assert config.html_baseurl == config.ogp_site_url == base
+    assert config.ogp_image == (base + published.CARD if base else None)
+    assert len(config.ogp_custom_meta_tags) == (2 if base else 0)
 
 
 def test_the_social_card_is_a_small_picture_of_the_usual_size():

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 import rope_minimal
-from tests.tools import constraints, oldest
+from tests.tools import oldest
 
 ROOT = Path(__file__).parents[2]
 WORKFLOW = yaml.safe_load((ROOT / ".github" / "workflows" / "book.yml").read_text("utf8"))
@@ -35,7 +35,7 @@ def test_every_make_target_of_the_workflow_exists() -> None:
     makefile = (ROOT / "Makefile").read_text("utf8")
     targets = set(re.findall(r"^([\w./-]+):(?!=)", makefile, re.MULTILINE))
     called = {t for job in JOBS.values() for t in re.findall(r"\bmake (\S+)", commands(job))}
-    assert {"test", "test-package", "links"} <= called
+    assert {"test", "check", "links"} <= called
     assert called <= targets
 
 
@@ -66,7 +66,7 @@ def test_the_matrix_starts_at_the_oldest_python_promised() -> None:
     assert all(version in promised for version in versions)
 
 
-def test_binder_installs_what_the_notebooks_import_and_the_pins_satisfy_it() -> None:
+def test_binder_installs_what_the_package_promises_to_work_with() -> None:
     environment = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text("utf8"))
     wanted = {}
     for line in environment["dependencies"]:
@@ -74,9 +74,10 @@ def test_binder_installs_what_the_notebooks_import_and_the_pins_satisfy_it() -> 
         wanted[name.removesuffix("-cpu").replace("pytorch", "torch")] = rest
     assert f">{wanted.pop('python')}" == PROJECT["requires-python"]
     # triton is for machines with a GPU, which Binder has not
-    for name in {Requirement(line).name for line in oldest.promises()} - {"triton"}:
-        spec = re.sub(r"^=(?!=)", "==", wanted[name])
-        assert SpecifierSet(spec).contains(constraints.written()[name]), name
+    promised = [Requirement(line) for line in oldest.promises()]
+    assert {
+        r.name: str(r.specifier) for r in promised if r.name != "triton"
+    }.items() <= wanted.items()
     assert os.access(ROOT / ".binder" / "postBuild", os.X_OK)
 
 

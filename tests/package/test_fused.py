@@ -276,6 +276,11 @@ def test_bad_input_is_refused_in_the_words_of_apply_rope(arguments) -> None:
     assert str(fused.value) == str(plain.value)
 
 
+def test_a_flag_is_a_flag() -> None:
+    with pytest.raises(TypeError, match="interleaved must be True or False, got 'no'"):
+        apply_rope_fused(X, COS, SIN, interleaved="no")
+
+
 IDS = torch.arange(4, device=DEVICE)
 OUTSIDE = (
     [] if DEVICE == "cuda" else [(IDS - 1, ValueError, "got -1"), (IDS + 1, ValueError, "got 4")]

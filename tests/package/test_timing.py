@@ -238,22 +238,3 @@ def test_on_cuda_events_time_each_call_after_a_flush(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", Event)
     assert clock._cuda_ns(lambda: log.append("call"), 2, Flush()) == 250_000
     assert log == 2 * ["flush", "record", "call", "record", "wait"]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: compare({}, "a"), ValueError, "floor must be one of the calls .*got 'a'"),
-        (lambda: compare({"a": print}, "b"), ValueError, r"calls \['a'\], got 'b'"),
-        (lambda: compare({"a": 3}, "a"), TypeError, r"calls\['a'\] must be callable, got 3"),
-        (lambda: compare({"a": int}, "a", rounds=0), ValueError, "rounds must be >= 1, got 0"),
-        (lambda: compare({"a": int}, "a", rounds=1.0), TypeError, "rounds must be .*got 1.0"),
-        (lambda: compare({"a": int}, "a", sample_us=0), ValueError, "sample_us .*got 0"),
-        (lambda: compare([print], "a"), TypeError, "calls must be a mapping, got list"),
-        (lambda: moved_bytes(3), TypeError, "call must be callable, got 3"),
-        (lambda: peak_extra_bytes(None), TypeError, "call must be callable, got None"),
-    ],
-)
-def test_bad_input_is_named(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

@@ -21,6 +21,13 @@ PAGES = sorted(
 )
 
 
+def pages_with(*words: str) -> list[str]:
+    """Return the pages in whose HTML one of these words stands."""
+    html = {name: (SITE / name).read_text("utf8") for name in PAGES}
+    return [name for name, text in html.items() if any(word in text for word in words)]
+
+
+WITH_WIDGETS = pages_with("widget-view+json")
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # every widget has its place, every question its name, every picture has been drawn
 FIGURES_STAND = """() => {
@@ -34,11 +41,13 @@ FIGURES_STAND = """() => {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run a test that asks for ``page_name`` once on every page of the book."""
+    """Run a test that asks for ``page_name`` on every page of the book, or on those it names."""
     if "page_name" in metafunc.fixturenames:
         if not PAGES:
             pytest.exit("the book is not built: run `make book` first", returncode=1)
-        metafunc.parametrize("page_name", PAGES, scope="module")
+        named = metafunc.definition.iter_markers("parametrize")
+        if not any(mark.args[0] == "page_name" for mark in named):
+            metafunc.parametrize("page_name", PAGES, scope="module")
 
 
 # A worker obeys the policy of its own file. Static hosts send none, so a reader's browser sets

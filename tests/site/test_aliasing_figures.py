@@ -18,10 +18,8 @@ NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 @pytest.fixture
 def rng():
-    """Other settings at every run; pytest shows the seed if a test fails."""
-    seed = int(np.random.SeedSequence().generate_state(1)[0])
-    print(f"np.random.default_rng({seed})")
-    return np.random.default_rng(seed)
+    """Settings that nobody chose, the same ones at every run."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture

@@ -11,8 +11,9 @@ from playwright.sync_api import expect
 
 from rope_minimal.explore.figure import Figure
 
-from .conftest import PAGES, SITE
+from .conftest import PAGES, ROOT, SITE
 
+EXPLORE = ROOT / "rope_minimal" / "explore"
 HTML = {name: (SITE / name).read_text("utf8") for name in PAGES}
 WITH_STEPS = [name for name, text in HTML.items() if 'class="derivation-step"' in text]
 CHAPTERS = ["notebooks/02-complex-numbers.html", "notebooks/03-linear-algebra.html"]
@@ -125,13 +126,11 @@ def test_the_linear_bias_is_where_nothing_turns(visit):
 
 
 def formulas(value):
-    """Every LaTeX text in the state of a page's widgets, those in their scripts included."""
+    """Every LaTeX text in the state of a page's widgets."""
     if isinstance(value, dict):
         for name, inner in value.items():
             if name == "latex" and inner:
                 yield inner
-            elif name == "_esm":
-                yield from map(json.loads, re.findall(r'\blatex: ("(?:[^"\\]|\\.)*")', inner))
             else:
                 yield from formulas(inner)
     elif isinstance(value, list):
@@ -144,7 +143,10 @@ def test_every_formula_of_a_figure_can_be_written_where_there_is_no_mathjax():
     states = [
         re.findall(r'widget-state\+json">(.*?)</script>', HTML[n], re.DOTALL) for n in CHAPTERS
     ]
-    found = sorted({latex for [state] in states for latex in formulas(json.loads(state))})
+    found = {latex for [state] in states for latex in formulas(json.loads(state))}
+    scripts = "".join(path.read_text("utf8") for path in EXPLORE.glob("**/*.js"))
+    found |= set(map(json.loads, re.findall(r'\blatex: ("(?:[^"\\]|\\.)*")', scripts)))
+    found = sorted(found)
     assert len(found) > 10
     sent = []
     figure = SimpleNamespace(send=sent.append)

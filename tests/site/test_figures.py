@@ -1,9 +1,7 @@
 """The moving figures move, on the static page, with no kernel."""
 
-from .conftest import PAGES, SITE
+from .conftest import SITE, WITH_WIDGETS
 from .figures import move, state
-
-WITH_WIDGETS = [n for n in PAGES if "widget-view+json" in (SITE / n).read_text("utf8")]
 
 
 def test_there_are_pages_with_moving_figures():

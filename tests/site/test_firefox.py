@@ -5,9 +5,8 @@ from functools import partial
 import pytest
 
 from . import firefox
-from .conftest import FIGURES_STAND
+from .conftest import FIGURES_STAND, WITH_WIDGETS
 from .figures import STATE
-from .test_figures import WITH_WIDGETS
 
 pytestmark = pytest.mark.skipif(
     firefox.find() is None, reason="Firefox is not installed, a second browser for the figures"

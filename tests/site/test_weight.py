@@ -12,6 +12,7 @@ from tests.tools.report import (
     linked_files,
     site_size,
     weight,
+    widget_data,
 )
 
 from .conftest import PAGES, SITE
@@ -39,7 +40,7 @@ def test_a_page_loads_only_what_it_uses(name):
     scripts = {path.name for path in linked_files(name)}
     page = document(name)
     formulas = page.select(".math, .tex2jax_process, .mathjax_process, .text_latex")
-    typesetting = any("window.MathJax" in t.text for t in page.find_all("script", type=WIDGET_DATA))
+    typesetting = "window.MathJax" in widget_data(name).decode()
     assert ("tex-chtml.js" in scripts) == bool(formulas or typesetting)
     assert ("live-cells.js" in scripts) == bool(contents(name)["live cells"])
 
@@ -47,7 +48,7 @@ def test_a_page_loads_only_what_it_uses(name):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_text_comes_before_the_figures_code_and_data(name):
     page = document(name)
-    late = page.find_all("script", type=WIDGET_DATA)
+    late = page.find_all("script", type=WIDGET_DATA) + page.find_all("script", id="widget-code")
     late += [tag for tag in page.find_all("script", src=True) if is_widget_code_tag(tag)]
     for tag in late:
         assert tag.find_parent("head") is None

@@ -65,8 +65,9 @@ def is_widget_code(path: Path) -> bool:
 
 
 def widget_data(name: str) -> bytes:
-    """Return what a page holds of its widgets' states."""
+    """Return what a page holds of its widgets: their states and their code."""
     states = document(name).find_all("script", type=WIDGET_DATA)
+    states += document(name).find_all("script", id="widget-code")
     return b"".join(state.decode_contents().encode() for state in states)
 
 
@@ -142,11 +143,16 @@ addEventListener('load', () => {
 """
 
 
+COLOURS_STAND = """() => Promise.allSettled(
+    document.getAnimations().filter(e => e instanceof CSSTransition).map(e => e.finished)
+)"""
+
+
 def violations(page: object, theme: str) -> list[str]:
     """Return what axe-core finds on an open page, of every level, best practices included."""
     page.evaluate("t => { document.documentElement.dataset.theme = t }", theme)
     page.evaluate("window.scrollTo(0, 0)")  # further down, the header may cover half a control
-    page.wait_for_timeout(250)  # colours glide
+    page.evaluate(COLOURS_STAND)
     found = page.evaluate("([where, options]) => axe.run(where, options)", AXE_RUN)
     return [
         f"{theme}: {v['impact']} {v['id']}: {v['help']} at {[n['target'] for n in v['nodes'][:5]]}"

@@ -1,0 +1,273 @@
+"""What happens to a page between the theme and the reader: everything, and in this order.
+
+The theme is made for every kind of site. The functions of `BODY` change the text of a page, those
+of `PAGE` the whole: each takes HTML and returns it changed, or as it was. One that changed no page
+of a whole build has lost what it looks for, as after a new version of the theme, and fails the
+build. A build that writes a few pages again proves nothing and fails nothing.
+
+The moving figures, their data and their code come after the text, so that text is on the screen
+before they are there. The policy comes last, because it names every script by its hash.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from built_from import say_commit
+from docutils import nodes
+from myst_nb.core.render import sanitize_script_content
+from policy import add_policy, hand_over_events
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+from vendor import small
+
+HERE = Path(__file__).parent
+
+# ---- the text -----------------------------------------------------------------------------------
+
+SPAN = '<span class="math notranslate nohighlight">[^<]*</span>'
+PUNCTUATED = re.compile(rf"\({SPAN}[.,;:!?)]*|{SPAN}[.,;:!?)]+")
+CODE = re.compile(r'<code class="[^"]*literal[^"]*">.*?</code>|<td>.*?</td>', re.DOTALL)
+NAME = re.compile(r"(?<=>)(?!\\\()[^<>]{16,}(?=<)")  # and no formula
+BETWEEN = re.compile(r"(?<=\w\w)(_+|::)(?=\w\w)")
+
+
+def name_folds_by_their_words(body: str) -> str:
+    """Let a fold be named by what is written on it."""
+    return body.replace(' aria-label="Toggle hidden content"', "")
+
+
+def unlist_bibliography(body: str) -> str:
+    """Let the bibliography be no ARIA list: its items are none."""
+    return body.replace('<div role="list" class="citation', '<div class="citation').replace(
+        ' role="doc-biblioentry"', ""
+    )
+
+
+def keep_punctuation_with_formula(body: str) -> str:
+    """Keep a formula on one line with the bracket before it and the full stop after it."""
+    return PUNCTUATED.sub(r'<span class="glued">\g<0></span>', body)
+
+
+def break_long_names(body: str) -> str:
+    """Let a long name break after its underscores and colons, in code and in tables."""
+    return CODE.sub(
+        lambda code: NAME.sub(lambda name: BETWEEN.sub(r"\1<wbr>", name[0]), code[0]), body
+    )
+
+
+# ---- the whole ----------------------------------------------------------------------------------
+
+ICON_SCRIPT = re.compile(r'<script src="[^"]*/scripts/fontawesome\.js[^"]*"></script>')
+THEBE_SCRIPT = re.compile(r'<script [^>]*src="[^"]*/sphinx-thebe\.js[^"]*"></script>\s*')
+THEBE_ADDRESS = re.compile(r"<script>const THEBE_JS_URL = [^<]*</script>\s*")
+THEBE_SETTINGS = re.compile(
+    r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>',
+    re.DOTALL,
+)
+STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
+WIDGET_DATA = re.compile(
+    r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.DOTALL
+)
+KINDS = {"_esm": "js", "_css": "css"}
+WIDGET_CODE = re.compile(
+    r'<script src="[^"]*_static/(?:vendor/require|widgets-amd|vendor/html-manager/embed-amd)\.js'
+    r'[^"]*"></script>'
+)
+SIDEBAR = '<div id="pst-primary-sidebar"'
+
+
+def drop_icon_script(page: str) -> str:
+    """Drop Font Awesome's script, half a megabyte: the style sheets draw the same icons."""
+    return ICON_SCRIPT.sub("", page)
+
+
+def drop_thebe_script(page: str) -> str:
+    """Drop Thebe, which runs cells in a kernel elsewhere: figures here need none."""
+    return THEBE_SCRIPT.sub("", page)
+
+
+def drop_thebe_address(page: str) -> str:
+    """Drop the other host that Thebe would ask for its code."""
+    return THEBE_ADDRESS.sub("", page)
+
+
+def drop_thebe_settings(page: str) -> str:
+    """Drop what Thebe would tell that host."""
+    return THEBE_SETTINGS.sub("", page)
+
+
+def drop_repeated_styles(page: str) -> str:
+    """Keep a style sheet where it stands first; outputs repeat theirs."""
+    seen: set[str] = set()
+
+    def once(match: re.Match[str]) -> str:
+        copy = match[0] in seen
+        seen.add(match[0])
+        return "" if copy else match[0]
+
+    return STYLE.sub(once, page)
+
+
+def move_widgets_to_end(page: str) -> str:
+    """Move the data and the code of the figures behind the text."""
+    moved = [tag[0] for kind in (WIDGET_DATA, WIDGET_CODE) for tag in kind.finditer(page)]
+    if not moved:
+        return page
+    page = WIDGET_CODE.sub("", WIDGET_DATA.sub("", page))
+    moved = "\n".join(tag.replace("<script src", "<script defer src") for tag in moved)
+    before, end, after = page.rpartition("</body>")
+    return f"{before}{moved}\n{end}{after}"
+
+
+def share_widget_code(page: str) -> str:
+    """Carry the code and the style of the figures once, and small: each figure brings its own.
+
+    ``widgets-amd.js`` puts them back before the widgets start.
+    """
+    found = WIDGET_DATA.search(page)
+    if not found:
+        return page
+    data = json.loads(found[1])
+    keys: dict[tuple[str, str], str] = {}
+    for model in data["state"].values():
+        for name, kind in KINDS.items():
+            if name in model["state"]:
+                text = model["state"][name], kind
+                model["state"][name] = keys.setdefault(text, str(len(keys)))
+    code = {key: small(*text) for text, key in keys.items()}
+    code = f'<script type="application/json" id="widget-code">{as_script(code)}</script>\n'
+    start, end = found.span(1)
+    return page[: found.start()] + code + page[found.start() : start] + as_script(data) + page[end:]
+
+
+def as_script(data: dict) -> str:
+    """Return JSON that may stand in a page."""
+    return sanitize_script_content(json.dumps(data, separators=(",", ":")))
+
+
+def name_sidebar(page: str) -> str:
+    """Make the sidebar a landmark: the book's sign stands in it, outside the list of chapters."""
+    return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
+
+
+# ---- the hook -----------------------------------------------------------------------------------
+
+BODY = [
+    name_folds_by_their_words,
+    unlist_bibliography,
+    keep_punctuation_with_formula,
+    break_long_names,
+]
+PAGE = [
+    drop_icon_script,
+    drop_thebe_script,
+    drop_thebe_address,
+    drop_thebe_settings,
+    drop_repeated_styles,
+    move_widgets_to_end,
+    share_widget_code,
+    name_sidebar,
+    say_commit,
+    hand_over_events,
+    add_policy,
+]
+
+
+def wrote_all(app: Sphinx) -> bool:
+    """Tell whether every page has been written in this build."""
+    return app.builder.format == "html" and app.written_pages >= app.env.found_docs
+
+
+class Hook:
+    """Changes the pages of one build, and knows which functions had nothing to do."""
+
+    def __init__(self) -> None:
+        self.idle = {step.__name__ for step in (*BODY, *PAGE)}
+
+    def change(self, steps: list[Callable[[str], str]], html: str) -> str:
+        """Pass HTML through functions."""
+        for step in steps:
+            before, html = html, step(html)
+            if html != before:
+                self.idle.discard(step.__name__)
+        return html
+
+    def install(self, app: Sphinx) -> None:
+        """Pass every page through `PAGE` just before it is written."""
+        app.written_pages = set()
+        if app.builder.format != "html":
+            return
+        templates = app.builder.templates
+        render = templates.render
+
+        def changed(name: str, context: dict) -> str:
+            text = render(name, context)  # parts of pages are rendered too
+            return self.change(PAGE, text) if "</html>" in text else text
+
+        templates.render = changed
+
+    def prepare(
+        self, app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+    ) -> None:
+        """Pass the text of a page through `BODY`."""
+        app.written_pages.add(page)
+        if "body" in context:
+            context["body"] = self.change(BODY, context["body"])
+
+    def finish(self, app: Sphinx, error: Exception | None) -> None:
+        """Fail if all pages were written and something had nothing to do."""
+        if not error and wrote_all(app) and self.idle:
+            raise ExtensionError(f"book/_ext/page.py: no page was changed by {sorted(self.idle)}")
+
+
+def offer_files(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Offer the source as a file to keep, not as JSON in a new tab; and to print."""
+    buttons = {button.get("label"): button for button in context.get("header_buttons", [])}
+    if doctree is None:
+        return
+    if "download-buttons" not in buttons:
+        raise ExtensionError(f"book/_ext/page.py: the theme offers no download of {page}")
+    group = buttons["download-buttons"]
+    group["buttons"] = [button for button in group["buttons"] if button["type"] == "link"]
+    group["buttons"].append(
+        {
+            "type": "javascript",
+            "javascript": "window.print()",
+            "text": "Print",
+            "tooltip": "Print this page, or save it as PDF",
+            "icon": "fas fa-print",
+            "label": "print-button",
+        }
+    )
+
+
+def write_again_after_a_change_of_this(app: Sphinx) -> None:
+    """Write every page again after a change of the code that changes pages: Sphinx cannot know."""
+    if app.builder.format != "html":
+        return
+    code = [*HERE.glob("*.py"), *(HERE.parent / "_templates").glob("*.html")]
+    now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code))).hexdigest()
+    stamp = Path(app.doctreedir) / "pages.stamp"
+    if stamp.exists() and stamp.read_text() == now:
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        page.unlink()
+    stamp.write_text(now)
+
+
+def setup(app: Sphinx) -> dict:
+    """Connect to Sphinx, after every other extension."""
+    hook = Hook()
+    app.add_js_file("book.js", loading_method="defer")
+    app.connect("builder-inited", write_again_after_a_change_of_this)
+    app.connect("builder-inited", hook.install)
+    app.connect("html-page-context", offer_files, priority=950)
+    app.connect("html-page-context", hook.prepare, priority=950)
+    app.connect("build-finished", hook.finish)
+    # what one process wrote, another does not know
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

@@ -1,0 +1,25 @@
+// Drop the rules that no page can match from the site's style sheets, and make the site's own
+// scripts and style sheets small. Called by static_files.py with the folder of the site.
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { transform } from "esbuild";
+import { PurgeCSS } from "purgecss";
+
+const site = process.argv[2];
+const files = readdirSync(site, { recursive: true }).map((name) => join(site, name));
+// what lies in vendor brings its own style and is small already
+const own = files.filter((name) => !name.includes(join("_static", "vendor")));
+const ending = (end) => own.filter((name) => name.endsWith(end));
+
+const purged = await new PurgeCSS().purge({
+  content: [...ending(".html"), ...ending(".js")],
+  css: ending(".css"),
+  safelist: { deep: [/bs-|tooltip|popover|modal|dropdown|collapsing/] }, // made at run time
+});
+for (const { css, file } of purged) writeFileSync(file, css);
+
+for (const name of [...ending(".js"), ...ending(".css")]) {
+  const loader = name.endsWith(".js") ? "js" : "css";
+  const { code } = await transform(readFileSync(name, "utf8"), { loader, minify: true });
+  writeFileSync(name, code);
+}
