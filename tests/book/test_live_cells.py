@@ -185,3 +185,7 @@ def test_an_archive_depends_on_its_content_only(tmp_path):
     one, two = ((tmp_path / name).read_bytes() for name in ("one.zip", "two.zip"))
     assert one == two
     assert zipfile.ZipFile(io.BytesIO(one)).read("b.py") == b"b = 1\n"
+
+
+def test_the_editor_and_the_client_of_python_do_what_their_own_tests_say():
+    run_tests(Path(__file__).with_name("live.test.mjs"))

@@ -1,11 +1,10 @@
 """The figures' kit, by tests of its own language; and what holds for all JavaScript of the book."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.tools.node import PROGRAM
+from tests.tools.node import run_tests
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [
@@ -17,15 +16,7 @@ SCRIPTS = [
 
 
 def test_the_kit_does_what_its_own_tests_say():
-    tests = Path(__file__).with_name("kit.test.mjs")
-    run = subprocess.run(
-        [PROGRAM, "--no-warnings", "--test-force-exit", tests],
-        capture_output=True,
-        text=True,
-        check=False,
-        encoding="utf8",
-    )
-    assert run.returncode == 0, run.stdout + run.stderr
+    run_tests(Path(__file__).with_name("kit.test.mjs"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=str)

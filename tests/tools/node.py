@@ -62,3 +62,14 @@ class Node:
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait(timeout=20)
+
+
+def run_tests(script: Path) -> None:
+    """Run the tests that are written in JavaScript; fail with what they say."""
+    run = subprocess.run(
+        [PROGRAM, "--no-warnings", "--test-force-exit", "--test-reporter=spec", script],
+        capture_output=True,
+        check=False,
+        encoding="utf8",
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
