@@ -234,7 +234,7 @@ def test_code_stays_code(chapter):
     ("wrong", "said"),
     [
         ("a [word](../book/glossary.md)", "word"),
-        ("[[Nobody, 1900]](../book/references.bib)", "Nobody, 1900"),
+        ("[[Nobody, 1900]](../book/references.bib)", 'bibtex key "Nobody"'),
         ("> **Claim 4.9** [second check](x)\n>\n> One.", "claim-4-9-check"),
     ],
 )
