@@ -15,6 +15,8 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import live_cells  # noqa: E402
 import live_runner  # noqa: E402
 
+from tests.tools.node import run_tests  # noqa: E402
+
 
 @pytest.fixture
 def page(monkeypatch):
