@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from experiments.figure import contest_data
+from experiments.figure import trained_models_data
 from rope_minimal import aliasing, explore, inverse_frequencies, reference, rescaled_frequencies
 from rope_minimal.explore import palette
 from rope_minimal.explore.byte_budget import FORMS
@@ -255,7 +255,7 @@ def test_wrap_explorer(node, theta, window, width):
 @WIDTHS
 @pytest.mark.parametrize("theta", [1.0, math.pi / 2048, 0.05])
 def test_the_knob_and_its_meters(node, theta, width):
-    seen = shown(node, explore.c3_dial(theta=theta), width=width)
+    seen = shown(node, explore.horizon_dial(theta=theta), width=width)
     (plot,) = seen.plots
     shade = next(one["arc"] for one in plot.kind("fill") if "arc" in one)
     center = np.array(shade["center"])
@@ -291,7 +291,7 @@ def test_the_faders_and_their_meters(node, width):
     plain = inverse_frequencies(128)
     pi = rescaled_frequencies("linear", 128, factor=16.0)[0]
     by_code = rescaled_frequencies("yarn", 128, factor=16.0, original_max_position_embeddings=4096)
-    made = explore.equaliser(preset="YaRN, code", compare="PI")
+    made = explore.rescaling_faders(preset="YaRN, code", compare="PI")
     seen = shown(node, made, width=width)
     plot, gauges = seen.plots
     y = plot.y_axis(log=True)  # × 2, × 1, 1/2 ... 1/32
@@ -323,7 +323,7 @@ def test_the_faders_and_their_meters(node, width):
 
 @pytest.mark.parametrize("move", [(False, False), (True, False), (True, True)])
 def test_the_threads_lead_every_row_to_its_place(node, move):
-    made = explore.layout_loom("GPT-NeoX: 24 of 96", *move)
+    made = explore.layout_threads("GPT-NeoX: 24 of 96", *move)
     seen = shown(node, made)
     (plot,) = seen.plots
     order = (
@@ -479,14 +479,14 @@ FIRST, SECOND = "the proposal, half a turn", "RoPE"
 
 @pytest.fixture(scope="module")
 def trained():
-    return contest_data()
+    return trained_models_data()
 
 
 @WIDTHS
 @pytest.mark.parametrize("task", [0, 1, 3])
 def test_the_scores_of_the_trained_models(node, trained, task, width):
     data = trained["tasks"][task]
-    made = explore.contest(trained, task=data["words"], encoding=FIRST, against=SECOND)
+    made = explore.trained_models(trained, task=data["words"], encoding=FIRST, against=SECOND)
     seen = shown(node, made, width=width)
     chart = seen.plots[0]
     colors = [seen.colors["accent"], seen.colors["warm"]]
@@ -518,7 +518,7 @@ def test_the_scores_of_the_trained_models(node, trained, task, width):
 @WIDTHS
 def test_the_aids_stand_in_their_rows(node, trained, width):
     data = trained["tasks"][2]
-    made = explore.contest(trained, task=data["words"], encoding=SECOND, against="nothing")
+    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
     seen = shown(node, made, width=width)
     plot = seen.plots[1]
     entry = data["entries"][SECOND]
@@ -536,7 +536,7 @@ def test_the_aids_stand_in_their_rows(node, trained, width):
 @WIDTHS
 def test_the_hands_the_usage_and_the_attention_of_a_head(node, trained, width):
     data = trained["tasks"][0]
-    made = explore.contest(trained, task=data["words"], encoding=SECOND, against="nothing")
+    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
     made.children[-1].m = 11
     seen = shown(node, made, width=width)
     plot = seen.plots[2]

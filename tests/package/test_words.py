@@ -101,7 +101,7 @@ SENTENCES = [
     ),
     (
         (
-            *("c3_dial", 1, 2048),
+            *("horizon_dial", 1, 2048),
             {"cosine": 4, "snr": {"float32": 2.1e6, "float16": 400, "bfloat16": 50}},
         ),
         "The fastest hand turns by **1.0000** rad a token. "
@@ -112,7 +112,7 @@ SENTENCES = [
     ),
     (
         (
-            *("c3_dial", 0.0015, 2048),
+            *("horizon_dial", 0.0015, 2048),
             {"cosine": 2049, "snr": {"float32": 2100, "float16": 0.5, "bfloat16": 0.4}},
         ),
         "**2,049** tokens, beyond the window: no hand turns back. "
@@ -146,7 +146,7 @@ SENTENCES = [
         "That is **nearer than a neighbour**, which has D(1) = 0.600.",
     ),
     (
-        ("contest", TRAINED),
+        ("trained_models", TRAINED),
         "At the training length, 64 tokens, accuracy in the median: "
         "**RoPE** **0.970** (0.900 to 1.000), **ALiBi** **0.970** (0.900 to 1.000). "
         "Seed by seed, **RoPE** against ALiBi: **better in all eight seeds**; "
@@ -158,7 +158,7 @@ SENTENCES = [
     ),
     (
         (
-            "contest",
+            "trained_models",
             {
                 **TRAINED,
                 "times": 4,
@@ -180,7 +180,7 @@ SENTENCES = [
     ),
     (
         (
-            "contest",
+            "trained_models",
             {
                 **TRAINED,
                 "head": {**TRAINED["head"], "invFreq": [0, 0, 0, 0]},
@@ -191,7 +191,7 @@ SENTENCES = [
         "most (50%); none of its pairs turns with the distance, so the hands rest.",
     ),
     (
-        ("equaliser", {**FADERS, "difference": None}, METERS),
+        ("rescaling_faders", {**FADERS, "difference": None}, METERS),
         "**PI**, 65,536 tokens: **0** of 64 pairs meet angles that training never showed. "
         "The nearest code is at distance **1** with D = **0.0226**; "
         "neighbours are D(1) = **0.0226** apart. Scores are multiplied by **1.000**. "
@@ -199,7 +199,7 @@ SENTENCES = [
     ),
     (
         (
-            "equaliser",
+            "rescaling_faders",
             {**FADERS, "difference": {"pair": 30, "ratio": 1.5, "first": 0.5, "second": 1 / 3}},
             METERS,
         ),
@@ -208,7 +208,7 @@ SENTENCES = [
     ),
     (
         (
-            "equaliser",
+            "rescaling_faders",
             {**FADERS, "difference": {"pair": 30, "ratio": 1.0, "first": 1.0, "second": 1.0}},
             METERS,
         ),
@@ -216,22 +216,22 @@ SENTENCES = [
     ),
     (
         (
-            "equaliser",
+            "rescaling_faders",
             {**FADERS, "difference": {"pair": 30, "ratio": "#Infinity", "first": 1, "second": 0}},
             METERS,
         ),
         "Against **NTK** some pairs stand still in one and turn in the other.",
     ),
     (
-        ("layout_loom", LOOM, 0.79),
+        ("layout_threads", LOOM, 0.79),
         "Channel **2** is turned with channel **3**, by **0.100** rad a position clockwise. "
         "In W_q they come to places **1** and **5**, a pair of the code. "
         "In W_k they come to places **2** and **3**, **not** a pair of the code. "
         "The scores are off by **79 %**.",
     ),
-    (("layout_loom", {**LOOM, "permuteK": True, "sign": 1}, 0), "The scores are **equal**."),
+    (("layout_threads", {**LOOM, "permuteK": True, "sign": 1}, 0), "The scores are **equal**."),
     (
-        ("layout_loom", {**LOOM, "channel": 9}, 0.5),
+        ("layout_threads", {**LOOM, "channel": 9}, 0.5),
         "Channel **9** is not rotated: it has no partner and stays where it is. "
         "The scores are off by **50 %**.",
     ),

@@ -1,9 +1,10 @@
 // Trained models: every seed's score by length, by distance and by aid; the hands that a head uses.
-import { aidsHeight, drawAids, drawHead, drawScores, rangeOf } from "./contest_charts.js";
+
 import { wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { compare, spread } from "./seeds.js";
+import { aidsHeight, drawAids, drawHead, drawScores, rangeOf } from "./trained_models_charts.js";
 
 /** What was done before the long test to at least one of these entries, in groups. */
 export const rowsOf = (done, entries) =>
