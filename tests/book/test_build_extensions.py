@@ -110,7 +110,7 @@ def test_without_git_the_environment_names_the_commit(tmp_path, monkeypatch):
 
 
 def test_the_line_is_written_into_a_page(monkeypatch):
-    monkeypatch.setattr(built_from, "line", lambda root: "<b>now</b>")
+    monkeypatch.setattr(built_from, "own_line", lambda: "<b>now</b>")
     page = f"<p>a</p>{built_from.EMPTY}<p>b</p>"
     assert built_from.say_commit(page) == "<p>a</p><b>now</b><p>b</p>"
 
