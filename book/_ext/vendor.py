@@ -131,3 +131,7 @@ def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("builder-inited", vendor)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    install_front_end(ROOT)
