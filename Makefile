@@ -33,6 +33,10 @@ $(BIN)/uv:
 	$(UV) install --quiet -r requirements-dev.txt -c constraints.txt
 	touch $@
 
+# what JavaScript needs, on the page and in the tests; a build of the book does the same
+node_modules/.package-lock.json: package-lock.json | .venv/.book
+	$(BIN)/python book/_ext/vendor.py
+
 book: .venv/.book
 	$(BIN)/jupyter-book build . -W -n --keep-going
 	@echo
@@ -46,7 +50,7 @@ lab: .venv/.book
 	$(BIN)/jupyter-lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
 
 # without the book: the tests named in ARGS, or all that need neither its pages nor a browser
-check: .venv/.dev
+check: .venv/.dev node_modules/.package-lock.json
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --dist worksteal --ignore=tests/site)
 
 test: .venv/.dev book

@@ -1,4 +1,4 @@
-"""What the moving figure `rope_minimal.explore.contest` shows of the recorded runs."""
+"""What the moving figure `rope_minimal.explore.trained_models` shows of the recorded runs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ DONE = {**AIDS, **RAMPS, **SIGHTS}
 """Whatever is done to a trained model before a text of four windows, in words."""
 
 
-def contest_data() -> dict[str, Any]:
+def trained_models_data() -> dict[str, Any]:
     """Return the data of the figure: every seed's score, and one trained head per encoding.
 
     Returns

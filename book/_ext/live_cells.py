@@ -56,13 +56,15 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
-from vendor import install_front_end
+from vendor import esbuild, install_front_end
 
 from rope_minimal import _HOME
 
 logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
+MODULES = HERE.parent / "_live"
+SCRIPT = "live-cells.js"
 LIBRARIES = ("sympy", "mpmath")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs")
 STDLIB = "python_stdlib.zip"
@@ -144,8 +146,11 @@ def digest(*parts: bytes) -> str:
 
 
 def begin(app: Sphinx) -> None:
-    """Compile Python while the pages are read."""
+    """Write the script of the live cells, and compile Python while the pages are read."""
     if app.builder.format == "html":
+        # one file, and no module: a page that is opened as a file may load it, and says what is so
+        script = esbuild("--bundle", "--charset=utf8", str(MODULES / "cells.js"))
+        (Path(app.outdir) / "_static" / SCRIPT).write_text(script, "utf8")
         app.live_python = ThreadPoolExecutor(1).submit(serve_python, app)
 
 
@@ -265,7 +270,7 @@ def add_to_page(
     if any(is_tagged(cell, "live") for cell in cells):
         app.add_css_file("live-cells.css")
         app.add_js_file(
-            "live-cells.js",
+            SCRIPT,
             loading_method="defer",
             **{"data-python": json.dumps(app.live_python.result(), separators=(",", ":"))},
         )

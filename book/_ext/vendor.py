@@ -60,15 +60,10 @@ def install_front_end(root: Path) -> Path:
     return modules
 
 
-@cache
-def small(text: str, kind: str) -> str:
-    """Return a module or a style sheet without what only a human reader needs."""
+def esbuild(*options: str, text: str = "") -> str:
+    """Return what esbuild makes of a text, or of the files among its options."""
     run = node(
-        [
-            str(ROOT / "node_modules" / "esbuild" / "bin" / "esbuild"),
-            "--minify",
-            f"--loader={kind}",
-        ],
+        [str(ROOT / "node_modules" / "esbuild" / "bin" / "esbuild"), *options],
         return_completed_process=True,
         input=text,
         capture_output=True,
@@ -77,6 +72,12 @@ def small(text: str, kind: str) -> str:
     if run.returncode:
         raise ExtensionError(f"esbuild failed:\n{run.stderr}")
     return run.stdout
+
+
+@cache
+def small(text: str, kind: str) -> str:
+    """Return a module or a style sheet without what only a human reader needs."""
+    return esbuild("--minify", f"--loader={kind}", text=text)
 
 
 def copy(source: Path, target: Path) -> None:
@@ -130,3 +131,7 @@ def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("builder-inited", vendor)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    install_front_end(ROOT)

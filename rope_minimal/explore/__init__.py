@@ -8,16 +8,16 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `axioms`                Which relative encodings have exactly the properties you tick?
 `bug_bench`             One line of this package is wrong: which bug is it?
 `byte_budget`           How often does the rotation go to memory and back?
-`c3_dial`               What does a horizon without wrapping cost the neighbours?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
-`contest`               The same model, another encoding: does it matter?
-`equaliser`             Which hands must be slowed for a longer context?
-`layout_loom`           Which rows must move between the two layouts?
+`horizon_dial`          What does a horizon without wrapping cost the neighbours?
+`layout_threads`        Which rows must move between the two layouts?
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
+`rescaling_faders`      Which hands must be slowed for a longer context?
 `rotor`                 What does the angle between query and key depend on?
+`trained_models`        The same model, another encoding: does it matter?
 `waves`                 Every pair adds a wave: where do their crests meet?
 `wrap_explorer`         The angle falls back at distance 7: is far taken for near?
 ======================  ==================================================================
@@ -27,15 +27,15 @@ from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .byte_budget import ByteBudget, byte_budget
-from .c3_dial import C3Dial, c3_dial
 from .clock import Clock, clock
-from .contest import Contest, contest
-from .equaliser import Equaliser, equaliser
 from .figure import Figure
-from .layout_loom import LayoutLoom, layout_loom
+from .horizon_dial import HorizonDial, horizon_dial
+from .layout_threads import LayoutThreads, layout_threads
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
+from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
+from .trained_models import TrainedModels, trained_models
 from .waves import Waves, waves
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
@@ -44,32 +44,32 @@ __all__ = [
     "Axioms",
     "BugBench",
     "ByteBudget",
-    "C3Dial",
     "ChoiceQuestion",
     "Clock",
-    "Contest",
-    "Equaliser",
     "Figure",
-    "LayoutLoom",
+    "HorizonDial",
+    "LayoutThreads",
     "NumberQuestion",
     "PrecisionMicroscope",
+    "RescalingFaders",
     "Rotor",
+    "TrainedModels",
     "Waves",
     "WrapExplorer",
     "angle_heatmap",
     "axioms",
     "bug_bench",
     "byte_budget",
-    "c3_dial",
     "choice",
     "clock",
-    "contest",
-    "equaliser",
-    "layout_loom",
+    "horizon_dial",
+    "layout_threads",
     "myth_fails",
     "number",
     "precision_microscope",
+    "rescaling_faders",
     "rotor",
+    "trained_models",
     "waves",
     "wrap_explorer",
 ]

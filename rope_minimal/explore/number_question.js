@@ -8,7 +8,7 @@ export function readNumber(written) {
     .trim()
     .replace(/[\s\u202f_]/g, "")
     .replace("−", "-");
-  if (/^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$/.test(plain)) plain = plain.replaceAll(",", "");
+  if (/^[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/.test(plain)) plain = plain.replaceAll(",", "");
   else if (/^[+-]?\d*,\d+$/.test(plain)) plain = plain.replace(",", ".");
   const parts = plain.split("/");
   if (parts.length > 2 || parts.some((part) => !/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(part))) return null;

@@ -15,6 +15,8 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import live_cells  # noqa: E402
 import live_runner  # noqa: E402
 
+from tests.tools.node import run_tests  # noqa: E402
+
 
 @pytest.fixture
 def page(monkeypatch):
@@ -185,3 +187,7 @@ def test_an_archive_depends_on_its_content_only(tmp_path):
     one, two = ((tmp_path / name).read_bytes() for name in ("one.zip", "two.zip"))
     assert one == two
     assert zipfile.ZipFile(io.BytesIO(one)).read("b.py") == b"b = 1\n"
+
+
+def test_the_editor_and_the_client_of_python_do_what_their_own_tests_say():
+    run_tests(Path(__file__).with_name("live.test.mjs"))

@@ -1,12 +1,14 @@
 // The figures' kit on a page without a browser: what runs when, what stops it, and what is left behind.
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import choice from "../../rope_minimal/explore/choice_question.js";
 import { setRich } from "../../rope_minimal/explore/kit/dom.js";
 import { axes, cellAt, colorBar, scale } from "../../rope_minimal/explore/kit/draw.js";
 import { figure } from "../../rope_minimal/explore/kit/figure.js";
 import { clamp, decades, num, short, superscript, ticks, tickText } from "../../rope_minimal/explore/kit/numbers.js";
 import { makePlayer } from "../../rope_minimal/explore/kit/player.js";
 import { lookup, paletteColor } from "../../rope_minimal/explore/kit/theme.js";
+import number from "../../rope_minimal/explore/number_question.js";
 import { openPage, show } from "../tools/stage.mjs";
 
 const near = (a, b, within = 1e-9) => assert.ok(Math.abs(a - b) <= within, `${a} is not ${b}`);
@@ -246,10 +248,14 @@ test("glide moves slowly at both ends, keeps whole numbers whole and ends where 
   press("go");
   await page.pass(80);
   const [m, size] = seenAt.at(-1);
-  assert.ok(m > 5 && m < 11 && Number.isInteger(m), `half way at ${m}`);
+  assert.ok(m > 5 && m < 11, `half way at ${m}`);
   near(size, 0.3, 0.06);
   await page.pass(160);
   assert.deepEqual([seen.fig.traits.m, seen.fig.traits.size], [13, 0.1]);
+  assert.ok(
+    seenAt.every(([whole]) => Number.isInteger(whole)),
+    `${seenAt}`,
+  );
   const steps = seenAt.map(([, value]) => value);
   const jumps = steps.slice(1).map((value, i) => steps[i] - value);
   assert.ok(jumps[0] < jumps[4] && jumps.at(-1) < jumps[4], `${jumps}`);
@@ -354,17 +360,38 @@ test("nothing is left behind: no listener, no observer, no frame, no play", asyn
   press("Show me");
   await page.pass(32);
   assert.ok(page.listened.size > 0 && page.frames.size > 0 && model.heard > 0);
+  seen.fig.redraw();
+  const waiting = page.frames.size;
   unmount();
-  await page.pass(64);
   assert.deepEqual([...page.listened.keys()], [], "on document and window");
-  assert.equal(page.sizes.size, 0, "observers of sizes");
+  assert.deepEqual([page.sizes.size, page.observers.size], [0, 0], "observers");
   assert.equal(model.heard, 0, "listeners of the model");
+  assert.equal(page.frames.size, waiting - 1, "the picture that was to be drawn");
+  await page.pass(64);
   assert.equal(page.frames.size, 0, "frames");
   const { draws } = seen;
   document.documentElement.dataset.theme = "dark";
   await page.pass(300);
   assert.equal(seen.draws, draws);
   assert.equal(model.get("m"), 3, "the play moved nothing");
+});
+
+test("a play ends where its figure is taken out of the page", async () => {
+  const { page, box, seen, press } = await playing();
+  press("Show me");
+  await page.pass(32);
+  box.remove();
+  await page.pass(300);
+  assert.equal(seen.fig.traits.m, 3);
+});
+
+test("a figure that goes before it was shown leaves nothing behind either", async () => {
+  const { page, seen, model, unmount } = await probe({ width: 0 });
+  unmount();
+  assert.deepEqual([page.sizes.size, page.observers.size, model.heard], [0, 0, 0]);
+  page.width = 300;
+  await page.pass(64);
+  assert.equal(seen.draws, 0);
 });
 
 test("while nothing plays, a figure listens to nothing outside itself", async () => {
@@ -376,9 +403,10 @@ test("while nothing plays, a figure listens to nothing outside itself", async ()
 });
 
 test("arrow keys are read with Shift and to both ends, and other keys are left to the page", async () => {
-  const found = [];
+  const [found, heard] = [[], []];
   const { root } = await probe({ canvas: { keys: (step) => found.push(step) } });
   const canvas = root.querySelector("canvas");
+  document.addEventListener("keydown", ({ key }) => heard.push(key));
   const press = (key, more = {}) => {
     const event = new window.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
     canvas.dispatchEvent(event);
@@ -397,7 +425,25 @@ test("arrow keys are read with Shift and to both ends, and other keys are left t
     { dx: 0, dy: 10 },
     { dx: -10, dy: 0 },
   ]);
+  assert.deepEqual(heard, ["a", "Tab", "ArrowLeft"], "the notebook hears the others only");
   assert.deepEqual([canvas.tabIndex, canvas.getAttribute("role")], [0, "application"]);
+});
+
+test("a pointer over the picture is told where it is, unless something plays", async () => {
+  const found = [];
+  const point = ({ x, y, type }) => found.push([x, y, type]);
+  const { page, root, press } = await probe({ canvas: { point } }, "", (fig) => fig.showMe(() => fig.pause(100)));
+  const canvas = root.querySelector("canvas");
+  const move = (type) => canvas.dispatchEvent(new window.PointerEvent(type, { clientX: 30, clientY: 5 }));
+  move("pointermove");
+  move("pointerdown");
+  press("Show me");
+  move("pointermove");
+  await page.pass(200);
+  assert.deepEqual(found, [
+    [30, 5, "pointermove"],
+    [30, 5, "pointerdown"],
+  ]);
 });
 
 test("a pointer that takes hold of something keeps it until it lets go", async () => {
@@ -511,4 +557,63 @@ test("MathJax typesets where the page has it", async () => {
   await page.pass();
   assert.equal(node.textContent, "typeset b");
   assert.deepEqual([asked, model.sent], [["a", "b"], []]);
+});
+
+// ---- questions ----------------------------------------------------------------------------------
+
+/** A question with its verdict and a way to press its buttons. */
+async function ask(module, state) {
+  const page = openPage({ dark: true });
+  const shown = await show(page, module, {
+    _anywidget_id: "a.ChoiceQuestion",
+    prompt: "**Which?**",
+    why: "Look.",
+    ...state,
+  });
+  const verdict = shown.root.querySelector(".rope-verdict");
+  const press = (label) => [...shown.root.querySelectorAll("button")].find((b) => b.textContent === label).click();
+  return { page, verdict, press, inputs: [...shown.root.querySelectorAll("input")], ...shown };
+}
+
+test("a choice is graded, and may be tried again", async () => {
+  const { root, verdict, press, inputs } = await ask(choice, { options: ["one", "`two`"], answer: 1 });
+  assert.equal(root.dataset.ropeTheme, "dark");
+  assert.equal(root.querySelector("legend").innerHTML, "<b>Which?</b>");
+  press("Check");
+  assert.equal(verdict.textContent, "Choose an answer first.");
+  inputs[0].checked = true;
+  press("Check");
+  assert.deepEqual([root.dataset.verdict, verdict.className], ["wrong", "rope-verdict rope-wrong"]);
+  inputs[1].checked = true;
+  press("Check");
+  assert.deepEqual([root.dataset.verdict, verdict.innerHTML], ["right", "<b>Yes.</b> Look."]);
+  press("Show the answer");
+  assert.equal(root.dataset.verdict, "shown");
+});
+
+test("a number is graded with its tolerance, by the Enter key too, which the notebook does not hear", async () => {
+  const { page, root, verdict, press, inputs, unmount } = await ask(number, {
+    answer: 0.5,
+    tolerance: 0.01,
+    unit: "rad",
+  });
+  const heard = [];
+  document.addEventListener("keydown", ({ key }) => heard.push(key));
+  const enter = () => inputs[0].dispatchEvent(new window.KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+  enter();
+  assert.equal(root.dataset.verdict, "missing");
+  for (const [given, state] of [
+    ["0,505", "right"],
+    ["0.52", "wrong"],
+    ["1/2", "right"],
+  ]) {
+    inputs[0].value = given;
+    enter();
+    assert.equal(root.dataset.verdict, state, given);
+  }
+  press("Show the answer");
+  assert.equal(verdict.innerHTML, "<b>0.5 rad.</b> Look.");
+  assert.deepEqual(heard, []);
+  unmount();
+  assert.deepEqual([page.sizes.size, page.observers.size], [0, 0]);
 });

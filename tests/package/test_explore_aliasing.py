@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rope_minimal import aliasing, explore, inverse_frequencies, rescaled_frequencies
-from rope_minimal.explore.equaliser import PRESETS
 from rope_minimal.explore.precision_microscope import COLUMNS
+from rope_minimal.explore.rescaling_faders import PRESETS
 from tests.tools.node import Node
 from tests.tools.widgets import links
 
@@ -337,7 +337,7 @@ def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
 @given(theta=st.floats(0.002, 1.0))
 def test_the_dial_reads_the_package(node, theta):
     bank = _bank(128, 10000.0, theta)
-    ours = _numbers(node.call("c3_dial.js", "meters", theta))
+    ours = _numbers(node.call("horizon_dial.js", "meters", theta))
     assert ours["wrap"] == float(aliasing.angle_horizon(theta))
     assert ours["cosine"] == aliasing.cosine_horizon(theta)
     assert ours["mean"] == aliasing.cosine_horizon(bank)
@@ -350,7 +350,7 @@ def test_the_dial_reads_the_package(node, theta):
 @given(low=st.floats(4e-5, 0.9), ratio=st.floats(1.05, 3.0))
 def test_the_meters_of_the_dial_move_against_each_other(node, low, ratio):
     slow, fast = (
-        _numbers(node.call("c3_dial.js", "meters", t)) for t in (low, min(low * ratio, 1))
+        _numbers(node.call("horizon_dial.js", "meters", t)) for t in (low, min(low * ratio, 1))
     )
     assert slow["cosine"] >= fast["cosine"]
     assert all(slow["snr"][dtype] < fast["snr"][dtype] for dtype in slow["snr"])
@@ -358,7 +358,7 @@ def test_the_meters_of_the_dial_move_against_each_other(node, low, ratio):
 
 @pytest.mark.parametrize("n", [512, 2048, 8192, 32768])
 def test_the_pins_are_the_published_and_the_reconstructed_settings(node, n):
-    pins = {pin["short"]: pin["theta"] for pin in node.call("c3_dial.js", "pins", n)}
+    pins = {pin["short"]: pin["theta"] for pin in node.call("horizon_dial.js", "pins", n)}
     half, whole = (
         rescaled_frequencies("monotone", 128, max_positions=n, turns=turns)[0][0]
         for turns in (0.5, 1.0)
@@ -369,29 +369,29 @@ def test_the_pins_are_the_published_and_the_reconstructed_settings(node, n):
     assert pins["π/(2n)"] == pytest.approx(half / 2, rel=1e-12)
     assert pins["PI 16×"] == pytest.approx(interpolated, rel=1e-12)
     assert (pins["RoPE"], pins["0.4096"]) == (1, 2 * 2048 / 10000)
-    explore.c3_dial(theta=pins["π/(2n)"], window=n)  # every pin is on the scale
+    explore.horizon_dial(theta=pins["π/(2n)"], window=n)  # every pin is on the scale
 
 
 @many
 @given(theta=st.floats(4e-5, 1.0))
 def test_the_knob_gives_back_the_theta_it_stands_at(node, theta):
-    angle = node.call("c3_dial.js", "knobAngle", theta)
-    assert node.call("c3_dial.js", "knobTheta", angle) == pytest.approx(theta, rel=1e-9)
+    angle = node.call("horizon_dial.js", "knobAngle", theta)
+    assert node.call("horizon_dial.js", "knobTheta", angle) == pytest.approx(theta, rel=1e-9)
 
 
 def test_the_presets_of_both_languages_have_the_same_names(node):
-    assert list(node.call("equaliser.js", "presets")) == PRESETS
+    assert list(node.call("rescaling_faders.js", "presets")) == PRESETS
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_the_equaliser_reads_the_package(node, name):
-    kind, parameters = node.call("equaliser.js", "presets")[name]
+def test_the_faders_reads_the_package(node, name):
+    kind, parameters = node.call("rescaling_faders.js", "presets")[name]
     inv_freq, attention = rescaled_frequencies(kind, 128, 10000.0, **parameters)
     plain = inverse_frequencies(128)
-    ours = node.call("equaliser.js", "setting", name)
+    ours = node.call("rescaling_faders.js", "setting", name)
     np.testing.assert_allclose(ours["multipliers"], inv_freq / plain, rtol=1e-9)
     assert ours["attention"] == pytest.approx(attention, rel=1e-12)
-    meters = node.call("equaliser.js", "meters", ours["multipliers"], 16384)
+    meters = node.call("rescaling_faders.js", "meters", ours["multipliers"], 16384)
     assert meters["unseen"] == aliasing.unseen_pairs(inv_freq, 16384, plain, 4096).tolist()
     assert meters["count"] == sum(meters["unseen"])
     exact = aliasing.nearest_code(inv_freq, 16384)
@@ -401,10 +401,10 @@ def test_the_equaliser_reads_the_package(node, name):
 
 @few
 @given(seed=st.integers(0, 9999), length=st.integers(4097, 20000))
-def test_the_equaliser_reads_any_faders(node, seed, length):
+def test_the_faders_reads_any_faders(node, seed, length):
     faders = np.exp2(np.random.default_rng(seed).uniform(-5, 1, 64))
     inv_freq = inverse_frequencies(128) * faders
-    meters = node.call("equaliser.js", "meters", faders.tolist(), length)
+    meters = node.call("rescaling_faders.js", "meters", faders.tolist(), length)
     unseen = aliasing.unseen_pairs(inv_freq, length, inverse_frequencies(128), 4096)
     assert meters["unseen"] == unseen.tolist()
     exact = aliasing.nearest_code(inv_freq, length)
@@ -413,8 +413,8 @@ def test_the_equaliser_reads_any_faders(node, seed, length):
 
 def test_the_slow_faders_alone_remove_every_unseen_angle(node):
     faders = [1.0] * 46 + [1 / 16] * 18
-    before = node.call("equaliser.js", "meters", [1.0] * 64, 65536)
-    after = node.call("equaliser.js", "meters", faders, 65536)
+    before = node.call("rescaling_faders.js", "meters", [1.0] * 64, 65536)
+    after = node.call("rescaling_faders.js", "meters", faders, 65536)
     assert (before["count"], after["count"]) == (18, 0)
     assert after["contrast"] == pytest.approx(before["contrast"], abs=1e-5)
 
@@ -422,16 +422,20 @@ def test_the_slow_faders_alone_remove_every_unseen_angle(node):
 @many
 @given(multiplier=st.floats(2.0**-5, 2.0))
 def test_a_fader_gives_back_the_multiplier_it_stands_at(node, multiplier):
-    part = node.call("equaliser.js", "faderPart", multiplier)
+    part = node.call("rescaling_faders.js", "faderPart", multiplier)
     assert 0.0 < part <= 1.0
     caught = [stop for stop in (1.0, 1 / 16) if abs(math.log2(multiplier / stop)) < 0.12]
     wanted = caught[0] if caught else multiplier
-    assert node.call("equaliser.js", "faderMultiplier", part) == pytest.approx(wanted)
+    assert node.call("rescaling_faders.js", "faderMultiplier", part) == pytest.approx(wanted)
 
 
 def test_faders_catch_at_the_two_useful_places_and_stop_at_the_bottom(node):
-    near = [node.call("equaliser.js", "faderPart", m) for m in (1.04, 1 / 15.6, 0.0)]
-    assert [node.call("equaliser.js", "faderMultiplier", part) for part in near] == [1, 1 / 16, 0]
+    near = [node.call("rescaling_faders.js", "faderPart", m) for m in (1.04, 1 / 15.6, 0.0)]
+    assert [node.call("rescaling_faders.js", "faderMultiplier", part) for part in near] == [
+        1,
+        1 / 16,
+        0,
+    ]
 
 
 @pytest.mark.parametrize("count", [4096, 131072, 1048576])
@@ -477,8 +481,8 @@ def test_a_rounded_product_stays_below_the_predicted_line(node):
 MAKERS = [
     explore.clock,
     explore.wrap_explorer,
-    explore.c3_dial,
-    explore.equaliser,
+    explore.horizon_dial,
+    explore.rescaling_faders,
     explore.precision_microscope,
 ]
 
@@ -506,12 +510,12 @@ def test_at_most_four_controls_each_labelled_and_linked(make):
         (lambda: explore.wrap_explorer(theta=0.0), ValueError, r"theta must .* got 0\.0"),
         (lambda: explore.wrap_explorer(dim=7), ValueError, "dim must .* got 7"),
         (lambda: explore.wrap_explorer(window=8, distance=9), ValueError, "distance must .* got 9"),
-        (lambda: explore.c3_dial(theta=2.0), ValueError, r"theta must .* got 2\.0"),
-        (lambda: explore.c3_dial(window=1000), ValueError, "window must .* got '1000'"),
-        (lambda: explore.equaliser("boost"), ValueError, "preset must .* got 'boost'"),
-        (lambda: explore.Equaliser(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
-        (lambda: explore.Equaliser(faders=[3.0] * 64), ValueError, "faders must be 64"),
-        (lambda: explore.Equaliser(pair=64), ValueError, "pair must .* got 64"),
+        (lambda: explore.horizon_dial(theta=2.0), ValueError, r"theta must .* got 2\.0"),
+        (lambda: explore.horizon_dial(window=1000), ValueError, "window must .* got '1000'"),
+        (lambda: explore.rescaling_faders("boost"), ValueError, "preset must .* got 'boost'"),
+        (lambda: explore.RescalingFaders(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
+        (lambda: explore.RescalingFaders(faders=[3.0] * 64), ValueError, "faders must be 64"),
+        (lambda: explore.RescalingFaders(pair=64), ValueError, "pair must .* got 64"),
         (lambda: explore.precision_microscope("fp8"), ValueError, "dtype must .* got 'fp8'"),
         (lambda: explore.precision_microscope(last=5), ValueError, "last must .* got '5'"),
     ],

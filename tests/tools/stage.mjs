@@ -158,7 +158,8 @@ class Picture {
 export function openPage({ width = 700, height = 900, dark = false, calm = false, ratio = 1, lab = false } = {}) {
   const window = new Window({ width, height });
   const { document } = window;
-  const page = { window, document, width, time: 0, frames: new Map(), sizes: new Set(), listened: new Map() };
+  const page = { window, document, width, time: 0, frames: new Map(), listened: new Map() };
+  Object.assign(page, { sizes: new Set(), observers: new Set() }); // what watches
   document.head.append(Object.assign(document.createElement("style"), { textContent: SHEET }));
   if (lab) document.body.dataset.jpThemeLight = String(!dark);
   else document.documentElement.dataset.theme = dark ? "dark" : "light";
@@ -192,6 +193,16 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
       if (news.length) this.action(news);
     }
   }
+  class MutationObserver extends window.MutationObserver {
+    observe(...where) {
+      page.observers.add(this);
+      super.observe(...where);
+    }
+    disconnect() {
+      page.observers.delete(this);
+      super.disconnect();
+    }
+  }
   for (const target of [document, window]) {
     const { addEventListener: add, removeEventListener: remove } = target;
     const key = (type, action) => `${type} ${action.name}`;
@@ -209,7 +220,7 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
     window,
     document,
     ResizeObserver,
-    MutationObserver: window.MutationObserver,
+    MutationObserver,
     ImageData: Picture,
     getComputedStyle: window.getComputedStyle.bind(window),
     requestAnimationFrame(action) {

@@ -5,7 +5,7 @@ import ipywidgets
 from . import controls
 from .figure import Choice, Figure, Flag, Whole
 
-__all__ = ["FAMILIES", "LayoutLoom", "layout_loom"]
+__all__ = ["FAMILIES", "LayoutThreads", "layout_threads"]
 
 FAMILIES = {
     "a small head, 16 channels": (16, 16, True, 1),
@@ -20,8 +20,8 @@ FAMILIES = {
 """Head width, rotated width, whether the file is interleaved, and +1 for counter-clockwise."""
 
 
-class LayoutLoom(Figure):
-    """A head's channels in the file's order and in the code's order (``layout_loom.js``)."""
+class LayoutThreads(Figure):
+    """A head's channels in the file's order and in the code's order (``layout_threads.js``)."""
 
     family = Choice(list(FAMILIES), help="whose weights are converted")
     permute_q = Flag(False, help="whether the rows of W_q are permuted")
@@ -29,10 +29,10 @@ class LayoutLoom(Figure):
     channel = Whole(2, low=0, high=255, help="the channel that the reader looks at")
 
 
-def layout_loom(
+def layout_threads(
     family: str = "a small head, 16 channels", permute_q: bool = False, permute_k: bool = False
 ) -> ipywidgets.VBox:
-    """Return the layout loom with its controls.
+    """Return the threads of W_q and W_k between the two layouts, with their controls.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def layout_loom(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = LayoutLoom(family=family, permute_q=permute_q, permute_k=permute_k)
+    figure = LayoutThreads(family=family, permute_q=permute_q, permute_k=permute_k)
     return controls.box(
         figure,
         [

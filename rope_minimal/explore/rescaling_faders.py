@@ -8,7 +8,7 @@ import traitlets
 from . import controls
 from .figure import Choice, Figure
 
-__all__ = ["PRESETS", "Equaliser", "equaliser"]
+__all__ = ["PRESETS", "RescalingFaders", "rescaling_faders"]
 
 PRESETS = [
     "as trained",
@@ -23,11 +23,11 @@ PRESETS = [
     "p-RoPE (46 of 64)",
     "monotone (reconstruction A)",
 ]
-"""The rescalings by name; ``equaliser.js`` holds their parameters."""
+"""The rescalings by name; ``rescaling_faders.js`` holds their parameters."""
 
 
-class Equaliser(Figure):
-    """Sixty-four faders between training and use (``equaliser.js``)."""
+class RescalingFaders(Figure):
+    """Sixty-four faders between training and use (``rescaling_faders.js``)."""
 
     preset = Choice(PRESETS, help="the rescaling that the faders start from")
     compare = Choice(["nothing", *PRESETS], help="a second rescaling, drawn as a line")
@@ -51,8 +51,8 @@ class Equaliser(Figure):
         return proposal["value"]
 
 
-def equaliser(preset: str = "as trained", compare: str = "nothing") -> ipywidgets.VBox:
-    """Return the equaliser of a 128-channel head trained on 4,096 tokens, with its controls.
+def rescaling_faders(preset: str = "as trained", compare: str = "nothing") -> ipywidgets.VBox:
+    """Return the faders of a 128-channel head trained on 4,096 tokens, with its controls.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def equaliser(preset: str = "as trained", compare: str = "nothing") -> ipywidget
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = Equaliser(preset=preset, compare=compare)
+    figure = RescalingFaders(preset=preset, compare=compare)
     return controls.box(
         figure,
         [

@@ -1,4 +1,4 @@
-"""The contest of the encodings: its data from the records, and what its script makes of them."""
+"""The trained models: their data from the records, and what the script makes of them."""
 
 import json
 
@@ -7,12 +7,12 @@ import pytest
 
 from experiments import run, summary
 from experiments.encodings import ENCODINGS
-from experiments.figure import DONE, contest_data, turning
+from experiments.figure import DONE, trained_models_data, turning
 from experiments.run import AIDED, BINS, TIMES
 from experiments.tasks import TASKS
 from rope_minimal import explore
-from rope_minimal.explore.contest import AIDS, ENTRIES, Contest
-from rope_minimal.explore.contest import TASKS as SHOWN
+from rope_minimal.explore.trained_models import AIDS, ENTRIES, TrainedModels
+from rope_minimal.explore.trained_models import TASKS as SHOWN
 from tests.tools.node import Node
 
 CELLS = [
@@ -36,7 +36,7 @@ def node():
 
 @pytest.fixture(scope="module")
 def data():
-    return contest_data()
+    return trained_models_data()
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def said(node, data, entries):
         shown = [entries[task, a], entries[task, b]]
         less = TASKS[task].unit == "bits"
         first, second = (in_the_figure(one, times, kind) for one in shown)
-        rows = node.call("contest.js", "rowsOf", data["done"], shown)
+        rows = node.call("trained_models.js", "rowsOf", data["done"], shown)
         found.append(
             {
                 "of": node.call("seeds.js", "spread", first),
@@ -119,7 +119,7 @@ def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(e
 
 def test_the_note_says_how_often_the_interval_holds_the_median(node):
     covered = summary.coverage(len(summary.measured(summary.load("copy"), "rope")["seeds"]))
-    assert f"interval of {covered:.0%} for the median" in node.call("contest.js", "NOTICE")
+    assert f"interval of {covered:.0%} for the median" in node.call("trained_models.js", "NOTICE")
 
 
 def test_the_script_reads_the_summary(said):
@@ -200,10 +200,10 @@ def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
 
 
 def test_reset_leaves_the_data_alone(data):
-    figure = explore.contest(data).children[-1]
+    figure = explore.trained_models(data).children[-1]
     start = {"task": 0, "encoding": 1, "against": 1, "times": 0, "aid": 3, "m": 7}
     assert figure._start == start
-    assert "data" not in Contest.figure_traits()
+    assert "data" not in TrainedModels.figure_traits()
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_reset_leaves_the_data_alone(data):
 )
 def test_bad_values_are_named(data, values, message):
     with pytest.raises(ValueError, match=message):
-        explore.contest(data, **values)
+        explore.trained_models(data, **values)
 
 
 def test_data_of_something_else_are_refused(data):
     with pytest.raises(ValueError, match="data must hold the tasks"):
-        explore.contest({"tasks": []})
+        explore.trained_models({"tasks": []})
     for change in ({"xPos": {}}, {"RoPE": {"aids": {"xPos": []}}}):
         other = json.loads(json.dumps(data))
         other["tasks"][0]["entries"] |= change
         with pytest.raises(ValueError, match=r"known entries only, got \{'xPos'\}"):
-            explore.contest(other)
+            explore.trained_models(other)

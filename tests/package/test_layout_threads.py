@@ -1,15 +1,15 @@
-"""The layout loom's own mathematics, against the package and against the chapter's table."""
+"""The mathematics of the threads, against the package and against the chapter's table."""
 
 import numpy as np
 import pytest
 import torch
 
 from rope_minimal import apply_rope, explore, permute_qk, rope_table
-from rope_minimal.explore.layout_loom import FAMILIES
+from rope_minimal.explore.layout_threads import FAMILIES
 from tests.tools.cells import read_cells
 from tests.tools.node import Node
 
-SCRIPT = "layout_loom.js"
+SCRIPT = "layout_threads.js"
 each_family = pytest.mark.parametrize("family", list(FAMILIES.values()), ids=list(FAMILIES))
 
 
@@ -150,6 +150,6 @@ def test_looms_and_matrices_stay_inside_and_apart(loom, width):
 
 def test_bad_values_are_named():
     with pytest.raises(ValueError, match=r"family must be one of .*; got 'Bert'"):
-        explore.layout_loom(family="Bert")
+        explore.layout_threads(family="Bert")
     with pytest.raises(TypeError, match="permute_q must be True or False, got 1"):
-        explore.layout_loom(permute_q=1)
+        explore.layout_threads(permute_q=1)

@@ -1,4 +1,4 @@
-"""The contest on the published page says what the recorded runs say."""
+"""The trained models on the published page say what the recorded runs say."""
 
 import pytest
 from playwright.sync_api import expect
@@ -13,20 +13,20 @@ PAGE = "notebooks/08-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 
-def test_the_contest_says_what_the_records_say(visit):
+def test_the_trained_models_say_what_the_records_say(visit):
     seen = visit()
-    contest = OnPage(seen.open(PAGE), "contest")
-    caption = contest.figure.locator(".rope-caption")
+    models = OnPage(seen.open(PAGE), "trained-models")
+    caption = models.figure.locator(".rope-caption")
     for task, a, b, times in (
         ("copy", "one_plane", "rope", 8),
         ("find", "monotone_a", "slow_half", 2),
         ("language", "nope", "mixed", 4),
     ):
-        contest.press("Task", TASKS[task].words)
-        contest.press("Length of the text", str(times))
-        contest.choose("Encoding", WORDS[a])
-        contest.choose("Compare with", WORDS[b])
-        says = contest.values(
+        models.press("Task", TASKS[task].words)
+        models.press("Length of the text", str(times))
+        models.choose("Encoding", WORDS[a])
+        models.choose("Compare with", WORDS[b])
+        says = models.values(
             task=TASKS[task].words, encoding=WORDS[a], against=WORDS[b], times=times
         )
         record, what = summary.load(task), TASKS[task].unit
@@ -47,40 +47,40 @@ def test_the_contest_says_what_the_records_say(visit):
 
 def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
     page = visit(width=390, height=900, theme="dark", reduced_motion="reduce").open(PAGE)
-    contest = OnPage(page, "contest")
-    caption = contest.figure.locator(".rope-caption")
-    rows, head = contest.figure.locator("canvas[tabindex]").all()
+    models = OnPage(page, "trained-models")
+    caption = models.figure.locator(".rope-caption")
+    rows, head = models.figure.locator("canvas[tabindex]").all()
     words = [*AIDS.values(), *SIGHTS.values()]
-    contest.choose("Encoding", WORDS["rope"])
+    models.choose("Encoding", WORDS["rope"])
     rows.press("Home")
-    contest.values(aid=words[0])
+    models.values(aid=words[0])
     rows.press("ArrowDown")
-    aided = contest.values(aid=words[1])["aided"][0]
+    aided = models.values(aid=words[1])["aided"][0]
     record = summary.load("copy")
     for kind, ours in (("none", aided["before"]), ("pi", aided["median"])):
         exact = summary.score(record, "rope", times=AIDED, kind=kind)
         assert ours == pytest.approx(exact.median, abs=1e-9)
     expect(caption).to_contain_text(f"“{words[1]}” takes RoPE")
     rows.press("End")
-    contest.values(aid=words[-1])
+    models.values(aid=words[-1])
     rows.scroll_into_view_if_needed()
     frame = rows.bounding_box()
     page.mouse.click(frame["x"] + 200, frame["y"] + 66 + 40 + 6 + 20)
-    contest.values(aid=words[0])
+    models.values(aid=words[0])
     head.press("Home")
-    contest.values(m=0)
+    models.values(m=0)
     head.press("Shift+ArrowRight")
-    contest.values(m=10)
+    models.values(m=10)
     head.scroll_into_view_if_needed()
     frame = head.bounding_box()
     page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + frame["height"] - 60)
-    contest.values(m=32)
-    contest.button("Show me")
-    contest.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED)
-    contest.button("Reset")
-    contest.values(encoding=WORDS["monotone_a"], task=TASKS["copy"].words, m=7, times=1)
-    contest.choose("Encoding", WORDS["rope_unmasked"])
-    contest.press("Task", TASKS["language"].words)
+    models.values(m=32)
+    models.button("Show me")
+    models.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED)
+    models.button("Reset")
+    models.values(encoding=WORDS["monotone_a"], task=TASKS["copy"].words, m=7, times=1)
+    models.choose("Encoding", WORDS["rope_unmasked"])
+    models.press("Task", TASKS["language"].words)
     expect(caption).to_contain_text("in plain sight")
-    contest.choose("Compare with", WORDS["learned"])
+    models.choose("Compare with", WORDS["learned"])
     expect(caption).to_contain_text(f"{WORDS['learned']} was not tried on this task.")

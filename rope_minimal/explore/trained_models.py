@@ -8,7 +8,7 @@ import traitlets
 from . import controls
 from .figure import Choice, Figure, Whole
 
-__all__ = ["AIDS", "ENTRIES", "TASKS", "Contest", "contest"]
+__all__ = ["AIDS", "ENTRIES", "TASKS", "TrainedModels", "trained_models"]
 
 TASKS = [
     "copy the token from 7 steps back",
@@ -55,8 +55,8 @@ AIDS = [
 """What is done to a trained model before a text of four windows; the last two are experiments."""
 
 
-class Contest(Figure):
-    """Every seed's score, by length, by distance and by aid; a trained head (``contest.js``)."""
+class TrainedModels(Figure):
+    """Every seed's score by length, distance and aid; a trained head (``trained_models.js``)."""
 
     task = Choice(TASKS, help="what the models were trained for")
     encoding = Choice(ENTRIES, default="the proposal, half a turn", help="how positions came in")
@@ -64,7 +64,7 @@ class Contest(Figure):
     times = Choice(["1", "2", "4", "8"], help="length of the text in windows of the training")
     aid = Choice(AIDS, default="by parts, knees 4 and 1", help="the row that the caption reads")
     m = Whole(7, low=0, high=64, help="the distance that the hands and the cursor show")
-    data = traitlets.Dict(help="the records, from ``experiments.figure.contest_data``").tag(
+    data = traitlets.Dict(help="the records, from ``experiments.figure.trained_models_data``").tag(
         sync=True, fixed=True
     )
 
@@ -81,19 +81,19 @@ class Contest(Figure):
         return data
 
 
-def contest(
+def trained_models(
     data: dict[str, Any],
     task: str = TASKS[0],
     encoding: str = "the proposal, half a turn",
     against: str = "RoPE",
     times: int = 1,
 ) -> ipywidgets.VBox:
-    """Return the contest of the encodings, with its controls.
+    """Return the trained models, with its controls.
 
     Parameters
     ----------
     data
-        What ``experiments.figure.contest_data()`` returns.
+        What ``experiments.figure.trained_models_data()`` returns.
     task
         One of ``TASKS`` of this module.
     encoding
@@ -114,7 +114,7 @@ def contest(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = Contest(task=task, encoding=encoding, against=against, times=str(times))
+    figure = TrainedModels(task=task, encoding=encoding, against=against, times=str(times))
     figure.data = data
     return controls.box(
         figure,

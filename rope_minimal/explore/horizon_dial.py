@@ -5,17 +5,17 @@ import ipywidgets
 from . import controls
 from .figure import Choice, Figure, Real
 
-__all__ = ["C3Dial", "c3_dial"]
+__all__ = ["HorizonDial", "horizon_dial"]
 
 
-class C3Dial(Figure):
-    """Speed of the fastest hand against horizon and neighbour signal (``c3_dial.js``)."""
+class HorizonDial(Figure):
+    """Speed of the fastest hand against horizon and neighbour signal (``horizon_dial.js``)."""
 
     theta = Real(1.0, low=10**-4.5, high=1.0, help="radians per token of the fastest hand")
     window = Choice(["512", "2048", "8192", "32768"], default="2048", help="window n in tokens")
 
 
-def c3_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
+def horizon_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
     """Return the dial between a long horizon and distinct neighbours, with its controls.
 
     Parameters
@@ -36,7 +36,7 @@ def c3_dial(theta: float = 1.0, window: int = 2048) -> ipywidgets.VBox:
     TypeError, ValueError
         If a value is of the wrong kind or out of range; the message names it.
     """
-    figure = C3Dial(theta=theta, window=str(window))
+    figure = HorizonDial(theta=theta, window=str(window))
     return controls.box(
         figure,
         [

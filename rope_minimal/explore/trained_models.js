@@ -1,9 +1,10 @@
 // Trained models: every seed's score by length, by distance and by aid; the hands that a head uses.
-import { aidsHeight, drawAids, drawHead, drawScores, rangeOf } from "./contest_charts.js";
+
 import { wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { compare, spread } from "./seeds.js";
+import { aidsHeight, drawAids, drawHead, drawScores, rangeOf } from "./trained_models_charts.js";
 
 /** What was done before the long test to at least one of these entries, in groups. */
 export const rowsOf = (done, entries) =>
@@ -54,7 +55,7 @@ export function reading(data, traits) {
     aidedDifference: aided.length === 2 ? both(({ entry }) => entry.aids[traits.aid]) : null,
     head: first ? headOf(first) : null,
     m: traits.m,
-    attention: first?.attention[traits.m],
+    attention: first?.attention[traits.m] ?? null,
   };
 }
 
@@ -115,7 +116,7 @@ function headWords({ head, m, attention }) {
   const rests = invFreq.every((theta) => theta === 0);
   const hands = rests ? "; none of its pairs turns with the distance, so the hands rest" : `, ${speed}`;
   const seen =
-    attention === undefined ? "" : ` At distance **${m}** it has **${num(100 * attention, 1)}%** of its attention.`;
+    attention === null ? "" : ` At distance **${m}** it has **${num(100 * attention, 1)}%** of its attention.`;
   return (
     `The head shown, in layer ${layer + 1}, looks most at distance **${distance}** and ` +
     `uses pair **${pair}** most (${num(100 * share, 0)}%)${hands}.${seen}`

@@ -6,7 +6,7 @@ import { clamp, num } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { inverseFrequencies, normals, score } from "./rope.js";
 
-// [head width, rotated width, the file is interleaved, +1 counter-clockwise], as in layout_loom.py
+// [head width, rotated width, the file is interleaved, +1 counter-clockwise], as in layout_threads.py
 export const FAMILIES = {
   "a small head, 16 channels": [16, 16, true, 1],
   "Llama, Meta's files: 128": [128, 128, true, 1],

@@ -8,7 +8,7 @@ import { BASE, codeDistance, inverseFrequencies } from "./rope.js";
 
 const DIM = 128;
 const STRETCH = 16; // of the pin for position interpolation
-const LOWEST = 10 ** -4.5; // as in c3_dial.py
+const LOWEST = 10 ** -4.5; // as in horizon_dial.py
 const TYPES = [
   ["float32", "fp32"],
   ["float16", "fp16"],

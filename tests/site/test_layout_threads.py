@@ -1,4 +1,4 @@
-"""The layout loom on the published page: no kernel, keyboard, phone."""
+"""The threads between the layouts on the published page: no kernel, keyboard, phone."""
 
 import re
 
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 from .figures import settle
 
 PAGE = "notebooks/05-layouts.html"
-LOOM = ".rope-figure[data-figure='layout-loom']"
+LOOM = ".rope-figure[data-figure='layout-threads']"
 
 
 @pytest.fixture
