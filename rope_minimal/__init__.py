@@ -1,7 +1,7 @@
 """Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
 
 `checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
-order, are one sitting.
+order, are one sitting; `fast`, which eager calls run, is one more page.
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
@@ -88,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return sorted({*globals(), *__all__})

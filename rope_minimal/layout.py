@@ -3,7 +3,7 @@
 *Interleaved* (RoFormer, Meta's LLaMA, GPT-J) pairs the neighbours ``(2i, 2i+1)``; *half-split*
 (Hugging Face, GPT-NeoX) pairs ``(i, i + dim/2)``. One is a fixed permutation of the other.
 The functions take NumPy arrays and torch tensors alike and return the kind they were given: a copy,
-unless a head has two channels; there nothing moves, and it may be a view.
+or a view where nothing moves.
 """
 
 from typing import TYPE_CHECKING, TypeVar

@@ -280,7 +280,7 @@ def mutant(bug: Bug | None = None) -> ModuleType:
     Returns
     -------
     module
-        A package with `frequencies`, `reference`, `layout`, `rotation` and `attention`, under a
+        A package with the modules that the rotation and the attention are made of, under a
         name of its own; the real package is not touched.
 
     Raises

@@ -19,7 +19,6 @@ from .tensors import (
     check_floating_dtype,
     check_range,
     check_rotation,
-    check_width,
     check_x,
     integers,
     values_may_be_read,
@@ -54,18 +53,13 @@ def apply_rope(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
     """
     check_rotation(x, cos, sin)
     check_flag("interleaved", interleaved)
-    if fast.serves(cos, sin):
-        exact = fast.compute_dtype(x)
-        if not (cos.dtype == sin.dtype == exact):
-            cos, sin = cos.to(exact), sin.to(exact)
-        return fast.rotate(x, *fast.spread(cos, sin, interleaved))
-    return formula(x, cos, sin, interleaved)
+    return _rotate(x, cos, sin, interleaved)
 
 
 def formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate as it is written on paper. Only where the rounding stands is chosen for a compiler."""
-    exact, width = fast.compute_dtype(x), 2 * cos.shape[-1]
-    turned, cos, sin = x[..., :width].to(exact), cos.to(exact), sin.to(exact)
+    dtype, width = fast.compute_dtype(x), 2 * cos.shape[-1]
+    turned, cos, sin = x[..., :width].to(dtype), cos.to(dtype), sin.to(dtype)
     a, b = turned.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else turned.chunk(2, dim=-1)
     pair = a * cos - b * sin, b * cos + a * sin
     if interleaved:
@@ -73,6 +67,30 @@ def formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     else:
         y = torch.cat([half.to(x.dtype) for half in pair], dim=-1)
     return torch.cat((y, x[..., width:]), dim=-1) if width < x.shape[-1] else y
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Rotate by the formula, or by the same in fewer passes where that may be."""
+    if not fast.serves(cos, sin):
+        return formula(x, cos, sin, interleaved)
+    if x.requires_grad and torch.is_grad_enabled():
+        return _Rotation.apply(x, cos, sin, interleaved)
+    return fast.rotate(x, *fast.spread(cos, sin, interleaved, fast.compute_dtype(x)))
+
+
+class _Rotation(torch.autograd.Function):
+    """The rotation by a table that does not learn: the gradient is turned back by ``-sin``."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+        ctx.save_for_backward(cos, sin)
+        ctx.interleaved = interleaved
+        return fast.rotate(x, *fast.spread(cos, sin, interleaved, fast.compute_dtype(x)))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        cos, sin = ctx.saved_tensors
+        return _rotate(grad, cos, -sin, ctx.interleaved), None, None, None
 
 
 def rope_table(
@@ -114,6 +132,8 @@ def rope_table(
     # An angle of 100,000 radians leaves float32 some 0.008 radian steps, and bfloat16 cannot even
     # hold the integer 257. So the angles are float64, and the rounding comes after cos and sin.
     angle = positions.to(place).to(torch.float64).unsqueeze(-1) * theta
+    if values_may_be_read(angle) and not angle.isfinite().all():
+        raise ValueError(f"positions * inv_freq must be finite, got {angle.abs().max()}")
     return angle.cos().to(dtype).to(device), angle.sin().to(dtype).to(device)
 
 
@@ -125,9 +145,10 @@ def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
     if not theta.is_floating_point():
         raise TypeError(f"inv_freq must be floating point, got {theta.dtype}")
     check_one_per_pair(theta, dim)
+    theta = theta.to(torch.float64)
     if values_may_be_read(theta) and not theta.isfinite().all():
         raise ValueError(f"inv_freq must be finite, got {theta.tolist()}")
-    return theta.to(torch.float64)
+    return theta
 
 
 class RotaryEmbedding(nn.Module):
@@ -146,7 +167,8 @@ class RotaryEmbedding(nn.Module):
 
     Notes
     -----
-    The buffer ``table`` holds cosines and sines side by side. It is float32 (float64 after
+    The buffer ``table`` holds cosines and sines by turns, and for halves (cos, cos, sin), as an
+    eager call reads them. It is float32 (float64 after
     ``.double()``, or where float64 is torch's default) and made anew whenever the module is moved
     or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave it exact. It is not part of the
     state dict: a layer loaded over the meta device by ``assign=True`` gets it by ``to_empty()`` of
@@ -173,12 +195,12 @@ class RotaryEmbedding(nn.Module):
 
     @property
     def cos(self) -> Tensor:
-        """The cosines, (max_seq_len, dim/2), read from the buffer."""
+        """A copy of the cosines, (max_seq_len, dim/2): what is written into it changes nothing."""
         return self._cos_and_sin(self.table)[0].clone()
 
     @property
     def sin(self) -> Tensor:
-        """The sines, (max_seq_len, dim/2), read from the buffer."""
+        """A copy of the sines, (max_seq_len, dim/2): what is written into it changes nothing."""
         return self._cos_and_sin(self.table)[1].clone()
 
     def forward(self, x: Tensor, offset: int = 0, position_ids: Tensor | None = None) -> Tensor:
@@ -205,7 +227,10 @@ class RotaryEmbedding(nn.Module):
             If a position is outside the table, or both ``offset`` and ``position_ids`` are given.
         """
         check_x(x)
-        check_width(x, self.dim)
+        if x.shape[-1] < self.dim:
+            raise ValueError(
+                f"x must have at least dim = {self.dim} channels, got shape {tuple(x.shape)}"
+            )
         offset = check_count("offset", offset, least=0)
         if position_ids is None:
             end = offset + x.shape[-2]
@@ -222,13 +247,13 @@ class RotaryEmbedding(nn.Module):
             table = nn.functional.embedding(index, self.table)
         if x.device != table.device:
             raise ValueError(f"x must be on {table.device} as the table is, got {x.device}")
-        if not fast.serves(table):
-            return formula(x, *self._cos_and_sin(table), self.interleaved)
-        exact = fast.compute_dtype(x)
-        if table.dtype != exact:
-            table = table.to(exact)
+        if x.requires_grad or not fast.serves(table, table):
+            return _rotate(x, *self._cos_and_sin(table), self.interleaved)
+        dtype = fast.compute_dtype(x)
+        if table.dtype != dtype:
+            table = table.to(dtype)
         if self.interleaved:
-            return fast.rotate(x, table.view(exact.to_complex()))
+            return fast.rotate(x, table.view(dtype.to_complex()))
         return fast.rotate(x, *table.split((self.dim, self.dim // 2), dim=-1))
 
     def extra_repr(self) -> str:
@@ -238,7 +263,14 @@ class RotaryEmbedding(nn.Module):
 
     def _index(self, x: Tensor, position_ids: Tensor) -> Tensor:
         """Check ``position_ids`` (B, T) and shape it to (B, 1, ..., T), the axes of ``x``."""
-        position_ids = integers("position_ids", position_ids)
+        given, position_ids = position_ids, integers("position_ids", position_ids)
+        if position_ids.device != self.table.device:
+            if isinstance(given, Tensor):
+                raise ValueError(
+                    f"position_ids must be on {self.table.device} as the table is, "
+                    f"got {given.device}"
+                )
+            position_ids = position_ids.to(self.table.device)
         batch, length = x.shape[0], x.shape[-2]
         shape = tuple(position_ids.shape)
         if x.ndim < 3:
@@ -259,7 +291,7 @@ class RotaryEmbedding(nn.Module):
         positions = torch.arange(self.max_seq_len, device=like.device)
         dtype = fast.compute_dtype(like)
         table = rope_table(positions, self.dim, self.base, dtype=dtype)
-        return torch.cat(fast.spread(*table, self.interleaved), dim=-1).view(dtype)
+        return torch.cat(fast.spread(*table, self.interleaved, dtype), dim=-1).view(dtype)
 
     def _cos_and_sin(self, table: Tensor) -> tuple[Tensor, Tensor]:
         """Return the views (..., dim/2) of rows of the table."""

@@ -15,6 +15,8 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
     """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, (str, bytes)):
+        raise TypeError(f"{name} must be {kind}, got {value!r}")
     if isinstance(value, Sequence) and len(value) == 0:
         value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
     if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
@@ -22,7 +24,7 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
         value = value.astype(value.dtype.newbyteorder("="), order="C")
     try:
         return torch.tensor(np.asarray(value))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be {kind}, got {value!r}") from error
 
 
@@ -84,15 +86,6 @@ def check_x(x: Any) -> None:
         )
 
 
-def check_width(x: Tensor, width: int) -> None:
-    """Raise unless the first ``width`` channels of ``x`` can be rotated."""
-    if not 0 < width <= x.shape[-1]:
-        raise ValueError(
-            f"rotated width 2 * cos.shape[-1] must be in 2..x.shape[-1] = 2..{x.shape[-1]}, "
-            f"got {width}"
-        )
-
-
 def check_rotation(x: Any, cos: Any, sin: Any) -> None:
     """Raise unless ``cos`` and ``sin`` fit ``x``, in the order in which a reader would look."""
     check_x(x)
@@ -108,7 +101,11 @@ def check_rotation(x: Any, cos: Any, sin: Any) -> None:
             f"cos must have 2 dimensions (T, R/2) or as many as x, got shape {tuple(table)} "
             f"for x of shape {tuple(shape)}"
         )
-    check_width(x, 2 * table[-1])
+    if not 0 < 2 * table[-1] <= shape[-1]:
+        raise ValueError(
+            f"rotated width 2 * cos.shape[-1] must be in 2..x.shape[-1] = 2..{shape[-1]}, "
+            f"got {2 * table[-1]}"
+        )
     if table[-2] != shape[-2]:
         raise ValueError(
             f"cos has {table[-2]} positions but x has {shape[-2]} (axis -2); is x (..., T, D)?"

@@ -35,7 +35,6 @@ def commit(root: Path) -> str:
     return text + (" with changes" if changed else "")
 
 
-@cache
 def line(root: Path) -> str:
     """Return the line: commit and day, in UTC; SOURCE_DATE_EPOCH overrides the clock."""
     now = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
@@ -45,9 +44,15 @@ def line(root: Path) -> str:
     return f'<span class="built-from">Built {source}on <time>{day}</time>.</span>'
 
 
+@cache
+def own_line() -> str:
+    """Return the line of this repository: git is asked once, and not for every page."""
+    return line(ROOT)
+
+
 def say_commit(page: str) -> str:
     """Fill the line of a page."""
-    return page.replace(EMPTY, line(ROOT))
+    return page.replace(EMPTY, own_line())
 
 
 def reserve(app: Sphinx, config: Config) -> None:

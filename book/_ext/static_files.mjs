@@ -1,6 +1,6 @@
 // Drop the rules that no page can match from the site's style sheets, and make the site's own
 // scripts and style sheets small. Called by static_files.py with the folder of the site.
-import { readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transform } from "esbuild";
 import { PurgeCSS } from "purgecss";

@@ -232,7 +232,8 @@
       }
       this.state = "loading";
       this.step("starting", 0, promised.bytes);
-      const attempt = (this.attempt = Symbol("attempt"));
+      const attempt = Symbol("attempt");
+      this.attempt = attempt;
       this.load(attempt).catch((error) => attempt === this.attempt && this.lost(error.message));
     },
 

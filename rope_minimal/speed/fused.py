@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..checks import check_count
+from ..checks import check_count, check_flag
 from ..tensors import check_float, check_range, check_rotation, check_x, integers
 
 try:
@@ -80,6 +80,7 @@ def apply_rope_fused(
     Su et al. 2021 (RoFormer), equation 34. A GPU may contract ``a cos - b sin`` into a fused
     multiply-add, so the last bit can differ from ``apply_rope``.
     """
+    check_flag("interleaved", interleaved)
     if positions is None:
         check_rotation(x, cos, sin)
         rows = None

@@ -110,7 +110,7 @@ def test_without_git_the_environment_names_the_commit(tmp_path, monkeypatch):
 
 
 def test_the_line_is_written_into_a_page(monkeypatch):
-    monkeypatch.setattr(built_from, "line", lambda root: "<b>now</b>")
+    monkeypatch.setattr(built_from, "own_line", lambda: "<b>now</b>")
     page = f"<p>a</p>{built_from.EMPTY}<p>b</p>"
     assert built_from.say_commit(page) == "<p>a</p><b>now</b><p>b</p>"
 
@@ -234,7 +234,7 @@ def test_code_stays_code(chapter):
     ("wrong", "said"),
     [
         ("a [word](../book/glossary.md)", "word"),
-        ("[[Nobody, 1900]](../book/references.bib)", "Nobody, 1900"),
+        ("[[Nobody, 1900]](../book/references.bib)", 'bibtex key "Nobody"'),
         ("> **Claim 4.9** [second check](x)\n>\n> One.", "claim-4-9-check"),
     ],
 )

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import rope_minimal
-from rope_minimal import timing
+from rope_minimal.speed import recorded
 from tests.tools import first_cell
 
 NOTEBOOKS = first_cell.notebooks()
@@ -126,8 +126,8 @@ subprocess.run, importlib.util.find_spec = really, find
 """
 READ = """
 exec({search!r})
-import experiments.summary, rope_minimal.timing
-print(len(rope_minimal.timing.records()), len(experiments.summary.load("copy")) > 0)
+import experiments.summary, rope_minimal.speed
+print(rope_minimal.speed.recorded()["date"], len(experiments.summary.load("copy")) > 0)
 print(rope_minimal.__file__, experiments.__file__, sep="\\n")
 """
 
@@ -138,7 +138,7 @@ def test_chapters_that_read_records_have_them_from_the_clone(colab) -> None:
     search = next(c for c in cells["cells"] if c["id"] == "does-it-matter-01")
     read = READ.format(search="".join(search["source"]))
     cell = "".join(first_cell.cell("somebody/rope")["source"])
-    wanted = f"{len(timing.records())} True\n"
+    wanted = f"{recorded()['date']} True\n"
     wanted += f"{clone}/rope_minimal/__init__.py\n{clone}/experiments/__init__.py\n"
     assert python(LIKE_COLAB.format(cell=cell) + read) == wanted
     # the kernel is restarted: pip has made the clone known, and the cell finds the package

@@ -58,9 +58,8 @@ def test_the_text_comes_before_the_figures():
 def test_the_code_of_the_figures_stands_once_and_is_small():
     code = "// why\nexport default { render: () => '</script>' };\n"
     models = {name: {"state": {"_esm": code, "_css": "a { top: 0 }", "m": 1}} for name in "abc"}
-    page = pages.share_widget_code(
-        DATA.format(json.dumps({"state": models | {"d": {"state": {}}}}))
-    )
+    given = DATA.format(pages.as_script({"state": models | {"d": {"state": {}}}}))
+    page = pages.share_widget_code(given)
     shared, data = (json.loads(text) for text in re.findall(r"<script[^>]*>(.*?)</script>", page))
     assert data["state"]["a"] == data["state"]["c"]
     keys = data["state"]["a"]["state"]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from rope_minimal import apply_rope, rope_table, rotation
+from rope_minimal import apply_rope, rope_table, tensors
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (INTERPRETED or torch.cuda.is_available()):
@@ -200,7 +200,7 @@ def test_one_sequence_without_a_batch_axis_has_rows_too() -> None:
 @LAYOUTS
 @pytest.mark.parametrize("bad", [-1, 9, 10**12])
 def test_where_nobody_looks_a_row_outside_the_table_gives_nan(bad, interleaved, monkeypatch):
-    monkeypatch.setattr(rotation, "_readable", lambda tensor: False)  # as on a GPU
+    monkeypatch.setattr(tensors, "values_may_be_read", lambda tensor: False)  # as on a GPU
     x, (cos, sin) = random(1, 2, 3, 8), table(range(9), 4)
     ids = torch.tensor([[8, bad, 0]], device=DEVICE)
     y = apply_rope_fused(x, cos, sin, interleaved=interleaved, positions=ids)
@@ -274,6 +274,11 @@ def test_bad_input_is_refused_in_the_words_of_apply_rope(arguments) -> None:
     with pytest.raises(plain.type) as fused:
         apply_rope_fused(*arguments)
     assert str(fused.value) == str(plain.value)
+
+
+def test_a_flag_is_a_flag() -> None:
+    with pytest.raises(TypeError, match="interleaved must be True or False, got 'no'"):
+        apply_rope_fused(X, COS, SIN, interleaved="no")
 
 
 IDS = torch.arange(4, device=DEVICE)

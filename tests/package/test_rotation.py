@@ -527,3 +527,27 @@ def test_modules_share_nothing_and_save_nothing() -> None:
 def test_the_module_says_what_it_is() -> None:
     text = repr(RotaryEmbedding(8, 16, 100.0, interleaved=True))
     assert text == "RotaryEmbedding(dim=8, max_seq_len=16, base=100.0, interleaved=True)"
+
+
+def test_positions_on_another_device_are_refused_and_lists_follow_the_table() -> None:
+    rope, x = RotaryEmbedding(8, 16), random(1, 2, 3, 8)
+    with pytest.raises(ValueError, match="position_ids must be on cpu as the table is, got meta"):
+        rope(x, position_ids=torch.arange(3, device="meta")[None])
+    there = rope.to_empty(device="meta")
+    assert there(x.to("meta"), position_ids=[[0, 1, 2]]).shape == x.shape
+
+
+def test_x_narrower_than_the_module_is_refused_in_its_own_words() -> None:
+    with pytest.raises(ValueError, match=r"x must have at least dim = 8 channels, got .*2, 4\)"):
+        RotaryEmbedding(8, 16)(random(3, 2, 4))
+
+
+@pytest.mark.parametrize("positions", ["", b"", "12"])
+def test_text_is_no_positions(positions) -> None:
+    with pytest.raises(TypeError, match="positions must be integers"):
+        rope_table(positions, 8)
+
+
+def test_angles_that_are_not_finite_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"positions \* inv_freq must be finite"):
+        rope_table([10**6], 4, inv_freq=np.array([1e303, 1.0]))
