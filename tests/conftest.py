@@ -6,9 +6,8 @@ from hypothesis import settings
 settings.register_profile("patient", deadline=None)  # no test fails because it takes its time
 settings.load_profile("patient")
 
-# Files in whose tests a computer is busy for long: they begin, so that none of them is left alone
-# at the end.
-LONG = ("pages", "claims_training", "live_cells", "mutations", "package", "claims_timing")
+# The files that take longest begin, so that none of them is left alone at the end.
+LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
 
 
 @pytest.hookimpl(tryfirst=True)
