@@ -51,7 +51,7 @@ lab: .venv/.book
 
 # without the book: the tests named in ARGS, or all that need neither its pages nor a browser
 check: .venv/.dev node_modules/.package-lock.json
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --dist worksteal --ignore=tests/site)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --dist loadgroup --no-loadscope-reorder --ignore=tests/site)
 
 test: .venv/.dev book
 	$(BIN)/python tests/tools/browser.py
@@ -59,7 +59,7 @@ test: .venv/.dev book
 	$(BIN)/ruff format --check .
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome ci --error-on-warnings
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
 	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)
 
 bench: .venv/.dev

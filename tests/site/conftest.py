@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from tests.tools.browser import launch
+
+from .figures import settle
 
 ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
@@ -119,6 +121,11 @@ class Visit:
         own = (self.site, "data:", "blob:")
         return [url for url in self.requests if not url.startswith(own)]
 
+    def reset(self) -> None:
+        """Bring every figure back to its start."""
+        self.page.evaluate("document.querySelectorAll('.rope-reset').forEach(e => e.click())")
+        settle(self.page)
+
     def open(self, name: str) -> Page:
         """Go to a page of the book and wait until its figures stand."""
         self.page.goto(self.site + name)
@@ -128,22 +135,47 @@ class Visit:
         return self.page
 
 
+# A first-time reader has made no choice of a theme: what a page remembers ends with its tab.
+ARRIVE = """if (!sessionStorage.here) {
+    sessionStorage.here = "yes";
+    localStorage.clear();
+    localStorage.mode = localStorage.theme = "THEME";
+}"""
+
+
 @pytest.fixture(scope="session")
-def new_visit(browser: Browser, site: str) -> Callable:
+def contexts(browser: Browser) -> Callable:
+    """Return a function that gives the context of some options: its pages share what they load."""
+    made: dict[str, BrowserContext] = {}
+
+    def context(**options: object) -> BrowserContext:
+        key = str(sorted(options.items()))
+        if key not in made:
+            allowed = ["clipboard-read", "clipboard-write"]
+            made[key] = browser.new_context(permissions=allowed, **options)
+        return made[key]
+
+    return context
+
+
+@pytest.fixture(scope="session")
+def new_visit(contexts: Callable, site: str) -> Callable:
     """Return a context manager that yields a new visit, with options of the browser's context."""
 
     @contextlib.contextmanager
     def new(
-        width: int = 1280, height: int = 900, theme: str = "light", **options: object
+        width: int = 1280,
+        height: int = 900,
+        theme: str = "light",
+        reduced_motion: str = "no-preference",
+        **options: object,
     ) -> Iterator[Visit]:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=theme, **options
-        )
-        # the theme remembers a reader's choice; a first-time reader has made none
-        script = "for (const key of ['mode', 'theme']) localStorage[key] ??= "
-        context.add_init_script(f"{script}'{theme}'")
-        yield Visit(context.new_page(), site)
-        context.close()
+        page = contexts(**options).new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme, reduced_motion=reduced_motion)
+        page.add_init_script(ARRIVE.replace("THEME", theme))
+        yield Visit(page, site)
+        page.close()
 
     return new
 
@@ -153,3 +185,20 @@ def visit(new_visit: Callable) -> Iterator[Callable]:
     """Return a function that opens a visit for one test: ``visit(width=360, theme="dark")``."""
     with contextlib.ExitStack() as stack:
         yield lambda **options: stack.enter_context(new_visit(**options))
+
+
+@pytest.fixture(scope="module")
+def opened_once(new_visit: Callable) -> Iterator[Callable]:
+    """Return a function that opens a page once for all tests of a file, and then resets it."""
+    seen: dict[str, Visit] = {}
+    with contextlib.ExitStack() as stack:
+
+        def open_or_reset(name: str) -> Visit:
+            if name in seen:
+                seen[name].reset()
+            else:
+                seen[name] = stack.enter_context(new_visit())
+                seen[name].open(name)
+            return seen[name]
+
+        yield open_or_reset

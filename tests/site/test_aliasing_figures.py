@@ -23,9 +23,9 @@ def rng():
 
 
 @pytest.fixture
-def on_page(visit):
+def on_page(opened_once):
     def open_figure(name: str, figure: str) -> OnPage:
-        return OnPage(visit().open(name), figure)
+        return OnPage(opened_once(name).page, figure)
 
     return open_figure
 
@@ -264,9 +264,10 @@ def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
         (PRECISION, {"precision-microscope": {"stage": "positions", "show": "cosine"}}),
     ],
 )
-def test_show_me_ends_where_it_says_also_with_motion_reduced(visit, name, ends):
-    page = visit(reduced_motion="reduce").open(name)
+def test_show_me_ends_where_it_says_also_with_motion_reduced(on_page, name, ends):
     for figure, expected in ends.items():
-        shown = OnPage(page, figure)
+        shown = on_page(name, figure)
+        shown.page.emulate_media(reduced_motion="reduce")
         shown.button("Show me")
         shown.values(**expected)
+        shown.page.emulate_media(reduced_motion="no-preference")

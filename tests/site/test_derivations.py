@@ -86,9 +86,9 @@ EXACTLY = {
 }
 
 
-def test_each_of_the_sixteen_switch_states_shows_its_family(visit):
-    seen = visit()
-    page = seen.open(CHAPTERS[1])
+def test_each_of_the_sixteen_switch_states_shows_its_family(opened_once):
+    seen = opened_once(CHAPTERS[1])
+    page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
     figure = box.locator(".rope-figure")
     switches = box.locator(".rope-controls input[type=checkbox]")
@@ -115,9 +115,9 @@ def test_each_of_the_sixteen_switch_states_shows_its_family(visit):
     assert seen.problems == []
 
 
-def test_the_linear_bias_is_where_nothing_turns(visit):
-    seen = visit()
-    page = seen.open(CHAPTERS[1])
+def test_the_linear_bias_is_where_nothing_turns(opened_once):
+    seen = opened_once(CHAPTERS[1])
+    page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
     box.locator(".rope-chip", has_text="Counts the distance").click()
     box.locator(".rope-var-theta .noUi-handle").press("Home")

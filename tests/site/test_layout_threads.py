@@ -12,13 +12,14 @@ LOOM = ".rope-figure[data-figure='layout-threads']"
 
 
 @pytest.fixture
-def loom(visit):
-    def open_at(width=1280, theme="light", **options):
-        seen = visit(width=width, theme=theme, **options)
-        page = seen.open(PAGE)
-        figure = page.locator(LOOM)
+def loom(visit, opened_once):
+    def open_at(**options):
+        seen = visit(**options) if options else opened_once(PAGE)
+        if options:
+            seen.open(PAGE)
+        figure = seen.page.locator(LOOM)
         figure.scroll_into_view_if_needed()
-        box = page.locator(f".rope-box:has({LOOM})")
+        box = seen.page.locator(f".rope-box:has({LOOM})")
         return seen, figure, box
 
     return open_at
@@ -87,17 +88,19 @@ def test_a_touch_selects_a_thread_on_a_phone_in_the_dark(loom):
 
 
 def test_show_me_ends_with_equal_scores_and_reset_goes_back(loom):
-    _, figure, _ = loom(reduced_motion="reduce")
+    _, figure, _ = loom()
+    figure.page.emulate_media(reduced_motion="reduce")
     figure.get_by_role("button", name="Show me").click()
     wait_for(figure, "error", "0")
     figure.get_by_role("button", name="Reset").click()
     settle(figure.page)
     assert error(figure) > 0.5
     assert figure.get_attribute("data-channel") == "2"
+    figure.page.emulate_media(reduced_motion="no-preference")
 
 
 def test_the_permutation_can_be_copied(loom):
-    _, figure, _ = loom(permissions=["clipboard-read", "clipboard-write"])
+    _, figure, _ = loom()
     figure.get_by_role("button", name="Copy the permutation").click()
     figure.get_by_role("button", name="Copied").wait_for()
     copied = figure.page.evaluate("navigator.clipboard.readText()")

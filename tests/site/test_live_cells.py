@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from tests.tools.report import AXE
 
-from .conftest import SITE, Visit, pages_with
+from .conftest import SITE, pages_with
 
 LIVE = pages_with("live-cells.js")
 DERIVATIONS = ["notebooks/02-complex-numbers.html", "notebooks/03-linear-algebra.html"]
@@ -81,16 +81,13 @@ def python_requests(seen):
 
 
 @pytest.fixture(scope="module")
-def workbench(browser, site):
+def workbench(new_visit):
     """A page with Python loaded, shared by the tests that only edit its last cell."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    context.add_init_script("localStorage.mode = localStorage.theme = 'light'")
-    seen = Visit(context.new_page(), site)
-    page = seen.open(LIVE[0])
-    seen.cell = LiveCell(page, page.locator(".cell.tag_live").count() - 1).edit()
-    assert seen.cell.run() == "done"
-    yield seen
-    context.close()
+    with new_visit() as seen:
+        page = seen.open(LIVE[0])
+        seen.cell = LiveCell(page, page.locator(".cell.tag_live").count() - 1).edit()
+        assert seen.cell.run() == "done"
+        yield seen
 
 
 @pytest.fixture
@@ -255,7 +252,7 @@ class TestEditing:
 
 class TestWithoutTheNetwork:
     def test_offline_is_said_and_can_be_mended(self, visit):
-        seen = visit()
+        seen = visit(offline=False)  # in a context of its own, which has stored nothing yet
         page = seen.open(LIVE[0])
         page.context.set_offline(True)
         cell = LiveCell(page, 0).edit()

@@ -38,7 +38,7 @@ def test_search_finds_a_chapter(visit):
 
 @pytest.mark.parametrize("name", ["notebooks/04-many-planes.html", "book/intro.html"])
 def test_the_notebook_downloads_as_a_file(visit, name):
-    page = visit(accept_downloads=True).open(name)
+    page = visit().open(name)
     page.locator("button[aria-label='Download this page']").click()
     with page.expect_download() as download:
         page.locator("a.btn-download-source-button").click()
