@@ -57,12 +57,11 @@ export function words(m, n, theta) {
 const LABEL =
   "A dial with two arrows, the query and the key, and the angle between them as a wedge; beside it the score as a " +
   "bar and as a curve over the distance of the two words";
-const NOTICE =
-  "Drag the bar: both arrows turn, and the wedge keeps its angle. Drag q or k alone, and the wedge opens or closes.";
+const NOTICE = "Drag the bar: the wedge keeps its angle. Drag q or k alone, and it does not.";
 
 export default figure((fig) => {
   const line = makeLine(fig);
-  const plot = fig.canvas({ label: LABEL, height: (width) => (width < 480 ? 200 : 250) });
+  const plot = fig.canvas({ label: LABEL, height: (width) => (width < 480 ? 190 : width < 600 ? 220 : 250) });
 
   // The picture follows the traits, which are whole words, within a few frames.
   let shown = null;
