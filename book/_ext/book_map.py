@@ -6,23 +6,17 @@ which pages there are and in which order comes from ``_toc.yml``, what they are 
 the pages, and how long they take to read from their notebooks.
 """
 
-import json
-import re
 from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
 import yaml
+from chapter import minutes
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-WORDS, CELLS = 200, 2  # that are read in a minute
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
-HOW = (
-    "Times are for reading: 200 words a minute, and half a minute for a cell of code that is not "
-    "folded. Figures and exercises come on top."
-)
+HOW = "Times: 200 words a minute, and a minute for each figure and question. Exercises come on top."
 
 
 class Stop(NamedTuple):
@@ -44,18 +38,6 @@ def parts(toc: Path) -> list[tuple[str, list[str]]]:
 def short(title: str) -> str:
     """Return a title up to its first colon or comma."""
     return title.split(":")[0].split(",")[0]
-
-
-def minutes(notebook: Path) -> int:
-    """Return how long a notebook takes to read, in steps of five minutes."""
-    words = shown = 0
-    for cell in json.loads(notebook.read_text("utf8"))["cells"]:
-        text = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            words += len(re.sub(r"\]\([^)]*\)|<[^>]*>", " ", text).split())
-        else:
-            shown += not FOLDED.intersection(cell["metadata"].get("tags", []))
-    return max(5 * round((words / WORDS + shown / CELLS) / 5), 5)
 
 
 def buttons(paths: list[str]) -> str:
