@@ -104,12 +104,13 @@ export default figure((fig) => {
   const both = fig.button("Move both", sweep);
   fig.notice(NOTICE);
 
+  // on the first page it moves once by itself, unless a reader has it in hand already
   if (fig.model.get("plays") && !fig.reducedMotion) {
     const seen = new IntersectionObserver(
       ([{ isIntersecting }]) => {
         if (!isIntersecting) return;
         seen.disconnect();
-        setTimeout(() => both.click(), 900);
+        setTimeout(() => fig.root.matches(":focus-within") || both.click(), 900);
       },
       { threshold: 0.9 },
     );
@@ -189,8 +190,8 @@ function makeLine(fig) {
       label.textContent = `‹ ${count(Math.abs(m - n))} ›`;
       strip.classList.toggle("rope-same", m === n);
       for (const [position, place] of places.entries()) {
-        place.classList.toggle("rope-of-q", position === m);
-        place.classList.toggle("rope-of-k", position === n);
+        place.classList.toggle("rope-of-q", position === Math.round(at.m));
+        place.classList.toggle("rope-of-k", position === Math.round(at.n));
       }
       tell(markers.q, m, LAST, named(m));
       tell(markers.k, n, LAST, named(n));
@@ -219,8 +220,9 @@ function drawDial(plot, side, at, { m, n, theta }) {
   for (let position = LAST; position >= 0; position--) {
     disc(plot, ...on(angleOf(position), radius), 3, colors.muted);
     if (!room && position > 0) continue;
-    const color = position === m ? colors.q : position === n ? colors.k : colors.muted;
-    const bold = position === m || position === n;
+    const [ofQuery, ofKey] = [at.m, at.n].map((place) => Math.round(place) === position);
+    const color = ofQuery ? colors.q : ofKey ? colors.k : colors.muted;
+    const bold = ofQuery || ofKey;
     text(plot, String(position), ...on(angleOf(position), radius + 10), { align: "center", size: 11, color, bold });
   }
 
