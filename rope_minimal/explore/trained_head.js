@@ -44,7 +44,7 @@ export function words({ task, encoding, m, head, even, turns, attention }) {
   const hands = turns ? `Pair ${pair} ${speed}` : "None of its pairs turns with the distance";
   return (
     `This head ${looks}, and ${uses}.\n` +
-    `${encoding}, ${task}, layer ${layer + 1}, seed 0. ${hands}. ` +
+    `${encoding}, ${task}, seed 0, layer ${layer + 1}, the sharper one. ${hands}. ` +
     `Distance **${m}** gets **${percent(attention, 1)}** of the attention.`
   );
 }
@@ -53,9 +53,8 @@ const LABEL =
   "One trained head: its attention by distance, the share of each pair in what it uses, and its hands on a dial at " +
   "the chosen distance";
 const NOTICE =
-  "Of the two layers of seed 0 this is the one with the highest bar. A share is the mean length of the query's part " +
-  "in a pair, times that of the key's. On the dial each pair has its ring, fast ones outside, and a larger disc is a " +
-  "pair that the head uses more.";
+  "A share is the mean length of q's part in a pair, times that of k's. On the dial, fast pairs have the outer rings, " +
+  "and a larger disc is a pair that the head uses more.";
 
 /** Where the three pictures lie. */
 const places = (width) =>
@@ -67,10 +66,10 @@ const places = (width) =>
         usage: { left: 298, top: 198, right: 8, bottom: 26 },
       }
     : {
-        height: 350,
-        dial: { x: 80, y: 264, radius: 76, title: 172 },
-        attention: { left: 42, top: 28, right: 8, bottom: 222 },
-        usage: { left: 206, top: 192, right: 8, bottom: 30 },
+        height: 336,
+        dial: { x: 78, y: 260, radius: 74, title: 168 },
+        attention: { left: 42, top: 28, right: 8, bottom: 212 },
+        usage: { left: 206, top: 184, right: 8, bottom: 26 },
       };
 
 export default figure((fig) => {
@@ -79,7 +78,7 @@ export default figure((fig) => {
   const keep = (m) => clamp(m, 0, LAST);
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at the attention, or focus the picture and use the left and right arrow keys, to choose a distance.",
+    help: "Point at a distance, or use the arrow keys ← →.",
     height: (width) => places(width).height,
     point({ x, y }) {
       if (field && x > field.box.x0 - 8 && y > field.box.y0 - 16 && y < field.box.y1 + 30) {
@@ -124,7 +123,13 @@ const WHOLE = { y: [0, 1], yTicks: [0, 0.5, 1], yFormat: (share) => percent(shar
 
 function drawAttention(plot, { attention }, m, box) {
   const { ctx, colors } = plot;
-  const at = axes(plot, { x: [-0.6, LAST + 0.6], ...WHOLE, xTicks: [0, 7, 14, 21, 28], xLabel: "distance (tokens)", box });
+  const at = axes(plot, {
+    x: [-0.6, LAST + 0.6],
+    ...WHOLE,
+    xTicks: [0, 7, 14, 21, 28],
+    xLabel: "distance (tokens)",
+    box,
+  });
   text(plot, "attention", at.box.x0, box.top - 14, { color: colors.ink });
   const wide = (at.x(1) - at.x(0)) * 0.76;
   attention.forEach((share, distance) => {

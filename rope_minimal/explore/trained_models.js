@@ -85,7 +85,7 @@ function answerInHalf({ task, tried, kept, worst, unit }) {
 }
 
 function rowWords({ task, unit, half, encoding, own, reference }) {
-  const name = `**${capital(encoding)}**`;
+  const name = `**${capital(encoding)}**${encoding.includes(",") ? "," : ""}`;
   if (!own) {
     const sight = encoding.includes("no causal mask") && unit === "bits";
     return `${name} was not tried on ${task}${sight ? ": without a mask the next byte is in plain sight" : ""}.`;
@@ -118,15 +118,15 @@ function numbers({ task, half, encoding, times, rows, verdicts }) {
 const LABEL =
   "Small charts, a row for each encoding and a column for each task: the score at 1, 2, 4 and 8 windows, " +
   "with the score of RoPE and that of guessing";
-const HELP = "Point at a row, or focus the picture and use the arrow keys: up and down for the row, left and right to sort.";
-export const NOTICE =
-  "The rows are sorted by the mean of the four medians. Green is what an encoding is ahead of RoPE, red what it is " +
-  "behind; in 16 bits, against itself in 32. Points are the eight seeds. A difference counts as decided if it is that " +
-  "of all seeds, or an exact test gives less than 1 in 20; one of many, before any correction.";
+const HELP = "Point at a row, or use the arrow keys: ↑ ↓ choose a row, ← → sort by a task.";
+const NOTICE =
+  "Sorted by the mean of the four medians. Green is what an encoding is ahead of RoPE (in 16 bits: of itself in 32), " +
+  "red what it is behind; points are the eight seeds. A difference is decided if all seeds agree, or an exact test " +
+  "gives less than 1 in 20, before any correction.";
 
 const SIZES = {
-  broad: { left: 194, gap: 30, top: 20, row: 28, size: 13 },
-  slim: { left: 176, gap: 30, top: 20, row: 20, size: 12 },
+  broad: { left: 200, gap: 30, top: 20, row: 28, size: 13 },
+  slim: { left: 182, gap: 30, top: 20, row: 20, size: 12 },
 };
 const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 
@@ -143,11 +143,11 @@ export default figure((fig) => {
   };
   const pitch = () => (most * sizesOf(plot.width).row) / rowsNow().length;
 
-  const tabs = names.map((task) => {
-    const tab = { type: "button", className: "rope-chip", onclick: () => fig.set({ task }) };
-    return make("button", tab, task);
-  });
-  const bar = fig.element("div", { className: "rope-tabs", role: "group", "aria-label": "Sort by the task" }, ...tabs);
+  const chip = (words, action) => make("button", { type: "button", className: "rope-chip", onclick: action }, words);
+  const tabs = names.map((task) => chip(task, () => fig.set({ task })));
+  const half = chip("in 16 bits", () => fig.set({ half: !fig.traits.half }));
+  const head = { className: "rope-tabs", role: "group", "aria-label": "Sort by a task, and show 16 bits" };
+  const bar = fig.element("div", head, ...tabs, half);
   const plot = fig.canvas({
     label: LABEL,
     help: HELP,
@@ -164,13 +164,15 @@ export default figure((fig) => {
   });
 
   fig.draw(() => {
-    const { task, encoding, half } = fig.traits;
+    const { traits } = fig;
     const { width } = plot.clear();
     const { left, gap } = sizesOf(width);
-    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === task));
-    bar.style.cssText = wide(width) ? `padding-left: ${left + gap}px; column-gap: ${gap}px` : "";
-    drawTable(plot, data, { rows: rowsNow(), pitch: pitch(), task, encoding, half });
-    const now = reading(data, { task, encoding, half });
+    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === traits.task));
+    half.setAttribute("aria-pressed", String(traits.half));
+    bar.style.cssText = wide(width) ? `grid-template-columns: ${left}px repeat(4, 1fr); column-gap: ${gap}px` : "";
+    bar.classList.toggle("rope-broad", wide(width));
+    drawTable(plot, data, { rows: rowsNow(), pitch: pitch(), ...traits });
+    const now = reading(data, traits);
     fig.say(words(now));
     fig.root.dataset.values = JSON.stringify(now);
   });
@@ -213,13 +215,15 @@ function drawTable(plot, data, { rows, pitch, task: chosen, encoding, half }) {
   rows.forEach((name, i) => {
     const y = top + i * pitch;
     if (name === encoding) {
-      ctx.fillStyle = colors.accent;
-      ctx.globalAlpha = colors.dark ? 0.2 : 0.12;
+      ctx.fillStyle = colors.ink;
+      ctx.globalAlpha = colors.dark ? 0.13 : 0.07;
       ctx.fillRect(0, y, width, pitch);
       ctx.globalAlpha = 1;
+      ctx.fillStyle = colors.accent;
+      ctx.fillRect(0, y, 4, pitch);
     }
     const bold = name === encoding || name === REFERENCE;
-    text(plot, name, 4, y + pitch / 2, { size, bold, color: there[name] ? colors.ink : colors.muted });
+    text(plot, name, 9, y + pitch / 2, { size, bold, color: there[name] ? colors.ink : colors.muted });
   });
   ctx.strokeStyle = colors.rule;
   for (let i = 0; i <= rows.length; i++) line(ctx, 0, top + i * pitch, width, top + i * pitch);
@@ -228,7 +232,7 @@ function drawTable(plot, data, { rows, pitch, task: chosen, encoding, half }) {
     const x0 = left + column * pace + gap;
     const x1 = left + (column + 1) * pace;
     const middles = data.times.map((_, i) => x0 + 7 + (i * (x1 - x0 - 14)) / (data.times.length - 1));
-    text(plot, task.unit === "bits" ? "bits a byte" : "accuracy", x0, 9, { size: 11 });
+    text(plot, task.unit === "bits" ? "fewer bits on top" : "accuracy", x0, 9, { size: 11 });
     const [worst, best] = rangeOf(task);
     rows.forEach((name, i) => {
       const [y0, y1] = [top + i * pitch + 4, top + (i + 1) * pitch - 4];
@@ -245,7 +249,7 @@ function drawTable(plot, data, { rows, pitch, task: chosen, encoding, half }) {
       text(plot, num(times, 0), middles[i], bottom + 12, { align: "center", size: 11.5 });
     });
   });
-  text(plot, "windows of text", left + gap - 8, bottom + 12, { align: "right", size: 11.5 });
+  text(plot, "length in windows", left + gap - 8, bottom + 12, { align: "right", size: 11.5 });
   drawKey(plot, bottom + 34, half);
 }
 

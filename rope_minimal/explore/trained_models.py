@@ -83,7 +83,8 @@ def trained_models(
     Returns
     -------
     VBox
-        Question, picture and a switch. The row follows the pointer and the arrow keys.
+        Question and picture, with buttons for the task and for 16 bits; the row follows the pointer
+        and the arrow keys.
 
     Raises
     ------
@@ -94,6 +95,5 @@ def trained_models(
     figure.data = data
     return controls.box(
         figure,
-        [controls.checkbox(figure, "half", "In 16 bits (bfloat16), at one and two windows")],
         question="The same model, the same text, another encoding: does it matter?",
     )
