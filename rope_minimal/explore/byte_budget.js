@@ -56,7 +56,7 @@ export function longest(data, { shape, machine }) {
   const forms = Object.keys(data.forms).flatMap((form) =>
     Object.keys(BYTES).map((dtype) => budget(data, { shape, dtype, form, machine })),
   );
-  return Math.max(1, ...forms.flatMap(({ predicted, measured }) => [predicted, measured]));
+  return Math.max(...forms.flatMap(({ predicted, measured }) => [predicted, measured])) || 1;
 }
 
 /** [in which unit, of how many microseconds, with how many digits] a time is said. */
@@ -77,7 +77,7 @@ export function printed(us) {
 /** A size as people say it. */
 export function size(bytes) {
   const [unit, name] = bytes >= 2 ** 20 ? [2 ** 20, "MiB"] : [2 ** 10, "KiB"];
-  return `${num(bytes / unit, 0)} ${name}`;
+  return `${short(bytes / unit)} ${name}`;
 }
 
 /** What is said of a form, from its `budget`: the answer, and after a line's end the numbers. */
@@ -111,8 +111,8 @@ const LABEL =
   "under them a bar for the measured time; all rows have one time axis";
 const NOTICE =
   "Every operator reads its operands from memory and writes its result there; the arithmetic is the same in all rows. " +
-  "For one new token the blocks hardly count: there the time is the number of calls. (The text divides by the copy of " +
-  "the same round, not by the median of all: up to 7% apart.)";
+  "For one new token the blocks hardly count: there the time is the number of calls. (A ratio here is one of two " +
+  "medians; the text takes its ratios round by round.)";
 
 const SIZES = {
   broad: { left: 252, right: 108, top: 44, row: 32, blocks: 5, size: 13 },
@@ -145,7 +145,7 @@ export default figure((fig) => {
   fig.draw(() => {
     const { traits } = fig;
     if (!fig.root.dataset.playing) played = Infinity;
-    const { width, height, colors } = plot.clear();
+    const { width, height } = plot.clear();
     const { left, right, top, row } = sizesOf(width);
     const end = longest(data, traits);
     const [unit, of] = end >= 1000 ? ["ms", 1000] : ["µs", 1];

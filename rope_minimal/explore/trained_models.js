@@ -1,18 +1,20 @@
 // Trained models: every encoding in every task, as the texts grow; each beside RoPE.
 import { make } from "./kit/dom.js";
-import { curve, disc, level, line, scale, text, wide } from "./kit/draw.js";
+import { curve, level, line, scale, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num } from "./kit/numbers.js";
+import { clamp, num, short } from "./kit/numbers.js";
 import { compare, spread } from "./seeds.js";
 
 const REFERENCE = "RoPE"; // as in trained_models.py
 const WELL = 0.9; // what the answer counts
 const two = (value) => num(value, 2);
-const seen = (value) => Math.round(100 * value) / 100; // as `two` prints it
+const seen = (value) => Number(value.toFixed(2)); // as `two` prints it
 const medians = (seeds) => seeds.map((values) => spread(values).median);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : `${words[0]}`);
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
+/** A name inside a sentence: some have a comma of their own, and want another. */
+const bold = (name) => `**${name}**${name.includes(",") ? "," : ""}`;
 
 /** The encodings of a task, best first: by the mean of their medians over the lengths. */
 export function ranked({ unit, entries }) {
@@ -34,8 +36,8 @@ export function reading(data, { task: name, encoding, half }) {
   const which = half ? "bfloat16" : "scores";
   const all = ranked(task).map((one) => {
     const { scores, bfloat16 } = task.entries[one];
-    const [full, short] = [medians(scores), medians(bfloat16)];
-    return { name: one, full, half: short, lost: (seen(full[0]) - seen(short[0])) * (less ? -1 : 1) };
+    const [full, rounded] = [medians(scores), medians(bfloat16)];
+    return { name: one, full, half: rounded, lost: (seen(full[0]) - seen(rounded[0])) * (less ? -1 : 1) };
   });
   const best = (at) => [...all].sort((a, b) => (less ? 1 : -1) * (a.full.at(at) - b.full.at(at)))[0];
   const own = task.entries[encoding];
@@ -68,8 +70,8 @@ export const words = (now) => `${now.half ? answerInHalf(now) : answer(now)} ${r
 function answer({ task, unit, tried, well: [near, far], best: [first, last] }) {
   if (unit === "bits") {
     return (
-      `On ${task}, **${first.name}** needs the fewest bits a byte within the window, ${two(first.value)}, ` +
-      `and **${last.name}** at 8 windows, ${two(last.value)}.`
+      `On ${task}, ${bold(first.name)} needs the fewest bits a byte within the window, ${two(first.value)}, ` +
+      `and ${bold(last.name)} at 8 windows, ${two(last.value)}.`
     );
   }
   return (
@@ -80,12 +82,12 @@ function answer({ task, unit, tried, well: [near, far], best: [first, last] }) {
 
 function answerInHalf({ task, tried, kept, worst, unit }) {
   const start = `On ${task}, in 16 bits **${kept === tried ? "all" : kept} of ${tried}** encodings`;
-  const rest = `, and **${worst.name}** loses most, ${two(worst.lost)}${unit === "bits" ? " bits" : ""}`;
+  const rest = `, and ${bold(worst.name)} loses most, ${two(worst.lost)}${unit === "bits" ? " bits" : ""}`;
   return `${start} keep their score within the window to a hundredth${kept === tried ? "" : rest}.`;
 }
 
 function rowWords({ task, unit, half, encoding, own, reference }) {
-  const name = `**${capital(encoding)}**${encoding.includes(",") ? "," : ""}`;
+  const name = bold(capital(encoding));
   if (!own) {
     const sight = encoding.includes("no causal mask") && unit === "bits";
     return `${name} was not tried on ${task}${sight ? ": without a mask the next byte is in plain sight" : ""}.`;
@@ -105,9 +107,9 @@ function numbers({ task, half, encoding, times, rows, verdicts }) {
       `${said.join("; ")}.`,
   ];
   if (verdicts.length) {
-    const short = verdicts.map((verdict) => verdict.split(":")[0]);
-    const groups = [...new Set(short)].map((verdict) => {
-      const where = times.filter((_, i) => short[i] === verdict);
+    const heads = verdicts.map((verdict) => verdict.split(":")[0]);
+    const groups = [...new Set(heads)].map((verdict) => {
+      const where = times.filter((_, i) => heads[i] === verdict);
       return `${verdict} at ${listed(where)}`;
     });
     parts.push(`Against ${REFERENCE} on ${task}, seed by seed: ${groups.join("; ")}.`);
@@ -209,8 +211,6 @@ function drawTable(plot, data, { rows, pitch, task: chosen, encoding, half }) {
   const { left, gap, top, size } = sizesOf(width);
   const tasks = data.tasks.filter(({ name }) => broad || name === chosen);
   const pace = (width - left) / tasks.length;
-  const bottom = top + rows.length * pitch;
-
   const there = data.tasks.find(({ name }) => name === chosen).entries;
   rows.forEach((name, i) => {
     const y = top + i * pitch;
@@ -222,38 +222,42 @@ function drawTable(plot, data, { rows, pitch, task: chosen, encoding, half }) {
       ctx.fillStyle = colors.accent;
       ctx.fillRect(0, y, 4, pitch);
     }
-    const bold = name === encoding || name === REFERENCE;
-    text(plot, name, 9, y + pitch / 2, { size, bold, color: there[name] ? colors.ink : colors.muted });
+    const strong = name === encoding || name === REFERENCE;
+    text(plot, name, 9, y + pitch / 2, { size, bold: strong, color: there[name] ? colors.ink : colors.muted });
   });
   ctx.strokeStyle = colors.rule;
   for (let i = 0; i <= rows.length; i++) line(ctx, 0, top + i * pitch, width, top + i * pitch);
 
   tasks.forEach((task, column) => {
-    const x0 = left + column * pace + gap;
-    const x1 = left + (column + 1) * pace;
-    const middles = data.times.map((_, i) => x0 + 7 + (i * (x1 - x0 - 14)) / (data.times.length - 1));
-    text(plot, task.unit === "bits" ? "fewer bits on top" : "accuracy", x0, 9, { size: 11 });
-    const [worst, best] = rangeOf(task);
-    rows.forEach((name, i) => {
-      const [y0, y1] = [top + i * pitch + 4, top + (i + 1) * pitch - 4];
-      const [y] = scale([worst, best], y1, y0);
-      if (i === 0) {
-        text(plot, num(best, task.unit === "bits" ? 1 : 0), x0 - 4, y0, { align: "right", size: 11 });
-        text(plot, num(worst, task.unit === "bits" ? 1 : 0), x0 - 4, y1, { align: "right", size: 11 });
-      }
-      const cell = { y, middles, x0, x1, task, half, bold: name === encoding };
-      if (task.entries[name]) drawCell(plot, name, cell);
-      else text(plot, "not tried", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 11 });
-    });
-    data.times.forEach((times, i) => {
-      text(plot, num(times, 0), middles[i], bottom + 12, { align: "center", size: 11.5 });
-    });
+    const [x0, x1] = [left + column * pace + gap, left + (column + 1) * pace];
+    drawColumn(plot, data.times, task, { x0, x1, rows, pitch, encoding, half });
   });
+  const bottom = top + rows.length * pitch;
   text(plot, "length in windows", left + gap - 8, bottom + 12, { align: "right", size: 11.5 });
   drawKey(plot, bottom + 34, half);
 }
 
-function drawCell(plot, name, { y, middles, x0, x1, task, half, bold }) {
+function drawColumn(plot, times, task, { x0, x1, rows, pitch, encoding, half }) {
+  const { top } = sizesOf(plot.width);
+  const bits = task.unit === "bits";
+  const [worst, best] = rangeOf(task);
+  const middles = times.map((_, i) => x0 + 7 + (i * (x1 - x0 - 14)) / (times.length - 1));
+  text(plot, bits ? "fewer bits on top" : "accuracy", x0, 9, { size: 11 });
+  rows.forEach((name, i) => {
+    const [y0, y1] = [top + i * pitch + 4, top + (i + 1) * pitch - 4];
+    const [y] = scale([worst, best], y1, y0);
+    if (i === 0) {
+      for (const end of [best, worst]) text(plot, short(end), x0 - 4, y(end), { align: "right", size: 11 });
+    }
+    if (task.entries[name]) drawCell(plot, task, name, { y, middles, x0, x1, half, chosen: name === encoding });
+    else text(plot, "not tried", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 11 });
+  });
+  middles.forEach((x, i) => {
+    text(plot, num(times[i], 0), x, top + rows.length * pitch + 12, { align: "center", size: 11.5 });
+  });
+}
+
+function drawCell(plot, task, name, { y, middles, x0, x1, half, chosen }) {
   const { ctx, colors } = plot;
   const { scores, bfloat16 } = task.entries[name];
   const [seeds, others] = half ? [bfloat16, scores] : [scores, task.entries[REFERENCE].scores];
@@ -261,9 +265,10 @@ function drawCell(plot, name, { y, middles, x0, x1, task, half, bold }) {
   const theirs = medians(others).map(y);
   const xs = middles.slice(0, ours.length);
   if (task.chance !== null) level(plot, y(task.chance), { x0, x1 }, colors.muted, { width: 1, dash: [1, 3] });
-  shade(plot, xs, ours, theirs);
+  if (half) drop(plot, xs, ours, theirs);
+  else shade(plot, xs, ours, theirs);
   curve(plot, middles, theirs, colors.muted, { width: 1, dash: [4, 3] });
-  if (bold) {
+  if (chosen) {
     ctx.fillStyle = colors.ink;
     ctx.globalAlpha = 0.45;
     seeds.forEach((values, i) => {
@@ -275,8 +280,15 @@ function drawCell(plot, name, { y, middles, x0, x1, task, half, bold }) {
     });
     ctx.globalAlpha = 1;
   }
-  curve(plot, xs, ours, colors.ink, { width: bold ? 2.5 : 1.6 });
-  if (half) disc(plot, xs[0], ours[0], 2.2, colors.ink, { ring: colors.ink });
+  curve(plot, xs, ours, colors.ink, { width: chosen ? 2.5 : 1.6 });
+}
+
+/** At each length a bar from one line to the other, in the colours of \`shade\`. */
+function drop(plot, xs, ours, theirs) {
+  xs.forEach((x, i) => {
+    plot.ctx.fillStyle = ours[i] < theirs[i] ? plot.colors.accent : plot.colors.warm;
+    plot.ctx.fillRect(x - 4, Math.min(ours[i], theirs[i]), 8, Math.abs(ours[i] - theirs[i]));
+  });
 }
 
 /** The area between two lines: green where ours is above, red where it is below. */
