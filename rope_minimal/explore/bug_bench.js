@@ -108,16 +108,14 @@ export function answer(patients, index, guesses, { rows, healthy, hint }) {
 export function words(patients, index, guesses, shown) {
   const { rows, healthy, token } = shown;
   const patient = patients[index];
-  const here = rows
-    .map((row, i) => [row, patient.errors[i][token]])
-    .filter(([, error]) => error > CLEAN)
-    .map(([row, error]) => `**${num(error, error < 0.1 ? 3 : 2)}** in “${row}”`);
-  if (here.length > 3) here.splice(2, Infinity, `and more in ${here.length - 2} others`);
-  const errors = here.length ? `off by ${here.join(", ")} (1 is the usual size of an output)` : "right everywhere";
+  const here = patient.errors.map((row) => row[token]).filter((error) => error > CLEAN);
+  const [least, most] = [Math.min(...here), Math.max(...here)].map((error) => num(error, error < 0.1 ? 3 : 2));
+  const sizes = least === most ? most : `${least} to ${most}`;
+  const errors = here.length ? `off by **${sizes}** usual sizes of an output` : "right in all examinations";
   const { first, second, missed } = tally(guesses, patients);
   const named = first + second + missed ? ` Named: **${first}** at once, ${second} at the second guess, ${missed} not.` : "";
   const own = answer(patients, index, guesses[index], shown);
-  return `${own}\nToken **${token}**: ${errors}. ${symptoms(patient, healthy)}${named}`;
+  return `${own}\nToken **${token}** is ${errors}. ${symptoms(patient, healthy)}${named}`;
 }
 
 /** What the scores and the lengths of a patient say. */
@@ -138,19 +136,18 @@ function symptoms({ near, far, length }, healthy) {
 const LABEL =
   "Error of every token's output in seven examinations: darker is worse, empty is right; below it, where they " +
   "differ from the healthy ones, the score over the distance and the lengths";
-const NOTICE =
-  "No symptom alone names a bug. Ask which examinations see it, where its first wrong token stands, and whether the " +
-  "scores are healthy: they are drawn only if they are not.";
+const NOTICE = "Which examinations see it? Where does the first wrong token stand? Are the scores drawn, so not healthy?";
 
 const narrow = (width) => width < 520;
-const rowHeight = (width) => (narrow(width) ? 35 : 27);
+const rowHeight = (width) => (narrow(width) ? 34 : 29);
 const chartHeight = (rows, width) => 24 + rows * rowHeight(width) + 38;
 const CURVES = 168;
 
 export default figure((fig) => {
   const { rows, healthy, patients } = fig.model.get("data");
   const places = patients[0].errors[0].length;
-  const lowest = Math.min(0, ...patients.flatMap(({ near, far }) => [...near, ...far])) - 0.06;
+  const scores = patients.flatMap(({ near, far }) => [...near, ...far]);
+  const range = [Math.min(0, ...scores) - 0.06, Math.max(1, ...scores) + 0.06]; // one for all patients
   const group = `rope-bench-${Math.random().toString(36).slice(2)}`; // of its own on the page
   const index = () => fig.traits.patient - 1;
   const keep = (token) => clamp(token, 0, places - 1);
@@ -163,7 +160,7 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at a token, or focus the chart and walk with the left and right arrow keys.",
+    help: "Point at a token, or walk with the arrow keys.",
     height(width) {
       const below = panels().length;
       return chartHeight(rows.length, width) + CURVES * (wide(width) ? Math.min(below, 1) : below);
@@ -228,7 +225,7 @@ export default figure((fig) => {
       const right = beside && !i ? plot.width - middle : 10;
       const down = beside ? 0 : i * CURVES;
       const box = { left, right, top: top + down + 34, bottom: plot.height - top - down - CURVES + 38 };
-      if (panel === "scores") drawScores(plot, curves(patient, healthy), lowest, box);
+      if (panel === "scores") drawScores(plot, curves(patient, healthy), range, box);
       else drawLengths(plot, patient, box);
     });
     fig.say(words(patients, number - 1, guesses, { rows, healthy, token, hint: hint === number }));
@@ -306,10 +303,10 @@ function drawChart(plot, patient, rows, token) {
   return field;
 }
 
-function drawScores(plot, found, lowest, box) {
+function drawScores(plot, found, range, box) {
   const { colors } = plot;
   const last = found[0].values.length - 1;
-  const at = axes(plot, { x: [0, last], y: [lowest, 1.06], xLabel: "distance (tokens)", yLabel: "score", box });
+  const at = axes(plot, { x: [0, last], y: range, xLabel: "distance (tokens)", yLabel: "score", box });
   const styles = [
     { color: colors.muted, width: 7, alpha: 0.28 },
     { color: colors.warm, width: 2 },
