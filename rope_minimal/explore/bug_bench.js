@@ -7,7 +7,6 @@ import { clamp, num } from "./kit/numbers.js";
 const CLEAN = 3e-5; // errors below are the rounding of float32, as in tests/package/test_bug_bench.py
 const WORST = 5;
 const SYMPTOM = 1e-3; // of the curves and of the lengths, as printed
-const GUESSES = 2;
 
 /** How dark an error is on the chart: 0 for rounding, 1 for an output that has nothing to do with it. */
 export function severity(error) {
@@ -90,7 +89,7 @@ export function answer(patients, index, guesses, { rows, healthy, hint }) {
   const patient = patients[index];
   const stands = standing(guesses, patient.right);
   if (stands === "right" || stands === "wrong") {
-    return `${stands === "right" ? "Yes" : "No"}: **${lower(patient.name)}**.`;
+    return `${stands === "right" ? "Yes" : "No. It was this"}: **${lower(patient.name)}**.`;
   }
   if (stands === "again") {
     const other = patients[patient.options[guesses[0]]];
@@ -106,14 +105,15 @@ export function answer(patients, index, guesses, { rows, healthy, hint }) {
 
 /** The caption: the answer; below it the errors of a token, the curves and the score so far. */
 export function words(patients, index, guesses, shown) {
-  const { rows, healthy, token } = shown;
+  const { healthy, token } = shown;
   const patient = patients[index];
   const here = patient.errors.map((row) => row[token]).filter((error) => error > CLEAN);
   const [least, most] = [Math.min(...here), Math.max(...here)].map((error) => num(error, error < 0.1 ? 3 : 2));
   const sizes = least === most ? most : `${least} to ${most}`;
   const errors = here.length ? `off by **${sizes}** usual sizes of an output` : "right in all examinations";
   const { first, second, missed } = tally(guesses, patients);
-  const named = first + second + missed ? ` Named: **${first}** at once, ${second} at the second guess, ${missed} not.` : "";
+  const named =
+    first + second + missed ? ` Named: **${first}** at once, ${second} at the second guess, ${missed} not.` : "";
   const own = answer(patients, index, guesses[index], shown);
   return `${own}\nToken **${token}** is ${errors}. ${symptoms(patient, healthy)}${named}`;
 }
@@ -136,7 +136,8 @@ function symptoms({ near, far, length }, healthy) {
 const LABEL =
   "Error of every token's output in seven examinations: darker is worse, empty is right; below it, where they " +
   "differ from the healthy ones, the score over the distance and the lengths";
-const NOTICE = "Which examinations see it? Where does the first wrong token stand? Are the scores drawn, so not healthy?";
+const NOTICE =
+  "Which examinations see it? Where does the first wrong token stand? Are the scores drawn, so not healthy?";
 
 const narrow = (width) => width < 520;
 const rowHeight = (width) => (narrow(width) ? 34 : 29);

@@ -89,7 +89,6 @@ export function errorScale(error) {
 }
 
 function amount(error, show) {
-  if (!Number.isFinite(error)) return "no number at all";
   const unit = show === "angle" ? " rad" : "";
   return `${error === 0 ? "0" : num(error, error >= 1 ? 2 : error >= 0.001 ? 4 : 9)}${unit}`;
 }
@@ -118,10 +117,13 @@ export function answer({ dtype, stage, show }, count, worst, from) {
   if (stage === "table") return `A rounded table is off by the same little at every position: ${off} at most.`;
   if (stage === "positions") {
     if (worst.error === 0) return `${dtype} counts to **${end}**, so all ${num(count, 0)} positions are exact.`;
-    const then = lost ? `from ${num(OVERFLOW, 0)} on it has **no number at all**` : `the worst ${shown} beyond is off by ${off}${most}`;
+    const then = lost
+      ? `from ${num(OVERFLOW, 0)} on it has **no number at all**`
+      : `the worst ${shown} beyond is off by ${off}${most}`;
     return `${dtype} counts to **${end}** without a gap; ${then}.`;
   }
-  if (from === null) return `The error grows with the position, and stays small here: the worst ${shown} is off by ${off}.`;
+  if (from === null)
+    return `The error grows with the position, and stays small here: the worst ${shown} is off by ${off}.`;
   const then = lost
     ? `from ${num(OVERFLOW, 0)} on fp16 has **no number** for the fastest pair`
     : `the worst ${shown} is off by ${off}${most}`;
@@ -132,15 +134,19 @@ export function answer({ dtype, stage, show }, count, worst, from) {
 export function words(setting, count, { position, pair, error }, { worst, from, distinct }) {
   const { dtype, stage, show } = setting;
   const shown = shownError(stage, show);
-  const exact = stage === "table" && show === "angle" ? "A rounded table has exact angles, so this is the cosine. " : "";
+  const exact =
+    stage === "table" && show === "angle" ? "A rounded table has exact angles, so this is the cosine. " : "";
   const counts = rounds(stage, "positions");
   const held = roundTo(position, TYPE[dtype]);
   const instead = Number.isFinite(held) ? num(held, 0) : "infinity";
   const holds = counts && held !== position ? ` (${dtype} holds ${instead})` : "";
-  const different = counts ? ` ${num(count, 0)} positions have **${num(distinct, 0)}** different values in ${dtype}.` : "";
+  const different = counts
+    ? ` ${num(count, 0)} positions have **${num(distinct, 0)}** different values in ${dtype}.`
+    : "";
+  const off = Number.isFinite(error) ? `off by **${amount(error, shown)}**` : "**no number** is left";
   return (
     `${answer(setting, count, worst, from)}\n${exact}` +
-    `Position **${num(position, 0)}**${holds}, pair **${pair}**: off by **${amount(error, shown)}**. ` +
+    `Position **${num(position, 0)}**${holds}, pair **${pair}**: ${off}. ` +
     `${lawText(position, setting)}${different}`
   );
 }

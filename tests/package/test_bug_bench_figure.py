@@ -15,17 +15,19 @@ from rope_minimal.explore.bug_bench import cases
 
 SCRIPT = Path(explore.__file__).with_name("bug_bench.js")
 RUN = """
-const { contradiction, curves, findings, severity, standing, tally, withGuess } = await import(process.argv[1]);
+const { contradiction, curves, findings, severity, standing, tally, withGuess } =
+  await import(process.argv[1]);
 const { data, errors, guesses } = JSON.parse(process.argv[2]);
 const { patients, rows, healthy } = data;
-const wrong = (p) => p.options.filter((_, i) => i !== p.right).map((other) => patients[other]);
+const others = (p) => p.options.filter((_, i) => i !== p.right).map((other) => patients[other]);
+const apart = (p, other) => contradiction(p, other, rows, healthy);
 console.log(JSON.stringify({
   severity: errors.map(severity),
   tally: guesses.map((a) => tally(a, patients)),
   findings: patients.map((p) => findings(p, healthy)),
   curves: patients.map((p) => curves(p, healthy).map(({ names }) => names)),
-  contradictions: patients.map((p) => wrong(p).map((other) => contradiction(p, other, rows, healthy))),
-  own: patients.map((p) => contradiction(p, p, rows, healthy)),
+  contradictions: patients.map((p) => others(p).map((other) => apart(p, other))),
+  own: patients.map((p) => apart(p, p)),
   standing: [[], [3], [2], [3, 2], [3, 0]].map((given) => standing(given, 2)),
   guesses: [
     withGuess([[], [2]], 0, 3, 1),
