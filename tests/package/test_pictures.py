@@ -95,26 +95,67 @@ def test_waves(node, pairs, width):
 # ---- rotor --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("m", "n", "theta"), [(7, 3, 0.3), (0, 0, 0.3), (11, 40, 0.17)])
-def test_rotor(node, m, n, theta):
-    seen = shown(node, explore.rotor(m=m, n=n, theta=theta))
+@WIDTHS
+@pytest.mark.parametrize(
+    ("m", "n", "theta", "computed"),
+    [
+        (5, 1, 15, "4 × 15° = 60°"),
+        (1, 5, 15, "4 × 15° = 60°"),
+        (3, 3, 15, "0 × 15° = 0°"),
+        (11, 2, 40, "9 × 40° = 360° + 0°"),
+        (10, 2, 50, "8 × 50° = 360° + 40°"),
+        (8, 0, 40, "8 × 40° = 360° − 40°"),
+        (11, 0, 180, "11 × 180° = 2,160° − 180°"),
+    ],
+)
+def test_rotor(node, m, n, theta, computed, width):
+    seen = shown(node, explore.rotor(m=m, n=n, theta=theta), width=width)
     (plot,) = seen.plots
     ring = plot.arcs(seen.colors["rule"])[0]
-    for name, start, length, turns in (("q", 1.15, 1.0, m), ("k", 0.35, 0.82, n)):
+    tips = []
+    for name, turns in (("q", m), ("k", n)):
         heads = [one["lines"][0] for one in plot.kind("fill", color=seen.colors[name], alpha=1)]
         tip = next(line for line in heads if len(line) == 3)[0]
-        vector = (np.array(tip) - ring["center"]) / ring["radius"] * [1, -1]
-        # counter-clockwise from where it began, by theta a position
-        exact = reference.rotate_complex(
-            np.array([[length * math.cos(start), length * math.sin(start)]]),
-            np.array([turns * theta]),
-            interleaved=True,
-        )[0]
-        assert vector == pytest.approx(exact, abs=1e-9)
-        assert len(plot.discs(seen.colors[name], 3)) == turns, "one disc a position"
-    between = (1.15 - 0.35 + (m - n) * theta) % TURN
-    ((said, _),) = plot.texts("°")
-    assert said == f"{math.degrees(between):.1f}°"
+        vector = (np.array(tip) - ring["center"]) * [1, -1]
+        # counter-clockwise by theta a position, from one common start
+        start, angle = np.array([[1.0, 0.0]]), np.array([turns * math.radians(theta)])
+        exact = reference.rotate_complex(start, angle, interleaved=True)[0]
+        assert vector / np.linalg.norm(vector) == pytest.approx(exact, abs=1e-9)
+        tips.append(vector)
+    lengths = np.linalg.norm(tips, axis=1)
+    assert lengths[0] == pytest.approx(lengths[1])
+    assert lengths[0] <= ring["radius"]
+
+    wedge = plot.arcs(seen.colors["accent"])[0]
+    swept = abs(wedge["to"] - wedge["from"])
+    between = math.acos(np.clip(tips[0] @ tips[1] / lengths.prod(), -1, 1))
+    assert swept == pytest.approx(between, abs=1e-6), "the short way, at most half a turn"
+    assert [text for text, _ in plot.texts("×")] == [computed]
+
+    right = lambda x, y: x > ring["center"][0] + ring["radius"] + 12  # noqa: E731
+    x, y = plot.x_axis(right), plot.y_axis(right)
+    score = math.cos(math.radians((m - n) * theta))
+    point = plot.discs(seen.colors["accent"], 6)[0]
+    x.agrees(point[0], abs(m - n))
+    y.agrees(point[1], score)
+    (bar,) = plot.rects(seen.colors["accent"])
+    y.agrees(np.sort([bar[1], bar[1] + bar[3]])[::-1], np.sort([0, score]))
+    dots = plot.discs(seen.colors["muted"], 3)
+    dots = dots[dots[:, 0] > x.pixels[0] - 1]
+    x.agrees(dots[:, 0], np.arange(12))
+    y.agrees(dots[:, 1], np.cos(np.radians(theta * np.arange(12))))
+
+
+def test_the_rotor_plays_both_words_and_comes_back(node):
+    before = shown(node, explore.rotor())
+    during = shown(node, explore.rotor(), press=["Move both"], ms=1500)
+    after = shown(node, explore.rotor(), press=["Move both"], ms=6500)
+    colors = before.colors
+    tip = lambda seen: seen.plots[0].kind("fill", color=colors["q"], alpha=1)[0]["lines"]  # noqa: E731
+    assert tip(during) != tip(before)
+    assert "4 words make 60°" in during.says
+    assert tip(after) == tip(before)
+    assert after.says == before.says
 
 
 # ---- clock --------------------------------------------------------------------------------------

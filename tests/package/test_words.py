@@ -361,9 +361,27 @@ SENTENCES = [
         ]
     ),
     (
-        ("rotor", 7, 3, 0.3, 2.0, -0.34),
-        "Query turned by mθ = **2.10** rad, key by nθ = **0.90** rad. Distance m − n = **4**, "
-        "angle from k to q **114.6°**, score q·k = **−0.340**.",
+        ("rotor", 5, 1, 15),
+        "Only how far apart they are: **4 words** make **60°** and a score of **0.50**, wherever "
+        "they stand.\nQuery: 5 × 15° = **75°**. Key: 1 × 15° = **15°**. Both arrows have length 1, "
+        "so the score is cos 60° = **0.50**.",
+    ),
+    (
+        ("rotor", 0, 8, 50),
+        "**8 words** make 400°, the short way **40°**, and a score of **0.77**, wherever",
+    ),
+    (("rotor", 6, 7, 90), "**1 word** makes **90°** and a score of **0.00**, wherever they stand."),
+    (
+        ("rotor", 3, 3, 15),
+        "on one and the same word the arrows agree, **0°** and a score of **1.00**, wherever it",
+    ),
+    (
+        ("rotor", 11, 0, 0),
+        "Nothing: by **0°** a word no arrow turns, and every score is **1.00**.\nQuery: 11 × 0°",
+    ),
+    (
+        ("rotor", 11, 0, 180),
+        "**11 words** make 1,980°, the short way **180°**, and a score of **−1.00**",
     ),
     (
         (
