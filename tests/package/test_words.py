@@ -22,12 +22,39 @@ LOOM = {
     "channel": 2,
     "place": [0, 4, 1, 5, 2, 6, 3, 7],
 }
-PATIENT = {
-    "near": [1, 0.5],
-    "far": [1, 0.25],
-    "length": [1, 1.1],
-    "errors": [[0, 0.2], [0, 0], [1e-6, 3.0]],
-}
+WRONG = {"near": [1, 0.5], "far": [1, 0.25], "length": [1, 1.1]}
+PATIENTS = [
+    {
+        "name": "Keys turned",
+        "look": "The row.",
+        "options": [0, 1, 2],
+        "right": 0,
+        **WRONG,
+        "errors": [[0, 0.2], [0, 0], [1e-6, 3.0]],
+    },
+    {
+        "name": "All wrong",
+        "look": "All.",
+        "options": [1, 0, 2],
+        "right": 0,
+        **WRONG,
+        "errors": [[0, 0.2], [0, 0.2], [0.004, 0.004]],
+    },
+    {
+        "name": "One row",
+        "look": "It.",
+        "options": [0, 1, 2],
+        "right": 2,
+        "near": [1, 0.5],
+        "far": [1, 0.5],
+        "length": [1, 1],
+        "errors": [[0, 0], [0, 0.5], [0, 0]],
+    },
+]
+BENCH = {"rows": ["one", "two", "three"], "healthy": [1, 0.5], "token": 1, "hint": False}
+SCORES = {"error": 0.79, "wrong": list(range(1, 133)), "itself": 0}
+RIGHT = {"error": 0, "wrong": [], "itself": 0}
+NEAREST = {"score": 1, "height": 2, "best": 60, "peak": 2, "near": 0}
 COPY = {"floor": 3000.0, "predicted": 15000.0, "measured": 16200.0, "copies": 5.4, "rate": 9e9}
 BUDGET = {"bytes": 2**26, "passes": 10, "steps": [["_to_copy", 1, 1.5], ["add_", 2, 1]], **COPY}
 BUDGET |= {"own": True}
@@ -69,26 +96,55 @@ SENTENCES = [
     ),
     (
         ("axioms", [True] * 4, "rope", 0.3, 0.95, ["rope"]),
-        "With one rule, eigenvalues of size 1, diagonalisable, determinant > 0: **RoPE**. "
-        "Score at distance 0: **0.825**, 1: **0.896**, 2: **0.887**, 20: **0.690**, 48: **0.138**.",
+        "With all four required, only **RoPE** remains.\n"
+        "Score at distance 0: 0.825, 1: 0.896, 2: 0.887, 20: 0.690, 48: 0.138.",
     ),
     (
-        ("axioms", [True, False, True, False], "none", 0.3, 0.95, ["rope", "rope-mirror"]),
-        "With one rule, diagonalisable, but not eigenvalues of size 1, not determinant > 0: "
-        "**no relative encoding**. If you only stop asking for what is not ticked, you still get "
-        "RoPE and RoPE with a mirror.",
+        ("axioms", [True, False, True, False], "rope-mirror", 0.3, 0.95, ["rope", "rope-mirror"]),
+        "Requiring one rule and diagonalisable, **2 of the 10** families remain; the freest is "
+        "drawn: **RoPE with a mirror**.",
     ),
     (
-        ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, []),
-        "With none of the four: **All",
+        ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, ["rope"] * 10),
+        "If nothing is required, **10 of the 10** families remain; the freest is drawn: **All",
     ),
     (
-        ("bug_bench", PATIENT, [1, 0.5], ["one", "two", "three"], 1),
-        "Score at distance 1: **0.500** from position 0, **0.250** from 3,000, healthy 0.500. "
-        "Lengths 1.00 to 1.10. 2 of 3 examinations find an error; "
-        "at token 1: one **0.20**; three **3.00**.",
+        ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),
+        "**2** of 3 examinations see the bug; the first wrong token in “one” is **1**.\n"
+        "Token **1** is off by **0.20 to 3.00** usual sizes of an output. "
+        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "lengths change by up to 10%.",
     ),
-    (("bug_bench", PATIENT, [1, 0.5], ["one", "two", "three"], 0), "at token 0: none."),
+    (
+        ("bug_bench", PATIENTS, 0, [[], [], []], {**BENCH, "token": 0}),
+        "Token **0** is right in all examinations.",
+    ),
+    (
+        ("bug_bench", PATIENTS, 1, [[], [], []], {**BENCH, "token": 0, "hint": True}),
+        "All **3** examinations see the bug; the first wrong token in “one” is **1**. "
+        "Look here: all.\nToken **0** is off by **0.004** usual sizes",
+    ),
+    (
+        ("bug_bench", PATIENTS, 2, [[], [], []], BENCH),
+        "**1** of 3 examinations sees the bug; the first wrong token in “two” is **1**.\n"
+        "Token **1** is off by **0.50** usual sizes of an output. "
+        "Scores over the distance are healthy; lengths are kept.",
+    ),
+    (
+        ("bug_bench", PATIENTS, 0, [[1], [], []], BENCH),
+        "Not “all wrong”: it would show in “two”, too. **One guess is left.**",
+    ),
+    (
+        ("bug_bench", PATIENTS, 1, [[0], [1], []], BENCH),
+        "Not “keys turned”: it would leave “two” clean. **One guess is left.**",
+    ),
+    (
+        ("bug_bench", PATIENTS, 0, [[0], [2, 0], [0, 1]], BENCH),
+        "Yes: **keys turned**.\nToken **1** is off by **0.20 to 3.00** usual sizes of an output. "
+        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "lengths change by up to 10%. Named: **1** at once, 1 at the second guess, 1 not.",
+    ),
+    (("bug_bench", PATIENTS, 2, [[], [], [0, 1]], BENCH), "No. It was this: **one row**.\n"),
     (
         ("byte_budget", {}, {"form": "a way", "machine": "H200"}, {**BUDGET, "measured": None}),
         "**a way** makes **10 passes** over memory, 5 times as many as a copy; its time was not "
@@ -261,38 +317,86 @@ SENTENCES = [
         "Against **NTK** some pairs stand still in one and turn in the other.",
     ),
     (
-        ("layout_threads", LOOM, 0.79),
-        "Channel **2** is turned with channel **3**, by **0.100** rad a position clockwise. "
-        "In W_q they come to places **1** and **5**, a pair of the code. "
-        "In W_k they come to places **2** and **3**, **not** a pair of the code. "
-        "The scores are off by **79 %**.",
+        ("layout_threads", LOOM, SCORES),
+        "Only the rows of W_q have moved: **132 of 144** scores are wrong: all but those of a "
+        "token with itself.\n"
+        "Channels **2** and **3** are a pair, turned by 0.100 rad a position clockwise. They come "
+        "to places **1** and **5** of W_q, a pair of the code, and **2** and **3** of W_k, "
+        "**no** pair of the code. Errors: **79%** of the scores' size (root mean squares).",
     ),
-    (("layout_threads", {**LOOM, "permuteK": True, "sign": 1}, 0), "The scores are **equal**."),
     (
-        ("layout_threads", {**LOOM, "channel": 9}, 0.5),
+        ("layout_threads", {**LOOM, "permuteQ": False}, {**SCORES, "itself": 2, "error": 1.23}),
+        "No row has moved: **132 of 144** scores are wrong.\n",
+    ),
+    (
+        ("layout_threads", {**LOOM, "permuteK": True, "sign": 1}, RIGHT),
+        "The rows of **both matrices** have moved: all 144 scores are as trained.\n",
+    ),
+    (
+        ("layout_threads", {**LOOM, "channel": 9}, SCORES),
         "Channel **9** is not rotated: it has no partner and stays where it is. "
-        "The scores are off by **50 %**.",
+        "Errors: **79%** of the scores' size",
     ),
-    (
+    *(
         (
-            *("precision_microscope", {"dtype": "bf16", "stage": "positions", "show": "angle"}),
-            *(4096, {"position": 301, "pair": 0, "error": 1.0}),
-            *({"position": 4095, "pair": 0, "error": 8.0}, 768),
-        ),
-        "Position **301** (bf16 holds 300), pair **0**: error **1.00** rad; "
-        "position × 2⁻⁸ is 1.18. "
-        "The worst cell is position **4,095**, pair **0**, with **8.00** rad. "
-        "The 4,096 positions have **768** different values in bf16.",
-    ),
-    (
-        (
-            *("precision_microscope", {"dtype": "fp32", "stage": "table", "show": "angle"}),
-            *(4096, {"position": 301, "pair": 0, "error": 0}),
-            *({"position": 3, "pair": 1, "error": 1.1e-7}, 768),
-        ),
-        "A rounded table has exact angles, so this is the cosine. Position **301**, pair **0**: "
-        "error **0**; position × 2⁻²⁴ is 0.000017941. "
-        "The worst cell is position **3**, pair **1**, with **0.000000110**.",
+            (
+                "precision_microscope",
+                {"dtype": dtype, "stage": stage, "show": show},
+                count,
+                {"position": position, "pair": 0, "error": error},
+                {"worst": {"error": worst}, "from": first, "distinct": 768},
+            ),
+            said,
+        )
+        for dtype, stage, show, count, position, error, worst, first, said in [
+            (
+                *("bf16", "positions", "angle", 4096, 301, 1.0, 3.14, 301),
+                "bf16 counts to **256** without a gap; the worst angle beyond is off by "
+                "**3.14 rad** of at most π.\nPosition **301** (bf16 holds 300), pair **0**: "
+                "off by **1.00 rad**. "
+                "No pair is off by more than position × 2⁻⁸ = 1.18 rad here. "
+                "4,096 positions have **768** different values in bf16.",
+            ),
+            (
+                *("bf16", "positions", "cosine", 131072, 19161, 1.53, 2.0, 301),
+                "the worst cosine beyond is off by **2.00** of at most 2.\nPosition **19,161** "
+                "(bf16 holds 19,200), pair **0**: off by **1.53**. "
+                "Any error is possible here, up to 2.",
+            ),
+            (
+                *("fp32", "positions", "cosine", 131072, 19161, 0, 0, None),
+                "fp32 counts to **16,777,216**, so all 131,072 positions are exact.\n"
+                "Position **19,161**, pair **0**: off by **0**. Nothing is rounded so far.",
+            ),
+            (
+                *("fp16", "positions", "angle", 131072, 70001, "#Infinity", "#Infinity", 2049),
+                "fp16 counts to **2,048** without a gap; from 65,520 on it has **no number at "
+                "all**.\nPosition **70,001** (fp16 holds infinity), pair **0**: **no number** "
+                "is left. The fastest pair has no number here.",
+            ),
+            (
+                *("fp32", "table", "angle", 4096, 301, 0, 2.9e-8, None),
+                "A rounded table is off by the same little at every position: **0.000000029** at "
+                "most.\nA rounded table has exact angles, so this is the cosine. Position **301**, "
+                "pair **0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
+            ),
+            (
+                *("fp32", "product", "angle", 131072, 301, 1e-6, 0.0039, None),
+                "The error grows with the position, and stays small here: the worst angle is off "
+                "by **0.0039 rad**.\n",
+            ),
+            (
+                *("bf16", "everything", "cosine", 4096, 101, 0.3, 2, 3),
+                "The error grows with the position and passes 0.01 near **3**; the worst cosine is "
+                "off by **2.00** of at most 2.\nPosition **101**, pair **0**: off by **0.3000**. "
+                "No pair is off by more than 2 × position × 2⁻⁸ + 2⁻⁹ = 0.7910 here.",
+            ),
+            (
+                *("fp16", "product", "cosine", 131072, 3, 0.001, "#Infinity", 19),
+                "passes 0.01 near **19**; from 65,520 on fp16 has **no number** for the fastest "
+                "pair.\n",
+            ),
+        ]
     ),
     (
         ("rotor", 5, 1, 15),
@@ -322,25 +426,27 @@ SENTENCES = [
             *("waves", "key = query", 64, 21),
             {"score": -3.456, "height": 128, "best": 60, "peak": 128, "near": 2},
         ),
+        "All 64 crests meet at distance **60**; **2** other distances come near that.\n"
         "Equal content, all pairs of one length. At distance **21** the 64 waves add up to "
-        "**−3.46**, **−3%** of all heights together. Of the distances 0 to 200 the sum is largest "
-        "at **60** with **100%**; **2** others come within ten points of that.",
+        "**−3.46**, −3% of all heights together. "
+        "Near: lower by a tenth of all heights at most, of the distances 0 to 200.",
     ),
     (
-        (
-            *("waves", "random", 1, 21),
-            {"score": 1, "height": 2, "best": 60, "peak": 2, "near": 0},
-        ),
-        "the only wave is **1.00**, **50%** of its height. Of the distances 0 to 200 the sum is "
-        "largest at **60** with **100%**; no other comes within ten points of that.",
+        ("waves", "fast half", 1, 21, NEAREST),
+        "The only wave has a crest at distance **60**; **no** other distance comes near that.\n"
+        "Equal content, in the only pair. At distance **21** the only wave is **1.00**, 50% of "
+        "its height.",
     ),
     (
-        (
-            *("waves", "fast half", 2, 21),
-            {"score": 1, "height": 2, "best": 60, "peak": 2, "near": 1},
-        ),
-        "both waves add up to **1.00**, **50%** of all heights together. Of the distances 0 to 200 "
-        "the sum is largest at **60** with **100%**; **1** other comes within ten points of that.",
+        ("waves", "fast half", 2, 21, {**NEAREST, "near": 1}),
+        "Both crests meet at distance **60**; **1** other distance comes near that.\n"
+        "Equal content, held by the fast half of the pairs. "
+        "At distance **21** both waves add up to **1.00**",
+    ),
+    (
+        ("waves", "random", 64, 21, {**NEAREST, "peak": 0.62, "near": 3}),
+        "The crests never all meet: at best they reach **31%** of their heights, at distance "
+        "**60**; **3** other distances come near that.\nQuery and key drawn at random.",
     ),
     (
         (
