@@ -19,6 +19,7 @@ from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
 from figures import hold_places, skip_figures
+from formulas import drop_mathjax, typeset_formulas
 from myst_nb.core.render import sanitize_script_content
 from policy import add_policy, hand_over_events
 from sphinx.application import Sphinx
@@ -79,9 +80,8 @@ WIDGET_CODE = re.compile(
     r'[^"]*"></script>'
 )
 SIDEBAR = '<div id="pst-primary-sidebar"'
-LOGO = re.compile(r'(<img )(?=[^>]*class="logo__image)')
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
-FONT = "vendor/fonts/source-serif-4.woff2"
+FONTS = ("source-serif-4", "source-serif-4-italic")
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
@@ -159,15 +159,11 @@ def name_sidebar(page: str) -> str:
     return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
 
 
-def size_logo(page: str) -> str:
-    """Say how large the book's sign is, so that the menu below it stays where it is."""
-    return LOGO.sub(r'\1width="51" height="51" ', page)
-
-
-def preload_font(page: str) -> str:
-    """Ask for the font of the text at once: the style sheet waits for it only a moment."""
-    link = r'<link rel="preload" as="font" type="font/woff2" href="\1{}" crossorigin />\n    \g<0>'
-    return STYLE_SHEET.sub(link.format(FONT), page)
+def preload_fonts(page: str) -> str:
+    """Ask for the fonts of the text at once: the browser waits for them only a moment."""
+    kind = r'<link rel="preload" as="font" type="font/woff2" crossorigin href='
+    links = "".join(rf'{kind}"\1vendor/fonts/{font}.woff2" />' "\n    " for font in FONTS)
+    return STYLE_SHEET.sub(rf"{links}\g<0>", page)
 
 
 def drop_printed_contents(page: str) -> str:
@@ -184,6 +180,7 @@ BODY = [
     break_long_names,
     fold_opening,
     link_boxes,
+    typeset_formulas,
 ]
 PAGE = [
     drop_icon_script,
@@ -191,9 +188,9 @@ PAGE = [
     drop_thebe_address,
     drop_thebe_settings,
     drop_repeated_styles,
+    drop_mathjax,
     drop_printed_contents,
-    size_logo,
-    preload_font,
+    preload_fonts,
     say_time,
     skip_figures,
     hold_places,

@@ -89,6 +89,6 @@ document.addEventListener("DOMContentLoaded", () => {
       box.addEventListener("scroll", () => fade(box), { passive: true });
     }
   };
-  watch(".bd-article pre, .pst-scrollable-table-container, .derivation-statement");
-  window.MathJax?.startup?.promise?.then(() => watch("mjx-container[display]"));
+  const wide = "pre, .pst-scrollable-table-container, .derivation-statement, mjx-container[display]";
+  watch(`.bd-article :is(${wide}, .cell_output:has(> a > img))`);
 });
