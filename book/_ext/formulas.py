@@ -16,17 +16,22 @@ from policy import LIVE
 from sphinx.errors import ExtensionError
 from vendor import small
 
-CODE = re.compile(r"<(pre|code|script|style)\b.*?</\1>", re.DOTALL)
-TEX = re.compile(r"\\\(([^<]*?)\\\)|\\\[([^<]*?)\\\]")
+PART = re.compile(  # code, which stays as it is, or a formula
+    r"<(?P<code>pre|code|script|style)\b.*?</(?P=code)>"
+    r"|\\\((?P<inline>[^<]*?)\\\)|\\\[(?P<display>[^<]*?)\\\]",
+    re.DOTALL,
+)
 FONTS = "../_static/vendor/mathjax/output/chtml/fonts/woff-v2"
 SCRIPT = re.compile(
-    r"<script>window\.MathJax = .*?</script>\s*|<script [^>]*mathjax/tex-chtml\.js[^>]*></script>\s*"
+    r"<script>window\.MathJax = .*?</script>\s*"
+    r"|<script [^>]*mathjax/tex-chtml\.js[^>]*></script>\s*"
 )
+Formula = tuple[str, bool]  # TeX, and whether it is displayed or in a line
 WRITES_FORMULAS = (LIVE, "explore.axioms")
 
 
-def typeset(formulas: list[tuple[str, bool]]) -> tuple[dict[tuple[str, bool], str], str]:
-    """Return the HTML of TeX, each displayed or in a line, and the style sheet of all."""
+def typeset(formulas: list[Formula]) -> tuple[dict[Formula, str], str]:
+    """Return the HTML of formulas and the style sheet of all."""
     asked = list(dict.fromkeys(formulas))
     run = node(
         [str(Path(__file__).with_suffix(".mjs"))],
@@ -42,19 +47,20 @@ def typeset(formulas: list[tuple[str, bool]]) -> tuple[dict[tuple[str, bool], st
     return dict(zip(asked, made["html"], strict=True)), small(made["style"], "css")
 
 
+def formula(part: re.Match[str]) -> Formula | None:
+    """Return a formula, and None for code."""
+    latex = part["inline"] or part["display"]
+    return latex and (html.unescape(latex).strip(), part["inline"] is None)
+
+
 def typeset_formulas(body: str) -> str:
     """Put every formula of a text as it will look, and their style before it."""
-    key = lambda found: (html.unescape(found[1] or found[2]).strip(), found[1] is None)
-    spans = [code.span() for code in CODE.finditer(body)]
-    edges = [0, *(edge for span in spans for edge in span), len(body)]
-    parts = [body[a:b] for a, b in zip(edges, edges[1:], strict=False)]
-    prose = parts[::2]  # every other part is code
-    formulas = [key(found) for part in prose for found in TEX.finditer(part)]
+    formulas = [found for part in PART.finditer(body) if (found := formula(part))]
     if not formulas:
         return body
     known, style = typeset(formulas)
-    parts[::2] = [TEX.sub(lambda found: known[key(found)], part) for part in prose]
-    return f"<style>{style}</style>\n" + "".join(parts)
+    body = PART.sub(lambda part: known.get(formula(part), part[0]), body)
+    return f"<style>{style}</style>\n{body}"
 
 
 def drop_mathjax(page: str) -> str:

@@ -273,11 +273,20 @@ def offer_files(
     )
 
 
+def search_prose(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Let the results of a search show prose."""
+    if page == "search":
+        app.add_js_file("search.js", loading_method="defer")
+
+
 def write_again_after_a_change_of_this(app: Sphinx) -> None:
     """Write every page again after a change of the code that changes pages: Sphinx cannot know."""
     if app.builder.format != "html":
         return
-    code = [*HERE.glob("*.py"), *(HERE.parent / "_templates").glob("*.html")]
+    templates = HERE.parent / "_templates"
+    code = [path for path in (*HERE.iterdir(), *templates.iterdir()) if path.is_file()]
     now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code))).hexdigest()
     stamp = Path(app.doctreedir) / "pages.stamp"
     if stamp.exists() and stamp.read_text() == now:
@@ -293,6 +302,7 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("book.js", loading_method="defer")
     app.connect("builder-inited", write_again_after_a_change_of_this)
     app.connect("builder-inited", hook.install)
+    app.connect("html-page-context", search_prose, priority=400)
     app.connect("html-page-context", offer_files, priority=950)
     app.connect("html-page-context", hook.prepare, priority=950)
     app.connect("build-finished", hook.finish)

@@ -49,7 +49,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const stay = () => {
     const at = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
     if (!at) return;
-    const hold = new ResizeObserver(() => at.scrollIntoView());
+    const hold = new ResizeObserver(() => at.scrollIntoView({ behavior: "instant" }));
     const end = () => hold.disconnect();
     hold.observe(document.body);
     setTimeout(end, 10_000);
