@@ -39,11 +39,11 @@ body { margin: 0; display: grid; place-items: center; min-height: 100vh;
   font: 1.1rem/1.6 Georgia, serif; color: #1d2630; background: #ffffff; }
 main { max-width: 34rem; padding: 2rem; }
 h1 { line-height: 1.2; }
-a { color: #0b6a92; }
+a { color: #15764a; }
 li { margin-block: 0.3rem; }
 @media (prefers-color-scheme: dark) {
   body { color: #dfe5ea; background: #12171c; }
-  a { color: #6cc3ea; }
+  a { color: #62d49a; }
 }
 """
 

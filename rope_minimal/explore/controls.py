@@ -133,13 +133,23 @@ def checkbox(figure: Figure, trait: str, label: str) -> ipywidgets.Checkbox:
 
 
 def box(
-    figure: Figure, controls: Sequence[ipywidgets.Widget] = (), *, question: str
+    figure: Figure,
+    controls: Sequence[ipywidgets.Widget] = (),
+    *,
+    more: Sequence[ipywidgets.Widget] = (),
+    question: str,
 ) -> ipywidgets.VBox:
-    """Return the figure as the reader meets it: its question, its controls, the picture."""
+    """Return the figure as the reader meets it: its question, the picture, its controls.
+
+    At most three controls are in sight; those in ``more`` lie in a fold below them.
+    """
     title = ipywidgets.HTML(f'<p class="rope-question">{html.escape(question, quote=False)}</p>')
-    rows = [title, ipywidgets.Box(list(controls)).add_class("rope-controls"), figure]
-    if not controls:
-        del rows[1]
+    rows: list[ipywidgets.Widget] = [title, figure]
+    if controls:
+        rows.append(ipywidgets.Box(list(controls)).add_class("rope-controls"))
+    if more:
+        folded = ipywidgets.Box(list(more)).add_class("rope-controls").add_class("rope-more")
+        rows.append(folded)
     return ipywidgets.VBox(rows).add_class("rope-box")
 
 

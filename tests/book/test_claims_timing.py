@@ -238,6 +238,15 @@ def test_new_memory_costs_page_faults():
     assert copies_by_the_clock({"allocator": "fresh"}, "clone") == pytest.approx(
         copies_by_the_clock({}, TEXTBOOK), rel=0.1
     )
+    # ... and in 16 bits, where a tensor has 32 MiB, one price for every form there is not
+    x, b = x.bfloat16(), {"dtype": "bfloat16"}
+    prices = []
+    for form in ("clone", "three kernels", TEXTBOOK, "Clay, interleaved", "Rotator"):
+        asked = sum(o.written for o in operations(FORMS[form].bind(x, *table))) / x.nbytes
+        fresh = copies_by_the_clock(b | {"allocator": "fresh"}, form)
+        prices.append((fresh - copies_by_the_clock(b, form)) / asked)
+    assert min(prices) < 1
+    assert max(prices) > 6
 
 
 def test_what_the_compiler_makes_of_it():

@@ -34,14 +34,16 @@ async function probe(options = {}, controls = SLIDER + TOGGLE, setUp = () => {})
       seen.draws += 1;
       seen.traits.push(fig.traits);
       seen.colors = fig.colors;
-      fig.say(`**${fig.traits.m}** and ${fig.traits.show}`);
+      fig.say(`**${fig.traits.m}** and ${fig.traits.show}\nand \`numbers\``);
     });
     setUp(fig);
   });
   const shown = await show(page, module, { ...state, ...start }, controls);
-  const caption = shown.root.querySelector(".rope-caption");
+  const [answer, caption, spoken] = ["answer", "caption", "spoken"].map((name) =>
+    shown.root.querySelector(`.rope-${name}`),
+  );
   const press = (label) => [...shown.root.querySelectorAll("button")].find((b) => b.textContent === label).click();
-  return { page, ...shown, seen, caption, press };
+  return { page, ...shown, seen, answer, caption, spoken, press };
 }
 
 // ---- numbers ------------------------------------------------------------------------------------
@@ -204,10 +206,13 @@ test("rich text is bold and code, and never HTML", () => {
 // ---- the figure ---------------------------------------------------------------------------------
 
 test("a figure is drawn once its box has a width, once a frame, and again after every change", async () => {
-  const { page, seen, root, caption, model } = await probe();
+  const { page, seen, root, answer, caption, model } = await probe();
   assert.equal(root.dataset.figure, "phase-dial");
   assert.deepEqual(seen.traits.at(-1), { size: 0.5, m: 3, show: "cosine" });
-  assert.equal(caption.innerHTML, "<b>3</b> and cosine");
+  assert.equal(answer.innerHTML, "<b>3</b> and cosine");
+  assert.equal(caption.innerHTML, "and <code>numbers</code>");
+  const order = [...root.children].map(({ className }) => className);
+  assert.deepEqual(order, ["rope-answer", "rope-body", "rope-caption", "rope-spoken", "rope-buttons"]);
   const before = seen.draws;
   await page.pass(160);
   assert.equal(seen.draws, before, "nothing changed");
@@ -289,10 +294,10 @@ const playing = (options) =>
   });
 
 test("a play waits as long as it says, and is silent until it ends", async () => {
-  const { page, seen, root, caption, press } = await playing();
+  const { page, seen, root, spoken, press } = await playing();
   press("Show me");
   assert.equal(root.dataset.playing, "true");
-  assert.equal(caption.getAttribute("aria-live"), "off");
+  assert.equal(spoken.getAttribute("aria-live"), "polite");
   await page.pass(90);
   assert.equal(seen.fig.traits.m, 3);
   await page.pass(40);
@@ -300,7 +305,22 @@ test("a play waits as long as it says, and is silent until it ends", async () =>
   await page.pass(160);
   assert.equal(seen.fig.traits.m, 20);
   assert.equal(root.dataset.playing, undefined);
-  assert.equal(caption.getAttribute("aria-live"), "polite");
+  assert.equal(spoken.textContent, "", "nothing is read out while it moves");
+  await page.pass(600);
+  assert.equal(spoken.textContent, "20 and cosine");
+});
+
+test("of many changes a screen reader hears the last answer, once, and nothing of the start", async () => {
+  const { page, seen, spoken } = await probe();
+  await page.pass(2000);
+  assert.equal(spoken.textContent, "", "the answer at the start is read with the page");
+  for (const m of [4, 5, 6, 7]) {
+    seen.fig.set({ m });
+    await page.pass(160);
+    assert.equal(spoken.textContent, "");
+  }
+  await page.pass(600);
+  assert.equal(spoken.textContent, "7 and cosine");
 });
 
 test("a reader who takes a control has it: the play stops and does not come back", async () => {
@@ -616,4 +636,41 @@ test("a number is graded with its tolerance, by the Enter key too, which the not
   assert.deepEqual(heard, []);
   unmount();
   assert.deepEqual([page.sizes.size, page.observers.size], [0, 0]);
+});
+
+// ---- fingers, and the fold ----------------------------------------------------------------------
+
+test("a mouse points where it is, a finger where it taps and not where it scrolls by", async () => {
+  const points = [];
+  const { seen } = await probe({ canvas: { point: ({ type }) => points.push(type) } });
+  const send = (type, pointerType) =>
+    seen.plot.canvas.dispatchEvent(Object.assign(new window.Event(type), { pointerType, clientX: 1, clientY: 1 }));
+  for (const type of ["pointerdown", "pointermove", "pointerup"]) send(type, "mouse");
+  assert.deepEqual(points.splice(0), ["pointerdown", "pointermove"]);
+  for (const type of ["pointerdown", "pointermove", "pointercancel"]) send(type, "touch");
+  assert.deepEqual(points, [], "it scrolls");
+  for (const type of ["pointerdown", "pointerup"]) send(type, "touch");
+  assert.deepEqual(points, ["pointerdown"]);
+});
+
+test("what is seldom wanted lies in a fold that says whether it is open", async () => {
+  const page = openPage();
+  const state = { _anywidget_id: "rope_minimal.explore.PhaseDial", _start: {}, _options: {} };
+  const module = figure((fig) => fig.draw(() => {}));
+  const { box } = await show(page, module, state, "");
+  const more = Object.assign(document.createElement("div"), { className: "rope-controls rope-more" });
+  box.append(more); // ipywidgets puts the controls in after the figure
+  await page.pass();
+  const [button] = box.querySelectorAll(".rope-unfold");
+  assert.equal(button.nextSibling, more);
+  const open = () => [
+    more.hidden,
+    button.getAttribute("aria-expanded"),
+    button.getAttribute("aria-controls") === more.id,
+  ];
+  assert.deepEqual(open(), [true, "false", true]);
+  button.click();
+  assert.deepEqual(open(), [false, "true", true]);
+  await page.pass();
+  assert.equal(box.querySelectorAll(".rope-unfold").length, 1);
 });

@@ -489,7 +489,7 @@ MAKERS = [
 
 @pytest.mark.parametrize("make", MAKERS)
 def test_at_most_four_controls_each_labelled_and_linked(make):
-    title, row, figure = make().children
+    title, figure, row = make().children
     assert "rope-question" in title.value
     assert title.value.count("?") == 1
     assert 1 <= len(row.children) <= 4

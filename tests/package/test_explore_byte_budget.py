@@ -113,7 +113,7 @@ def test_durations_are_said_as_people_do(node, us, said):
 
 
 def test_four_labelled_controls_and_a_question():
-    title, row, figure = explore.byte_budget(form=COMPLEX, machine="H200, predicted").children
+    title, figure, row = explore.byte_budget(form=COMPLEX, machine="H200, predicted").children
     assert title.value.count("?") == 1
     labels = [control.description for control in row.children]
     assert labels == ["Way of writing", "Shape of x", "Number type", "Machine"]

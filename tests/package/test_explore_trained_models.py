@@ -200,7 +200,7 @@ def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
 
 
 def test_reset_leaves_the_data_alone(data):
-    figure = explore.trained_models(data).children[-1]
+    figure = explore.trained_models(data).children[1]
     start = {"task": 0, "encoding": 1, "against": 1, "times": 0, "aid": 3, "m": 7}
     assert figure._start == start
     assert "data" not in TrainedModels.figure_traits()

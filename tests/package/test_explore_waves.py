@@ -87,7 +87,7 @@ def test_random_contents_are_normal_and_each_draw_is_another(node):
 
 
 def test_four_labelled_controls_and_a_question():
-    title, row, figure = explore.waves(distance=75, content="random").children
+    title, figure, row = explore.waves(distance=75, content="random").children
     assert title.value.count("?") == 1
     labels = [control.description for control in row.children]
     assert labels == [

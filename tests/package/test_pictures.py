@@ -157,7 +157,7 @@ COLOURS = {"wrapped angle": "phase", "true angle": "angle", "cosine": "cosine"}
 @pytest.mark.parametrize("show", COLOURS)
 def test_angle_heatmap(node, show):
     made = explore.angle_heatmap(dim=32, first=100, count=64, show=show, pair=3)
-    made.children[-1].position = 130
+    made.children[1].position = 130
     seen = shown(node, made)
     (plot,) = seen.plots
     theta = inverse_frequencies(32)
@@ -199,11 +199,11 @@ def test_the_key_of_a_heatmap_stands_below_its_own_colours(node):
 
 def test_precision_microscope(node):
     made = explore.precision_microscope(dtype="bf16", stage="positions")
-    made.children[-1].show = "angle"
+    made.children[1].show = "angle"
     seen = shown(node, made)
     (plot,) = seen.plots
     torch = pytest.importorskip("torch")
-    count = int(made.children[-1].traits()["last"].options[made.children[-1].last])
+    count = int(made.children[1].traits()["last"].options[made.children[1].last])
     positions = np.array(node.call("precision_microscope.js", "columnPositions", count))
     held = torch.tensor(positions, dtype=torch.float64).to(torch.bfloat16).double().numpy()
     theta = inverse_frequencies(128)
@@ -355,7 +355,7 @@ def test_the_threads_lead_every_row_to_its_place(node, move):
 @pytest.mark.parametrize("form", list(FORMS))
 def test_the_blocks_and_bars_of_a_byte_budget(node, form, width):
     made = explore.byte_budget(form=form)
-    data = made.children[-1].data
+    data = made.children[1].data
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     steps = data["forms"][form]["float32"]
@@ -392,7 +392,7 @@ def test_the_blocks_and_bars_of_a_byte_budget(node, form, width):
 @pytest.mark.parametrize("patient", [1, 5])
 def test_the_charts_of_a_patient(node, patient, width):
     made = explore.bug_bench(patient)
-    data = made.children[-1].data
+    data = made.children[1].data
     seen = shown(node, made, width=width)
     scores, lengths, chart = seen.plots
     case = data["patients"][patient - 1]
@@ -445,7 +445,7 @@ def test_the_path_and_the_score_of_a_family(node, kind, width):
     made = explore.axioms(families())
     (state,) = [family["axioms"] for family in families() if family["kind"] == kind]
     for name, value in zip(("rule", "circle", "diagonalisable", "orientation"), state, strict=True):
-        setattr(made.children[-1], name, value)
+        setattr(made.children[1], name, value)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     matrix = np.array(node.call("axioms.js", "matrix", kind, 0.3, 0.95))
@@ -537,7 +537,7 @@ def test_the_aids_stand_in_their_rows(node, trained, width):
 def test_the_hands_the_usage_and_the_attention_of_a_head(node, trained, width):
     data = trained["tasks"][0]
     made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
-    made.children[-1].m = 11
+    made.children[1].m = 11
     seen = shown(node, made, width=width)
     plot = seen.plots[2]
     entry = data["entries"][SECOND]

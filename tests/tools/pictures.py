@@ -29,7 +29,7 @@ def state_of(figure: Any) -> dict:
 
 def shown(node: Node, made: Any, *, press: tuple = (), ms: float = 0, **page: Any) -> "Shown":
     """Show the figure of a box; press its buttons, each for some milliseconds."""
-    figure = made.children[-1]
+    figure = made.children[1]
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(figure).__mro__[1].__name__).lower()
     url = (FOLDER / f"{name}.js").as_uri()
     played = {"press": list(press), "pass": ms}

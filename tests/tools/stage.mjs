@@ -158,7 +158,7 @@ class Picture {
 export function openPage({ width = 700, height = 900, dark = false, calm = false, ratio = 1, lab = false } = {}) {
   const window = new Window({ width, height });
   const { document } = window;
-  const page = { window, document, width, time: 0, frames: new Map(), listened: new Map() };
+  const page = { window, document, width, time: 0, frames: new Map(), timers: new Map(), listened: new Map() };
   Object.assign(page, { sizes: new Set(), observers: new Set() }); // what watches
   document.head.append(Object.assign(document.createElement("style"), { textContent: SHEET }));
   if (lab) document.body.dataset.jpThemeLight = String(!dark);
@@ -229,6 +229,12 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
       return id;
     },
     cancelAnimationFrame: (which) => page.frames.delete(which),
+    setTimeout(action, ms) {
+      id += 1;
+      page.timers.set(id, { action, at: page.time + ms });
+      return id;
+    },
+    clearTimeout: (which) => page.timers.delete(which),
   });
   performance.now = () => page.time;
 
@@ -239,6 +245,9 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
       const now = [...page.frames.values()];
       page.frames.clear();
       for (const action of now) action(page.time);
+      for (const [which, { action, at }] of page.timers) {
+        if (at <= page.time && page.timers.delete(which)) action();
+      }
       await tasks();
       for (const observer of [...page.sizes]) observer.look();
       await tasks();
@@ -279,7 +288,10 @@ export async function draw(url, state, options = {}, { press = [], pass = 0 } = 
   const colors = ["ink", "muted", "rule", "paper", "accent", "warm", "q", "k"];
   return {
     plots,
-    says: root.querySelector(".rope-caption").textContent,
+    says: [".rope-answer", ".rope-caption"]
+      .map((what) => root.querySelector(what).textContent)
+      .join("\n")
+      .trim(),
     values: JSON.parse(root.dataset.values ?? "null"),
     colors: Object.fromEntries(colors.map((name) => [name, style.getPropertyValue(`--rope-${name}`)])),
   };

@@ -1,5 +1,5 @@
-// controls.js: names for the controls of a figure.
-import { onceShown } from "./dom.js";
+// controls.js: names for the controls of a figure, and a fold for those that are seldom wanted.
+import { make, onceShown } from "./dom.js";
 
 const WATCHED = { subtree: true, childList: true, characterData: true, attributes: true };
 
@@ -27,6 +27,7 @@ export function nameControls(root) {
 }
 
 function nameIn(box) {
+  for (const more of box.querySelectorAll(".rope-more:not([id])")) fold(more);
   for (const control of box.querySelectorAll(".rope-controls > *")) {
     const label = control.querySelector(".widget-label")?.textContent.trim();
     if (label) nameControl(control, label);
@@ -51,6 +52,22 @@ function nameControl(control, label) {
       set(button, "aria-pressed", String(button.classList.contains("mod-active")));
     }
   }
+}
+
+let folds = 0;
+
+/** Put a button in front of the controls that a reader seldom wants, which shows and hides them. */
+function fold(more) {
+  more.id = `rope-more-${++folds}`;
+  const button = make("button", { type: "button", className: "rope-button rope-unfold", "aria-controls": more.id });
+  button.textContent = "More settings";
+  const show = (open) => {
+    more.hidden = !open;
+    button.setAttribute("aria-expanded", String(open));
+  };
+  button.addEventListener("click", () => show(more.hidden));
+  show(false);
+  more.before(button);
 }
 
 /** Set an attribute unless it is so already: every change calls the observer again. */

@@ -5,8 +5,9 @@
 //   import { num } from "./kit/numbers.js";
 //   import { pairColor } from "./kit/theme.js";
 //
-//   /** The caption: a pure function of what is shown, so that a test can read it. */
-//   export const words = (m, angle) => `At distance **${m}** the angle is **${num(angle)}** rad.`;
+//   /** What is said: a pure function of what is shown, so that a test can read it. */
+//   export const words = (m, angle) =>
+//     `The angle is **${num(angle)} rad** at distance ${m}.\nmθ = ${num(angle, 3)}.`;
 //
 //   export default figure((fig) => {
 //     const plot = fig.canvas({ label: "What the picture shows", height: (width) => width / 2 });
@@ -34,7 +35,8 @@
 // fig.set({ name: value })           a Choice trait takes its option's text
 // fig.whenChanged(name, action)      something else that follows a trait, such as another trait
 // fig.colors          { dark, ink, muted, rule, paper, accent, warm, q, k } of the page's theme
-// fig.say(text)       the caption under the picture, read out politely; **bold** for numbers
+// fig.say(text)       up to the first line break the answer to the figure's question, large above
+//     the picture and read out once the figure is quiet; the rest small beneath it; **bold**
 // fig.notice(text)    one quiet sentence at the end
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
@@ -60,9 +62,12 @@ export function figure(setUp) {
 
 function mount(setUp, model, el) {
   const body = make("div", { className: "rope-body" });
-  const caption = make("p", { className: "rope-caption", "aria-live": "polite" });
+  const answer = make("p", { className: "rope-answer" });
+  const spoken = make("p", { className: "rope-spoken", "aria-live": "polite" });
+  const caption = make("p", { className: "rope-caption" });
   const buttons = make("div", { className: "rope-buttons" });
-  const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, body, caption, buttons);
+  const name = figureName(model);
+  const root = make("div", { className: "rope-figure", "data-figure": name }, answer, body, caption, spoken, buttons);
   el.append(root);
 
   const plots = [];
@@ -72,12 +77,10 @@ function mount(setUp, model, el) {
   const painter = makePainter(root, plots);
   const typesetter = makeTypesetter(model, body);
   const player = makePlayer(root, buttons, {
-    began: () => caption.setAttribute("aria-live", "off"),
-    ended() {
-      caption.setAttribute("aria-live", "polite");
-      painter.schedule();
-    },
+    began: () => {},
+    ended: () => painter.schedule(),
   });
+  const voice = makeVoice(root, spoken);
 
   const fig = {
     model,
@@ -104,9 +107,16 @@ function mount(setUp, model, el) {
     formula: typesetter.formula,
     draw: painter.use,
     redraw: painter.schedule,
-    say: (content) => setRich(caption, content),
+    say(content) {
+      const [first, ...rest] = content.split("\n");
+      setRich(answer, first);
+      setRich(caption, rest.join(" "));
+      voice.say(answer.textContent);
+    },
     notice(content) {
-      setRich(root.querySelector(".rope-notice") ?? root.appendChild(make("p", { className: "rope-notice" })), content);
+      const node = root.querySelector(".rope-notice") ?? make("p", { className: "rope-notice" });
+      buttons.before(node);
+      setRich(node, content);
     },
     button(label, action) {
       const node = make("button", { type: "button", className: "rope-button" }, label);
@@ -141,9 +151,28 @@ function mount(setUp, model, el) {
     typesetter.stop,
     player.stop,
     painter.stop,
+    voice.stop,
   );
   setUp(fig);
   return () => stops.forEach((stop) => stop());
+}
+
+const QUIET = 500; // ms without a change before the answer is read out
+
+/** { say(text), stop() }: writes the last of many answers into the node that a screen reader reads. */
+function makeVoice(root, node) {
+  let timer = 0;
+  let said = null; // the first answer is read with the page, not after it
+  const say = (text) => {
+    clearTimeout(timer);
+    said ??= text;
+    if (text === said) return;
+    timer = setTimeout(() => {
+      if (root.dataset.playing) return say(text);
+      node.textContent = said = text;
+    }, QUIET);
+  };
+  return { say, stop: () => clearTimeout(timer) };
 }
 
 /** { use(action), schedule(), stop() }: draws once a frame at most, and only while all plots have a size. */

@@ -55,13 +55,16 @@ const place = (canvas, { clientX, clientY }) => {
   return { x: clientX - left, y: clientY - top };
 };
 
+/** A mouse points where it is; a finger where it taps, for while it moves it scrolls the page. */
 function listenToPointer(fig, canvas, point) {
   canvas.classList.add("rope-touch");
-  for (const type of ["pointerdown", "pointermove"]) {
-    canvas.addEventListener(type, (event) => {
-      if (!fig.root.dataset.playing) point({ ...place(canvas, event), type });
+  const listen = (event, type, finger) =>
+    canvas.addEventListener(event, (at) => {
+      if ((at.pointerType === "touch") === finger && !fig.root.dataset.playing) point({ ...place(canvas, at), type });
     });
-  }
+  listen("pointerdown", "pointerdown", false);
+  listen("pointermove", "pointermove", false);
+  listen("pointerup", "pointerdown", true); // a finger that scrolls ends with pointercancel
 }
 
 function listenToDrag(canvas, drag) {
