@@ -81,10 +81,8 @@ const LABEL =
   "Every distance from 1 to 131,072 on a logarithmic axis and how far its code is from that of distance 0; " +
   "what lies under the line of the neighbour is red. Below it the fastest hands at the chosen distance as dials";
 const NOTICE =
-  "Take hands away with the slider. One hand alone is almost back at 44, 710 and 103,993 tokens, because 2π is " +
-  "almost 44/7, 710/113 and 103,993/16,551, and each hand more lifts these dots. With eight hands nothing is left " +
-  "below the line: when one hand is back, the others are elsewhere. That holds for a head that weighs its hands " +
-  "alike. A head that reads a few hands only has the picture with a few hands.";
+  "With eight hands nothing is left below the line: when one hand is back, the others are elsewhere. That holds for a " +
+  "head that weighs its hands alike; one that reads a few of them only has no such guarantee.";
 
 const narrow = (width) => width < 480;
 const chartHeight = (width) => (narrow(width) ? 226 : 300);
@@ -95,7 +93,7 @@ export default figure((fig) => {
   let chart = null; // axes of the picture
   const plot = fig.canvas({
     label: LABEL,
-    help: "Tap a dot; or focus the picture: left and right walk the dots, up and down go one token.",
+    help: "Tap a dot, or walk the dots with the arrow keys (up and down: one token).",
     height: (width) => chartHeight(width) + dialsHeight(width),
     point({ x, y, type }) {
       if (chart && type === "pointerdown" && y < chart.box.y1 + 8) fig.set({ m: under(x, y) });

@@ -112,8 +112,8 @@ export function words({ title, compare, pair, multiplier, attention, difference 
   return (
     `The **${ARC.filter(Boolean).length}** slowest, ${ARC.indexOf(true)} to ${ARC.lastIndexOf(true)}. ` +
     `**${title}**: ${meet} angles that training never showed, and one step has **${share(kept)}** of the size it had.\n` +
-    `Neighbours are D(1) = **${num(contrast, 4)}** apart, in training ${num(NEIGHBOURS, 4)}. ` +
-    `Scores are multiplied by **${num(attention ** 2, 3)}**. ` +
+    `One step is D(1) = **${num(contrast, 4)}**, in training ${num(NEIGHBOURS, 4)}; ` +
+    `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
     `Pair **${pair}** turns at × **${fraction(multiplier)}**.${difference ? against(compare, difference) : ""}`
   );
 }
@@ -137,10 +137,9 @@ const FADERS =
   "of the frequency; in the red field, above 1/16 over the slowest pairs, a fader meets angles that training never showed";
 const GAUGES = "Meters: pairs that meet new angles, how much of a step is left, the factor on the scores";
 const NOTICE =
-  "A fader in the red field meets angles that training never showed. Only the slow ones have to come down to 1/16: " +
-  "then the first meter is at zero, and neighbours stay as far apart as they were. PI pulls down all 64, the fast " +
-  "ones too, and neighbours move together. YaRN’s paper and its released code draw two different ramps. The LongRoPE " +
-  "curve is an illustration of its shape: its published lists are searched, model by model.";
+  "Only the slow pairs have to come down to 1/16. PI pulls down all 64, the fast ones too, and neighbours move " +
+  "together. LongRoPE is drawn as an illustration: its published lists are searched, model by model.";
+
 const REACH = 18; // pixels above and below a fader's handle where it can be taken
 
 const narrow = (width) => width < 480;
@@ -152,7 +151,7 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: FADERS,
-    help: "Take a handle and draw over the others; or focus them: left and right choose a pair, up and down move it.",
+    help: "Take a handle and draw, or use the arrow keys.",
     height: (width) => (narrow(width) ? 236 : 290),
     keys({ dx, dy }) {
       const { pair } = fig.traits;
@@ -177,7 +176,7 @@ export default figure((fig) => {
   });
   // another rescaling puts all faders back
   fig.whenChanged("preset", () => fig.set({ faders: [] }));
-  const gauges = fig.canvas({ label: GAUGES, height: (width) => (narrow(width) ? 134 : 66) });
+  const gauges = fig.canvas({ label: GAUGES, height: 66 });
 
   fig.draw(() => {
     const { preset, compare, pair, faders } = fig.traits;
@@ -228,7 +227,7 @@ const heightOf = ({ y0, y1 }, multiplier) => y1 - faderPart(multiplier) * (y1 - 
 
 function drawFaders(plot, area, now, other, unseen, pair) {
   const { ctx, colors } = plot.clear();
-  const { x0, x1, y0, y1 } = area;
+  const { x0, x1, y1 } = area;
   const step = (x1 - x0) / PAIRS;
   const x = (i) => x0 + (i + 0.5) * step;
   const y = (multiplier) => heightOf(area, multiplier);
@@ -311,27 +310,26 @@ function drawUnseen(plot, area, step, unseen) {
 function drawGauges(plot, { count, kept, attention }) {
   const { ctx, colors, width } = plot.clear();
   const small = narrow(width);
-  const bar = (left, top, wide, color) => {
+  const gap = small ? 12 : 16;
+  const wide = (width - 2 * gap) / 3;
+  const bar = (left, long, color) => {
     ctx.fillStyle = color;
     ctx.beginPath();
-    ctx.roundRect(left, top, wide, 8, 4);
+    ctx.roundRect(left, 54, long, 8, 4);
     ctx.fill();
   };
-  const gauge = ([column, row], title, value, part, color, note) => {
-    const third = (width - 16 * (small ? 1 : 2)) / (small ? 2 : 3);
-    const wide = row ? width : third;
-    const left = column * (third + 16);
-    const top = row * 68 + 13;
-    text(plot, title, left, top + 2, { color: colors.ink });
-    text(plot, value, left, top + 24, { size: 20, bold: true, color });
-    text(plot, note, left + wide, top + 27, { size: 11, align: "right" });
-    bar(left, top + 41, wide, colors.rule);
-    bar(left, top + 41, Math.max(wide * clamp(part, 0, 1), part > 0 ? 6 : 0), color);
+  const gauge = (column, title, value, part, color, note) => {
+    const left = column * (wide + gap);
+    text(plot, title, left, 15, { color: colors.ink });
+    text(plot, value, left, 37, { size: 20, bold: true, color });
+    if (!small) text(plot, note, left + wide, 40, { size: 11, align: "right" });
+    bar(left, wide, colors.rule);
+    bar(left, Math.max(wide * clamp(part, 0, 1), part > 0 ? 6 : 0), color);
   };
   const { accent, warm } = colors;
-  gauge([0, 0], "pairs at new angles", String(count), count / 64, count ? warm : accent, "of 64");
-  gauge([1, 0], small ? "size of one step" : "size of one step, D(1)", share(kept), kept, accent, "of training");
   const factor = attention ** 2;
   const root = attention === 1 ? "no temperature" : `√ = ${num(attention, 3)}`;
-  gauge(small ? [0, 1] : [2, 0], "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
+  gauge(0, "pairs at new angles", String(count), count / PAIRS, count ? warm : accent, `of ${PAIRS}`);
+  gauge(1, small ? "size of a step" : "size of one step, D(1)", share(kept), kept, accent, "of training");
+  gauge(2, small ? "all scores" : "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
 }

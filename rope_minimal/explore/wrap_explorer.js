@@ -49,21 +49,19 @@ const LABEL =
   "Three panels over the distances 1 to 10,000 on a logarithmic axis: the wrapped angle of the fastest hand, its " +
   "cosine, and the mean cosine of all hands, with a mark where each first turns back";
 const NOTICE =
-  "At one radian a token the angle wraps at 7, but attention does not see the angle: it sees the cosine, which " +
-  "already turns at 4. And a head has many hands: the mean of 64 turns at 12, and does not climb back to where it " +
-  "began. Slow the hands, and all three curves move to the right as they are: nothing turns for long, and the curve " +
-  "is almost flat where neighbours must be told apart.";
+  "Attention sees the cosine, not the angle, and a head has many hands. Slow them, and the curves move to the right as " +
+  "they are: nothing turns for long, but all is flat where neighbours must be told apart.";
 
 const COSINE = { y: [-1.08, 1.08], yTicks: [-1, 0, 1] };
 const FINEST = 4; // pixels that a turn needs to be drawn
 const narrow = (width) => width < 480;
-const panel = (width) => (narrow(width) ? 84 : 104);
+const panel = (width) => (narrow(width) ? 72 : 104);
 
 export default figure((fig) => {
   let shown = null; // axes of a panel, for the pointer
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at the picture, or focus it and use the arrow keys, to read a distance.",
+    help: "Point at a distance, or use the arrow keys.",
     height: (width) => 3 * (panel(width) + 26) + 44,
     point({ x }) {
       if (shown) fig.set({ distance: clamp(Math.round(shown.invX(x)), 1, FARTHEST) });
@@ -130,9 +128,9 @@ export default figure((fig) => {
     await fig.glide({ theta: 0.03 }, 1800);
     await fig.glide({ theta: Math.PI / WINDOW }, 2200);
   });
-  fig.button("1 rad, as in Figure 1", () => fig.set({ theta: 1, distance: 7 }));
-  fig.button("0.4096, as in Figure 2’s caption", () => fig.set({ theta: 0.4096, distance: 16 }));
-  fig.button("π/2,048, half a turn in 2,048", () => fig.set({ theta: Math.PI / WINDOW, distance: WINDOW }));
+  fig.button("1 rad", () => fig.set({ theta: 1, distance: 7 }));
+  fig.button("0.4096", () => fig.set({ theta: 0.4096, distance: 16 }));
+  fig.button("π/2,048", () => fig.set({ theta: Math.PI / WINDOW, distance: WINDOW }));
   fig.notice(NOTICE);
 });
 
