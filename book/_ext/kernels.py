@@ -65,6 +65,8 @@ def kernel() -> None:
 def serve() -> None:
     """Start a kernel for every line of standard input and answer with its process number."""
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # a kernel ends when this process has
+    # Matplotlib asks once, when it is imported, where pictures go: a kernel's go into the notebook
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     for name in BEFORE:
         importlib.import_module(name)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # whoever ends is forgotten

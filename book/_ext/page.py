@@ -16,7 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from built_from import say_commit
+from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
+from figures import hold_places, skip_figures
 from myst_nb.core.render import sanitize_script_content
 from policy import add_policy, hand_over_events
 from sphinx.application import Sphinx
@@ -77,6 +79,10 @@ WIDGET_CODE = re.compile(
     r'[^"]*"></script>'
 )
 SIDEBAR = '<div id="pst-primary-sidebar"'
+LOGO = re.compile(r'(<img )(?=[^>]*class="logo__image)')
+PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
+FONT = "vendor/fonts/source-serif-4.woff2"
+STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
 def drop_icon_script(page: str) -> str:
@@ -153,6 +159,22 @@ def name_sidebar(page: str) -> str:
     return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
 
 
+def size_logo(page: str) -> str:
+    """Say how large the book's sign is, so that the menu below it stays where it is."""
+    return LOGO.sub(r'\1width="51" height="51" ', page)
+
+
+def preload_font(page: str) -> str:
+    """Ask for the font of the text at once: the style sheet waits for it only a moment."""
+    link = r'<link rel="preload" as="font" type="font/woff2" href="\1{}" crossorigin />\n    \g<0>'
+    return STYLE_SHEET.sub(link.format(FONT), page)
+
+
+def drop_printed_contents(page: str) -> str:
+    """Drop the second title, without its number, and the contents that the theme prints."""
+    return PRINTED.sub("", page)
+
+
 # ---- the hook -----------------------------------------------------------------------------------
 
 BODY = [
@@ -160,6 +182,8 @@ BODY = [
     unlist_bibliography,
     keep_punctuation_with_formula,
     break_long_names,
+    fold_opening,
+    link_boxes,
 ]
 PAGE = [
     drop_icon_script,
@@ -167,6 +191,12 @@ PAGE = [
     drop_thebe_address,
     drop_thebe_settings,
     drop_repeated_styles,
+    drop_printed_contents,
+    size_logo,
+    preload_font,
+    say_time,
+    skip_figures,
+    hold_places,
     move_widgets_to_end,
     share_widget_code,
     name_sidebar,

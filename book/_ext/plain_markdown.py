@@ -5,8 +5,9 @@ are written in Markdown that any of them can show, and three of its forms mean m
 
 ``> **Claim 4.1** [second check](../tests/book/test_x.py "test_a test_b")``
     and the rest of that quotation is a box. Its class is the title's first word if that is claim,
-    exercise, myth or theorem, else warning. A claim has an id, ``claim-4-1``; its link, which names
-    the tests that ask it in another way, leads to the claim's place among all claims (claims.py).
+    exercise, myth or theorem, else warning. Those four have an id: ``claim-4-1``, ``exercise-4-1``,
+    or the first words of the title. A claim's link, which names the tests that ask it in another
+    way, leads to the claim's place among all claims (claims.py).
 ``[hands](../book/glossary.md "hand")``
     is a word of the glossary; without the title in quotes, the text itself is the word.
 ``[[Su et al., 2021]](../book/references.bib)``
@@ -29,6 +30,13 @@ from sphinxcontrib.bibtex.roles import CiteRole
 KINDS = ("claim", "exercise", "myth", "theorem")
 GLOSSARY, REFERENCES, CHECK = "book/glossary", "../book/references.bib", "second check"
 PAGES = re.compile(r"notebooks/|book/claims$")  # of other pages a link to the glossary is a link
+
+
+def box_name(title: str) -> str:
+    """Return the id of a box: kind and number, or else the first words of its title."""
+    numbered = re.match(r"\w+ \d+\.\d+", title)
+    words = re.findall(r"\w+", (numbered[0] if numbered else title).lower())
+    return "-".join(words[:8])
 
 
 class PlainMarkdown(SphinxTransform):
@@ -61,8 +69,8 @@ class PlainMarkdown(SphinxTransform):
         title = nodes.title(bold.rawsource, "", *bold.children)
         box = nodes.admonition("", title, classes=[word if word in KINDS else "warning"])
         box.source, box.line = title.source, title.line = quotation.source, quotation.line
-        if word == "claim":
-            name = re.sub(r"\W+", "-", bold.astext().lower())
+        if word in KINDS:
+            name = box_name(bold.astext())
             box["names"].append(name)
             self.document.note_explicit_target(box, box)
             if rest:
@@ -103,4 +111,4 @@ class PlainMarkdown(SphinxTransform):
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.add_transform(PlainMarkdown)
-    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 3}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 4}

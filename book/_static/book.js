@@ -17,14 +17,33 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-onclick]")) {
     button.addEventListener("click", actions[button.dataset.onclick]);
   }
-  // A link to a second check finds it open.
+  // A link finds what it leads to unfolded, and a second check open.
   const unfold = () => {
-    const at = document.getElementById(window.location.hash.slice(1));
-    const fold = at?.matches(".second-check") && at.querySelector("details");
-    if (fold) fold.open = true;
+    const at = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
+    if (at?.matches(".second-check")) at.querySelector("details").open = true;
+    for (let fold = at?.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   };
   unfold();
   window.addEventListener("hashchange", unfold);
+  // A box is cited by its name, the book's and an address; the link itself leads there, too.
+  for (const link of document.querySelectorAll("a.cite")) {
+    const name = link.getAttribute("aria-label");
+    link.addEventListener("click", async () => {
+      const title = document.title.replace(" \u2014 ", ". ");
+      await navigator.clipboard?.writeText(`${name.replace("Cite ", "")}. In: ${title}. ${link.href}`);
+      link.textContent = "copied";
+      link.setAttribute("aria-label", `${name}: copied`);
+      setTimeout(() => {
+        link.textContent = "cite";
+        link.setAttribute("aria-label", name);
+      }, 2000);
+    });
+  }
+  // Fifty buttons of one name tell nobody what they copy: each says how its block begins.
+  for (const button of document.querySelectorAll("button.copybtn")) {
+    const [line] = button.closest("div.highlight").querySelector("pre").textContent.trim().split("\n");
+    button.setAttribute("aria-label", `Copy the code that begins: ${line.slice(0, 60)}`);
+  }
   // Figures and formulas come later and push down what a link led to: hold it in view until the
   // reader does something, or the page has come to rest.
   const stay = () => {

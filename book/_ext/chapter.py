@@ -1,0 +1,90 @@
+"""The head of a chapter, and the boxes that one can point at.
+
+A chapter opens with its question and its story: what the reader will be able to do, what he needs
+first and what the cells import are a line each, which unfolds.
+"""
+
+import json
+import math
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE_NAME = re.compile(r"DOCUMENTATION_OPTIONS\.pagename = '([^']*)'")
+GOALS, NEEDS = "after-this-chapter-you-can", "what-you-need-first"
+HEADING = r"\n<h2>([^<]*)<a class=\"headerlink\".*?</h2>\n"
+OPENING = re.compile(
+    rf'<section id="{GOALS}">{HEADING}(?P<goals>.*?)</section>\s*'
+    rf'<section id="{NEEDS}">{HEADING}(?P<needs>.*?</table>\n</div>)\n(?P<cells>.*?)</section>',
+    re.DOTALL,
+)
+IMPORTS = re.compile(
+    r'<div class="cell docutils container">\n(?P<code><div class="cell_input docutils container">\n'
+    r'<div class="highlight[^>]*><div class="highlight"><pre><span></span><span class="kn">.*?'
+    r"</pre></div>\n</div>\n</div>)\n</div>\n",
+    re.DOTALL,
+)
+BOX = re.compile(
+    r'<div class="(claim|exercise|myth|theorem) admonition" id="([^"]+)">\n'
+    r'<p class="admonition-title">(.*?)(?=</p>)',
+    re.DOTALL,
+)
+TITLE = re.compile(r"(<article.*?</h1>\n)", re.DOTALL)
+WORDS_A_MINUTE = 200
+
+
+def fold(name: str, title: str, inside: str) -> str:
+    """Return a line that unfolds."""
+    return (
+        f'<details class="opening" id="{name}">\n<summary>{title}</summary>\n{inside}\n</details>\n'
+    )
+
+
+def fold_opening(body: str) -> str:
+    """Fold goals, needs and imports of a chapter into a line each, and let its figure follow."""
+    found = OPENING.search(body)
+    if not found:
+        return body
+    folds = fold(GOALS, found[1], found["goals"]) + fold(NEEDS, found[3], found["needs"])
+    cells = found["cells"]
+    if imports := IMPORTS.match(cells):
+        folds += fold("imports", "What the cells import", imports["code"])
+        cells = cells[imports.end() :]
+    opening = f'<div class="openings">\n{folds}</div>\n{cells}'
+    return body[: found.start()] + opening + body[found.end() :]
+
+
+def link_boxes(body: str) -> str:
+    """Give every box a permalink, and a link that copies how to cite it (book.js)."""
+
+    def links(box: re.Match[str]) -> str:
+        kind, name, title = box.groups()
+        words = re.sub("<[^>]*>", "", title.partition(" <a ")[0])
+        return (
+            f'{box[0]} <a class="cite" href="#{name}" aria-label="Cite {words}">cite</a>'
+            f'<a class="headerlink" href="#{name}" title="Link to this {kind}">#</a>'
+        )
+
+    return BOX.sub(links, body)
+
+
+def minutes(notebook: Path) -> int:
+    """Return how long a chapter takes: its words, and a minute for each figure and question."""
+    cells = json.loads(notebook.read_text("utf8"))["cells"]
+    text = [
+        ("".join(cell["source"]), cell["cell_type"] == "markdown")
+        for cell in cells
+        if "remove-cell" not in cell["metadata"].get("tags", [])
+    ]
+    words = sum(len(source.split()) for source, prose in text if prose)
+    stops = sum(len(re.findall(r"^explore\.", source, re.MULTILINE)) for source, _ in text)
+    return 5 * math.ceil((words / WORDS_A_MINUTE + stops) / 5)
+
+
+def say_time(page: str) -> str:
+    """Say under the title of a chapter how long it takes to read."""
+    name = PAGE_NAME.search(page)
+    if f'id="{GOALS}"' not in page or not name:
+        return page
+    time = f'<p class="time-to-read">{minutes(ROOT / f"{name[1]}.ipynb")} minutes</p>\n'
+    return TITLE.sub(lambda title: title[0] + time, page, count=1)

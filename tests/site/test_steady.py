@@ -1,0 +1,61 @@
+"""Nothing jumps: a page stays where it is while it loads, and a link lands where it leads."""
+
+import pytest
+
+from .conftest import FIGURES_STAND, WITH_WIDGETS
+from .figures import settle
+
+WIDTHS = pytest.mark.parametrize("width", [1280, 390])
+# the largest sum of shifts within five seconds, with no pause of a second, as browsers report it
+SHIFT = """() => new Promise(done => new PerformanceObserver(list => {
+    let [worst, sum, start, last] = [0, 0, 0, -Infinity];
+    for (const { value, startTime, hadRecentInput } of list.getEntries()) {
+        if (hadRecentInput) continue;
+        if (startTime - last > 1000 || startTime - start > 5000) [sum, start] = [0, startTime];
+        sum += value;
+        last = startTime;
+        worst = Math.max(worst, sum);
+    }
+    done(worst);
+}).observe({ type: 'layout-shift', buffered: true }))"""
+A_SHIFT = """() => {
+    document.body.style.paddingTop = '30px';  // an observer of nothing would never answer
+    return new Promise(go => setTimeout(go, 100));
+}"""
+PLACES = """() => [...document.querySelectorAll(
+    '.bd-article :is(section[id], .admonition[id]):not(:first-child)'
+)].map(place => place.id)"""
+# how far below the upper edge of the window, under the bar at its top, a place stands
+ABOVE = """name => {
+    const place = document.getElementById(name);
+    const end = scrollY + innerHeight >= document.documentElement.scrollHeight - 2;
+    const bar = document.querySelector('.bd-header-article').getBoundingClientRect().bottom;
+    return end ? 0 : place.getBoundingClientRect().top - Math.max(bar, 0);
+}"""
+
+
+@WIDTHS
+def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
+    page = visit(width=width, has_touch=width < 700).open(page_name)
+    page.evaluate(A_SHIFT)
+    assert page.evaluate(SHIFT) < 0.1
+
+
+@WIDTHS
+@pytest.mark.parametrize("page_name", WITH_WIDGETS)
+def test_a_link_from_elsewhere_lands_where_it_leads(visit, page_name, width):
+    page = visit(width=width, has_touch=width < 700).open(page_name)
+    places = page.evaluate(PLACES)
+    missed = {}
+    for place in places:
+        page.evaluate("name => { location.hash = name }", place)
+        settle(page)
+        missed[place] = page.evaluate(ABOVE, place)
+    assert {name: by for name, by in missed.items() if not -1 <= by <= 50} == {}
+    for place in (places[len(places) // 2], places[-2]):
+        page.goto("about:blank")
+        page.goto(f"{page_name}#{place}")
+        page.wait_for_load_state("networkidle")
+        page.wait_for_function(FIGURES_STAND)
+        settle(page)
+        assert -1 <= page.evaluate(ABOVE, place) <= 50, place
