@@ -180,11 +180,11 @@ function drawCloud(plot, { x, y, box }, { neighbour, columns }) {
       ctx.globalAlpha = alpha;
       ctx.fillRect(box.x0 + k - 0.5, from, 1.05, Math.max(to - from, 1));
     };
-    bar(y(high), Math.min(y(low), border), colors.muted, 0.4);
+    if (high > neighbour || !red) bar(y(high), Math.min(y(low), border), colors.muted, 0.4);
     if (red) bar(Math.max(y(high), border), y(low), colors.warm, 0.55);
     ctx.globalAlpha = 1;
   });
-  level(plot, border, box, colors.ink, { width: 1.5 });
+  level(plot, border, box, colors.ink, { width: 1.75 });
 }
 
 /** The landmarks as dots, with numbers where there is room: the chosen one, the nearest, the famous three. */
@@ -200,7 +200,7 @@ function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs)
   };
   for (const mark of marks) dot(mark, 4);
   const said = [];
-  for (const mark of [m, nearest, ...LABELLED]) {
+  for (const mark of new Set([m, nearest, ...LABELLED])) {
     const { color, at } = dot(mark, mark === m ? 7 : 5, mark === m ? colors.ink : colors.paper);
     const label = num(mark, 0);
     const half = 3.6 * label.length + 4;
@@ -211,8 +211,8 @@ function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs)
     const options = { align: "center", bold: true, halo: true, color: mark === m ? colors.accent : colors.ink };
     text(plot, label, place, at < box.y0 + 20 ? at + 15 : at - 15, mark === m ? options : { ...options, color });
   }
-  const beside = { size: 12, color: colors.ink, halo: true, align: "right" };
-  text(plot, `as near as a neighbour: D(1) = ${num(neighbour, 2)}`, box.x1 - 4, border - 9, beside);
+  const line = { color: colors.ink, halo: true };
+  text(plot, `as near as a neighbour: D(1) = ${num(neighbour, 2)}`, box.x0 + 6, border + 11, line);
 }
 
 /** The fastest hands at distance m, each on a dial of its own, with the way from its start. */
