@@ -21,7 +21,7 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
         value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
     if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
         # torch reads no other byte order than the machine's and no negative stride
-        value = value.astype(value.dtype.newbyteorder("="), order="C")
+        value = value.astype(value.dtype.newbyteorder("="))
     try:
         return torch.tensor(np.asarray(value))
     except (TypeError, ValueError, RuntimeError) as error:

@@ -234,6 +234,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: permute_qk(torch.ones(8), 2.0), "TypeError: num_heads ... got 2.0"),
     # the reference
     (lambda: rotation_matrix("1", 8), "TypeError: position ... got '1'"),
+    (lambda: rotation_matrix(True, 8), "TypeError: position ... got True"),
     (lambda: rotation_matrix(INF, 8), "ValueError: position ... got inf"),
     (lambda: rotation_matrix(HUGE, 8), "ValueError: position ... got 1000"),
     (
