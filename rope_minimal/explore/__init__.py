@@ -16,7 +16,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
 `rescaling_faders`      Which hands must be slowed for a longer context?
-`rotor`                 What does the angle between query and key depend on?
+`rotor`                 What does the score know about where two words stand?
 `trained_head`          Where does a trained head look, and with which pairs?
 `trained_models`        The same model, another encoding: does it matter?
 `waves`                 Every pair adds a wave: where do their crests meet?

@@ -524,6 +524,15 @@ def test_modules_share_nothing_and_save_nothing() -> None:
     other.load_state_dict({}, strict=True)
 
 
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_what_is_written_into_cos_and_sin_changes_nothing(interleaved: bool) -> None:
+    rope, x = RotaryEmbedding(8, 16, interleaved=interleaved), torch.randn(2, 4, 8)
+    before = rope(x)
+    rope.cos.zero_()
+    rope.sin.zero_()
+    assert torch.equal(rope(x), before)
+
+
 def test_the_module_says_what_it_is() -> None:
     text = repr(RotaryEmbedding(8, 16, 100.0, interleaved=True))
     assert text == "RotaryEmbedding(dim=8, max_seq_len=16, base=100.0, interleaved=True)"
