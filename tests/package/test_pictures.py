@@ -689,6 +689,17 @@ def test_green_is_ahead_of_rope_and_red_behind(node, models):
             assert max(tall, default=0) == pytest.approx(wanted * (pitch - 8), abs=1e-6), name
 
 
+def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models):
+    made = explore.trained_models(models, encoding="RoPE")
+    seen = shown(node, made, press=("find", "in 16 bits"))
+    assert (seen.values["task"], seen.values["half"]) == ("find", True)
+    assert seen.says.startswith("On find, in 16 bits ")
+    assert "gained" in dict(seen.plots[0].texts())
+    again = shown(node, made, press=("find", "in 16 bits", "in 16 bits"))
+    assert again.values["half"] is False
+    assert "ahead" in dict(again.plots[0].texts())
+
+
 # ---- a trained head -----------------------------------------------------------------------------
 
 
