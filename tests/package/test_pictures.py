@@ -10,10 +10,11 @@ import math
 import numpy as np
 import pytest
 
-from experiments.figure import trained_models_data
+from experiments.figure import trained_heads_data, trained_models_data
 from rope_minimal import aliasing, explore, inverse_frequencies, reference, rescaled_frequencies
 from rope_minimal.explore import palette
-from rope_minimal.explore.byte_budget import FORMS
+from rope_minimal.explore.byte_budget import FORMS, SHAPES
+from rope_minimal.explore.trained_models import ENTRIES
 from tests.tools.node import Node
 from tests.tools.pictures import angles, shown
 
@@ -95,26 +96,67 @@ def test_waves(node, pairs, width):
 # ---- rotor --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("m", "n", "theta"), [(7, 3, 0.3), (0, 0, 0.3), (11, 40, 0.17)])
-def test_rotor(node, m, n, theta):
-    seen = shown(node, explore.rotor(m=m, n=n, theta=theta))
+@WIDTHS
+@pytest.mark.parametrize(
+    ("m", "n", "theta", "computed"),
+    [
+        (5, 1, 15, "4 × 15° = 60°"),
+        (1, 5, 15, "4 × 15° = 60°"),
+        (3, 3, 15, "0 × 15° = 0°"),
+        (11, 2, 40, "9 × 40° = 360° + 0°"),
+        (10, 2, 50, "8 × 50° = 360° + 40°"),
+        (8, 0, 40, "8 × 40° = 360° − 40°"),
+        (11, 0, 180, "11 × 180° = 2,160° − 180°"),
+    ],
+)
+def test_rotor(node, m, n, theta, computed, width):
+    seen = shown(node, explore.rotor(m=m, n=n, theta=theta), width=width)
     (plot,) = seen.plots
     ring = plot.arcs(seen.colors["rule"])[0]
-    for name, start, length, turns in (("q", 1.15, 1.0, m), ("k", 0.35, 0.82, n)):
+    tips = []
+    for name, turns in (("q", m), ("k", n)):
         heads = [one["lines"][0] for one in plot.kind("fill", color=seen.colors[name], alpha=1)]
         tip = next(line for line in heads if len(line) == 3)[0]
-        vector = (np.array(tip) - ring["center"]) / ring["radius"] * [1, -1]
-        # counter-clockwise from where it began, by theta a position
-        exact = reference.rotate_complex(
-            np.array([[length * math.cos(start), length * math.sin(start)]]),
-            np.array([turns * theta]),
-            interleaved=True,
-        )[0]
-        assert vector == pytest.approx(exact, abs=1e-9)
-        assert len(plot.discs(seen.colors[name], 3)) == turns, "one disc a position"
-    between = (1.15 - 0.35 + (m - n) * theta) % TURN
-    ((said, _),) = plot.texts("°")
-    assert said == f"{math.degrees(between):.1f}°"
+        vector = (np.array(tip) - ring["center"]) * [1, -1]
+        # counter-clockwise by theta a position, from one common start
+        start, angle = np.array([[1.0, 0.0]]), np.array([turns * math.radians(theta)])
+        exact = reference.rotate_complex(start, angle, interleaved=True)[0]
+        assert vector / np.linalg.norm(vector) == pytest.approx(exact, abs=1e-9)
+        tips.append(vector)
+    lengths = np.linalg.norm(tips, axis=1)
+    assert lengths[0] == pytest.approx(lengths[1])
+    assert lengths[0] <= ring["radius"]
+
+    wedge = plot.arcs(seen.colors["accent"])[0]
+    swept = abs(wedge["to"] - wedge["from"])
+    between = math.acos(np.clip(tips[0] @ tips[1] / lengths.prod(), -1, 1))
+    assert swept == pytest.approx(between, abs=1e-6), "the short way, at most half a turn"
+    assert [text for text, _ in plot.texts("×")] == [computed]
+
+    right = lambda x, y: x > ring["center"][0] + ring["radius"] + 12  # noqa: E731
+    x, y = plot.x_axis(right), plot.y_axis(right)
+    score = math.cos(math.radians((m - n) * theta))
+    point = plot.discs(seen.colors["accent"], 6)[0]
+    x.agrees(point[0], abs(m - n))
+    y.agrees(point[1], score)
+    (bar,) = plot.rects(seen.colors["accent"])
+    y.agrees(np.sort([bar[1], bar[1] + bar[3]])[::-1], np.sort([0, score]))
+    dots = plot.discs(seen.colors["muted"], 3)
+    dots = dots[dots[:, 0] > x.pixels[0] - 1]
+    x.agrees(dots[:, 0], np.arange(12))
+    y.agrees(dots[:, 1], np.cos(np.radians(theta * np.arange(12))))
+
+
+def test_the_rotor_plays_both_words_and_comes_back(node):
+    before = shown(node, explore.rotor())
+    during = shown(node, explore.rotor(), press=["Move both"], ms=1500)
+    after = shown(node, explore.rotor(), press=["Move both"], ms=6500)
+    colors = before.colors
+    tip = lambda seen: seen.plots[0].kind("fill", color=colors["q"], alpha=1)[0]["lines"]  # noqa: E731
+    assert tip(during) != tip(before)
+    assert "4 words make 60°" in during.says
+    assert tip(after) == tip(before)
+    assert after.says == before.says
 
 
 # ---- clock --------------------------------------------------------------------------------------
@@ -428,37 +470,57 @@ def test_the_threads_lead_every_row_to_its_place(node, move):
 
 
 @WIDTHS
-@pytest.mark.parametrize("form", list(FORMS))
-def test_the_blocks_and_bars_of_a_byte_budget(node, form, width):
-    made = explore.byte_budget(form=form)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [list(SHAPES)[i] for i in (0, 2)])
+def test_all_forms_of_a_byte_budget_stand_on_one_axis(node, shape, dtype, width):
+    made = explore.byte_budget(shape=shape, dtype=dtype, form="roll, signed sine")
     data = made.children[1].data
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
-    steps = data["forms"][form]["float32"]
-    blocks = {
-        name: [r for r in plot.rects(seen.colors[name]) if r[1] > 40 and r[3] in (13, 15)]
-        for name in ("k", "q")
-    }
-    unit = max(r[2] for r in [*blocks["k"], *blocks["q"]]) + 2
-    for name, which in (("k", 1), ("q", 2)):
-        rows = sorted({r[1] for both in blocks.values() for r in both})
-        for row, step in zip(rows, steps, strict=True):
-            width_of = sum(r[2] + 2 for r in blocks[name] if r[1] == row)
-            assert width_of == pytest.approx(step[which] * unit, abs=3), (form, step)
-    total = sum(read + written for _, read, written in steps)
-    sums = [text for text, _ in plot.texts(r" N$")]
-    assert sums[-1] == f"{total:g} N" or sums[-1] == f"{total:.2f} N"
+    x = plot.x_axis(below(370))
+    ((said, _),) = plot.texts("^time")
+    unit = {"time (ms)": 1000, "time (µs)": 1}[said]
+    (case,) = (c for c in data["cases"] if (c["dtype"], c["shape"]) == (dtype, [*SHAPES[shape]]))
+    a_pass = case["floor_us"] / 2 / unit
+    rows = {text: at[1] for text, at in plot.texts() if text in FORMS}
+    assert list(rows) == list(FORMS), "every form has its row"
+    pitch = (max(rows.values()) - min(rows.values())) / (len(rows) - 1)
+    ticks = [one["lines"][0] for one in plot.kind("stroke", color=seen.colors["ink"], width=1.5)]
+    for i, (name, height) in enumerate(rows.items()):
+        here = [one for one in plot.kind("rect") if -14 < one["rect"][1] - height < pitch - 12]
+        bars = {
+            color: [(one["rect"], one["alpha"]) for one in here if one["color"] == value]
+            for color, value in seen.colors.items()
+        }
+        steps = data["forms"][name][dtype]
+        for alpha, which in ((0.35, 1), (0.85, 2)):
+            chosen = "accent" if name == "roll, signed sine" else "muted"
+            blocks = [rect[2] for rect, own in bars[chosen] if own == alpha]
+            wanted = sum(step[which] for step in steps) * a_pass / x.slope
+            assert sum(blocks) == pytest.approx(wanted, abs=len(blocks) + 1), (name, which)
+        passes = sum(read + written for _, read, written in steps)
+        x.agrees([ticks[i][0][0]], [passes * a_pass])
+        measured = case["us"].get(name, 0) / unit
+        ends = [
+            rect[0] + rect[2]
+            for color in ("ink", "warm")
+            for rect, _ in bars[color]
+            if rect[3] < 10
+        ]
+        x.agrees([max(ends, default=x.pixels[0])], [measured])
+        late = [rect for rect, _ in bars["warm"] if rect[2] > 1]
+        assert bool(late) == (measured > passes * a_pass + x.slope), name
 
-    case = next(c for c in data["cases"] if c["dtype"] == "float32" and c["shape"][2] == 4096)
-    times = {
-        "muted": case["floor_us"],
-        "accent": case["floor_us"] * total / 2,
-        "warm": case["us"].get(form, 0.0),
-    }
-    longest, room = max(times.values()), width - (118 if width > 480 else 84) - 96
-    for name, us in times.items():
-        (bar,) = [r for r in plot.rects(seen.colors[name]) if r[3] == 20]
-        assert bar[2] == pytest.approx(us / longest * room, abs=2)
+
+@WIDTHS
+def test_the_axis_of_a_byte_budget_stays_where_it_is(node, width):
+    read = []
+    for form in ("rotate_half (textbook, Hugging Face)", "one complex product (Meta)"):
+        for dtype in ("float32", "bfloat16"):
+            seen = shown(node, explore.byte_budget(form=form, dtype=dtype), width=width)
+            x = seen.plots[0].x_axis(below(370))
+            read.append((x.start, x.slope))
+    np.testing.assert_allclose(read, [read[0]] * 4)
 
 
 # ---- bugs ---------------------------------------------------------------------------------------
@@ -550,91 +612,115 @@ def test_the_path_and_the_score_of_a_family(node, kind, width):
 
 # ---- trained models -----------------------------------------------------------------------------
 
-FIRST, SECOND = "the proposal, half a turn", "RoPE"
-
 
 @pytest.fixture(scope="module")
-def trained():
+def models():
     return trained_models_data()
 
 
-@WIDTHS
-@pytest.mark.parametrize("task", [0, 1, 3])
-def test_the_scores_of_the_trained_models(node, trained, task, width):
-    data = trained["tasks"][task]
-    made = explore.trained_models(trained, task=data["words"], encoding=FIRST, against=SECOND)
-    seen = shown(node, made, width=width)
-    chart = seen.plots[0]
-    colors = [seen.colors["accent"], seen.colors["warm"]]
-    wide = width > 560
-    bins = "bins" in data["entries"][FIRST]
-    inside = (lambda x, y: x < width * 0.56) if wide and bins else (lambda x, y: y < 306)
-    y, x = chart.y_axis(inside), chart.x_axis(inside, log=True)
-    tokens = np.array(trained["times"]) * data["window"]
-    for name, color, fill in ((FIRST, colors[0], colors[0]), (SECOND, colors[1], "#ffffff")):
-        entry = data["entries"][name]
-        medians = [np.median(values) for values in entry["scores"]]
-        curve = chart.curve(color, inside, width=1.3)
-        y.agrees(curve[:, 1], medians)
-        assert np.abs(x.read(curve[:, 0]) - np.log10(tokens)).max() < 0.15
-        points = np.array([p for p in chart.discs(fill, 2.6) if inside(*p)])
-        y.agrees(points[:, 1], np.concatenate(entry["scores"]))
-        line = sorted(entry["scores"][0])
-        bars = [one["lines"][0] for one in chart.kind("stroke", color=color, width=2)]
-        y.agrees([bars[0][0][1], bars[0][1][1]], [line[1], line[-2]])
-        if bins:
-            right = (lambda x, y: x > width * 0.56) if wide else below(340)
-            far = chart.curve(color, right, width=2, dash=[] if name == FIRST else [6, 4])
-            chart.y_axis(right).agrees(far[:, 1], [row[0] for row in entry["bins"][0]])
-            edges = np.array(trained["bins"])
-            middles = np.sqrt(edges[:-1] * edges[1:])[: len(far)]
-            chart.x_axis(right, log=True).agrees(far[:, 0], middles)
+@pytest.fixture(scope="module")
+def heads():
+    return trained_heads_data()
 
 
 @WIDTHS
-def test_the_aids_stand_in_their_rows(node, trained, width):
-    data = trained["tasks"][2]
-    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("task", [0, 2, 3])
+def test_every_encoding_stands_in_its_row_and_every_task_in_its_column(
+    node, models, task, half, width
+):
+    data = models["tasks"][task]
+    name = "the proposal, half a turn"
+    made = explore.trained_models(models, task=data["name"], encoding=name, half=half)
     seen = shown(node, made, width=width)
-    plot = seen.plots[1]
-    entry = data["entries"][SECOND]
-    x = plot.x_axis()
-    points = plot.discs(seen.colors["accent"], 2.6)
-    at = trained["times"].index(trained["aided_times"])
-    wanted = {"nothing": entry["scores"][at], **entry["aids"]}
-    labels = dict(plot.texts())
-    for words, values in wanted.items():
-        height = labels[words][1] + (0 if width > 560 else 18)
-        lane = points[np.abs(points[:, 1] - height) < 8]
-        x.agrees(np.sort(lane[:, 0]), np.sort(values))
+    (plot,) = seen.plots
+    rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
+    order = node.call("trained_models.js", "ranked", data)
+    assert [row for row in rows if row in data["entries"]] == order
+    assert (len(rows) == len(ENTRIES)) == (width > 560 or task == 0)
+    assert list(rows.values()) == sorted(rows.values())
+
+    heights = list(rows.values())
+    ticks = plot.texts("^[0-9.]+$", lambda x, y: y < heights[1])
+    places = plot.texts("^[1248]$", lambda x, y: y > heights[-1])
+    own = [
+        one for one in plot.kind("stroke", color=seen.colors["ink"]) if one["width"] in (1.6, 2.5)
+    ]
+    for column in models["tasks"] if width > 560 else [data]:
+        (best, high), (worst, low) = (
+            (float(text), at[1]) for text, at in (ticks.pop(0), ticks.pop(0))
+        )
+        assert (best < worst) == (column["unit"] == "bits")
+        across = [places.pop(0) for _ in models["times"]]
+        assert [text for text, _ in across] == ["1", "2", "4", "8"]
+        for row, height in rows.items():
+            if row not in column["entries"]:
+                continue
+            drawn = own.pop(0)
+            assert (drawn["width"] == 2.5) == (row == name)
+            scores = column["entries"][row]["bfloat16" if half else "scores"]
+            line = np.array(drawn["lines"][0])
+            middles = [at[0] for _, at in across[: len(scores)]]
+            np.testing.assert_allclose(line[:, 0], middles, atol=1e-6)
+            up = (low - (line[:, 1] - height + heights[0])) / (low - high)
+            medians = [np.median(values) for values in scores]
+            np.testing.assert_allclose(worst + up * (best - worst), medians, atol=1e-6)
+    assert ticks == places == own == []
+
+
+def test_green_is_ahead_of_rope_and_red_behind(node, models):
+    data = models["tasks"][1]
+    seen = shown(node, explore.trained_models(models, task="find"), width=330)
+    (plot,) = seen.plots
+    rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
+    pitch = (max(rows.values()) - min(rows.values())) / (len(rows) - 1)
+    rope = [np.median(values) for values in data["entries"]["RoPE"]["scores"]]
+    for name, height in rows.items():
+        mine = [np.median(values) for values in data["entries"][name]["scores"]]
+        for color, sign in (("accent", 1), ("warm", -1)):
+            areas = [one["lines"][0] for one in plot.kind("fill", color=seen.colors[color])]
+            tall = [
+                abs(ours[1] - theirs[1])
+                for line in areas
+                for ours, theirs in (line[::3], line[1:3])
+                if len(line) == 4 and abs(ours[1] - height) < pitch / 2
+            ]
+            wanted = max(0, *(sign * (a - b) for a, b in zip(mine, rope, strict=True)))
+            assert max(tall, default=0) == pytest.approx(wanted * (pitch - 8), abs=1e-6), name
+
+
+# ---- a trained head -----------------------------------------------------------------------------
 
 
 @WIDTHS
-def test_the_hands_the_usage_and_the_attention_of_a_head(node, trained, width):
-    data = trained["tasks"][0]
-    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
-    made.children[1].m = 11
-    seen = shown(node, made, width=width)
-    plot = seen.plots[2]
-    entry = data["entries"][SECOND]
+def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
+    seen = shown(node, explore.trained_head(heads, m=11), width=width)
+    (plot,) = seen.plots
+    entry = heads["tasks"][0]["entries"]["RoPE"]
     usage, attention = np.array(entry["usage"]), np.array(entry["attention"])
     wide = width > 560
-    chart = (lambda x, y: x > 260) if wide else below(266)
-    split = 150 if wide else 405
-    lower = lambda x, y: chart(x, y) and y > split  # noqa: E731
+    looks = (lambda x, y: x > 250 and y < 170) if wide else (lambda x, y: y < 160)
+    uses = (lambda x, y: x > 250 and y > 185) if wide else (lambda x, y: x > 160 and y > 170)
+
+    y = plot.y_axis(uses)
     bars = np.concatenate([plot.rects(pair_color(i, 16)) for i in range(16)])
-    ((_, (_, ground)),) = plot.texts("^0%$", lambda x, y: chart(x, y) and y < split)
-    np.testing.assert_allclose(bars[:, 1] + bars[:, 3], ground, atol=1)
-    np.testing.assert_allclose(bars[:, 3] / bars[:, 3].max(), usage / usage.max(), atol=1e-6)
-    assert bars[:, 3].max() > 60
-    line = plot.curve(seen.colors["accent"], lower, width=2)
-    plot.y_axis(lower).agrees(line[:, 1], attention)
-    x = plot.x_axis(lower)
-    x.agrees(line[:, 0], np.arange(len(attention)))
-    x.agrees([plot.curve(seen.colors["ink"], lower, width=1)[0, 0]], [11])
+    y.agrees(bars[:, 1], usage)
+    y.agrees(bars[:, 1] + bars[:, 3], np.zeros(16))
+    x, y = plot.x_axis(looks), plot.y_axis(looks)
+    bars = plot.rects(seen.colors["muted"])
+    x.agrees(bars[:, 0] + bars[:, 2] / 2, np.delete(np.arange(33), 11))
+    y.agrees(bars[:, 1], np.delete(attention, 11))
+    (chosen,) = plot.rects(seen.colors["accent"])
+    x.agrees([chosen[0] + chosen[2] / 2], [11])
+    y.agrees([chosen[1]], [attention[11]])
 
     dial = plot.arcs(seen.colors["rule"])[0]
     hands = np.array([plot.discs(pair_color(i, 16))[0] for i in range(16)])
     turned = angles(hands, tuple(dial["center"]))
     off = [math.remainder(a - 11 * t, TURN) for a, t in zip(turned, entry["inv_freq"], strict=True)]
     assert np.abs(off).max() < 1e-6
+
+
+def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
+    seen = shown(node, explore.trained_head(heads, task="find", encoding=ENTRIES[-1]))
+    assert [text for text, _ in seen.plots[0].texts()] == ["not tried"]
