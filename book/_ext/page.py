@@ -18,7 +18,7 @@ from pathlib import Path
 from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
-from figures import hold_places, skip_figures
+from figures import hold_places, list_figures, skip_figures
 from formulas import drop_mathjax, typeset_formulas
 from myst_nb.core.render import sanitize_script_content
 from policy import add_policy, hand_over_events
@@ -82,6 +82,13 @@ WIDGET_CODE = re.compile(
 SIDEBAR = '<div id="pst-primary-sidebar"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
 FONTS = ("source-serif-4", "source-serif-4-italic")
+PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
+    const link = document.createElement("link");
+    document.head.append(
+      Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }),
+    );
+  }"""
+FIRST_SCRIPT = '<script data-cfasync="false">'
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
@@ -160,10 +167,15 @@ def name_sidebar(page: str) -> str:
 
 
 def preload_fonts(page: str) -> str:
-    """Ask for the fonts of the text at once: the browser waits for them only a moment."""
-    kind = r'<link rel="preload" as="font" type="font/woff2" crossorigin href='
-    links = "".join(rf'{kind}"\1vendor/fonts/{font}.woff2" />' "\n    " for font in FONTS)
-    return STYLE_SHEET.sub(rf"{links}\g<0>", page)
+    """Ask for the fonts of the text at once: the browser waits for them only a moment.
+
+    A script asks, because a page that was opened as a file may not.
+    """
+    found = STYLE_SHEET.search(page)
+    if not found:
+        return page
+    fonts = [f"{found[1]}vendor/fonts/{font}.woff2" for font in FONTS]
+    return page.replace(FIRST_SCRIPT, f"<script>{PRELOAD % fonts}</script>\n  {FIRST_SCRIPT}", 1)
 
 
 def drop_printed_contents(page: str) -> str:
@@ -193,6 +205,7 @@ PAGE = [
     preload_fonts,
     say_time,
     skip_figures,
+    list_figures,
     hold_places,
     move_widgets_to_end,
     share_widget_code,

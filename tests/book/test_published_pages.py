@@ -161,16 +161,32 @@ def test_a_figure_has_its_place_before_it_is_there(tmp_path, monkeypatch):
     assert figures.hold_places(named.format("b") + views) == named.format("b") + views
 
 
-def test_the_tab_key_can_pass_a_figure_and_go_to_the_next():
+def page_of_two_figures_and_a_question():
     kinds = {"a": "VBoxModel", "b": "AnyModel", "c": "VBoxModel"}
-    state = {"state": {name: {"model_name": kind} for name, kind in kinds.items()}}
-    data = DATA.format(json.dumps(state))
-    page = figures.skip_figures("".join(map(VIEW.format, kinds)) + data)
+    state = {
+        name: {"model_name": kind, "state": {"children": [f"IPY_MODEL_{name}1", "IPY_MODEL_x"]}}
+        for name, kind in kinds.items()
+    }
+    for name in kinds:
+        state[f"{name}1"] = {"model_name": "HTMLModel", "state": {"value": f"<p>Is {name}?</p>"}}
+    opening = f"<p>Why?</p>\n{figures.OPENINGS}</div>"
+    return opening + "".join(map(VIEW.format, kinds)) + DATA.format(json.dumps({"state": state}))
+
+
+def test_the_tab_key_can_pass_a_figure_and_go_to_the_next():
+    page = figures.skip_figures(page_of_two_figures_and_a_question())
     assert re.findall(r'href="#([^"]*)"', page) == ["after-figure-1", "figure-2", "after-figure-2"]
-    assert [page.index(f'id="{name}"') for name in ("figure-1", "after-figure-1")] < [
-        page.index(f'"model_id": "{name}"') for name in "ab"
-    ]
-    assert page.replace(VIEW.format("b"), "") != page  # a question has no such links
+    places = ['id="figure-1"', '"model_id": "a"', 'id="after-figure-1"', '"model_id": "b"']
+    places += ['id="figure-2"', '"model_id": "c"', 'id="after-figure-2"']
+    assert sorted(places, key=page.index) == places
+
+
+def test_a_chapter_lists_what_its_figures_ask_under_its_question():
+    page = figures.list_figures(page_of_two_figures_and_a_question())
+    links = re.findall(r'<a href="#(figure-\d)">([^<]*)</a>', page)
+    assert links == [("figure-1", "Is a?"), ("figure-2", "Is c?")]
+    assert page.index("Why?") < page.index("Is a?") < page.index(figures.OPENINGS)
+    assert figures.list_figures(figures.OPENINGS) == figures.OPENINGS
 
 
 @pytest.fixture

@@ -43,6 +43,9 @@ def test_every_chapter_opens_with_its_question_and_says_how_long_it_takes():
         assert re.fullmatch(r"\d+ minutes", time.text)
         assert title.find_next_siblings(["p", "div"])[:2] == [time, question]
         assert question.em.text == question.text
+        asked = [p.text for p in document(name).select(".figures-here li")]
+        assert len(asked) == len(document(name).select(".skip-figure"))
+        assert all(words.endswith("?") for words in asked)
         folds = document(name).select(".openings > details")
         assert [fold.get("open") for fold in folds] in ([None] * 2, [None] * 3)
 

@@ -41,6 +41,19 @@ def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
     assert page.evaluate(SHIFT) < 0.1
 
 
+def test_the_fonts_of_the_text_are_asked_for_before_its_style(visit):
+    page = visit().open("book/notation.html")
+    asked = page.evaluate(
+        """() => performance.getEntriesByType('resource').map(entry => entry.name)
+            .filter(name => /source-serif|book\\.css/.test(name)).map(name => name.split('/').pop())"""
+    )
+    assert [name.partition(".")[0] for name in asked] == [
+        "source-serif-4",
+        "source-serif-4-italic",
+        "book",
+    ]
+
+
 @WIDTHS
 @pytest.mark.parametrize("page_name", WITH_WIDGETS)
 def test_a_link_from_elsewhere_lands_where_it_leads(visit, page_name, width):
