@@ -84,9 +84,8 @@ PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<a
 FONTS = ("source-serif-4", "source-serif-4-italic")
 PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     const link = document.createElement("link");
-    document.head.append(
-      Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }),
-    );
+    Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href });
+    document.head.append(link);
   }"""
 FIRST_SCRIPT = '<script data-cfasync="false">'
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
