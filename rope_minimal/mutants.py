@@ -46,8 +46,10 @@ class Bug:
     """Why the chart looks as it does."""
     caught_by: str
     """The test of this project's suite that fails with this change."""
+    family: str
+    """What it gets wrong: "cache", "layout", "rounding" or "turn"."""
     unlike: tuple[str, str, str]
-    """Keys of three other bugs, offered as wrong answers."""
+    """Keys of three other bugs, offered as wrong answers: one of this family, two of others."""
 
     @property
     def diff(self) -> str:
@@ -74,7 +76,8 @@ BUGS: tuple[Bug, ...] = (
         why="Each new token is rotated as if it were the first one, so every distance to the "
         "prompt is wrong from the first new token on. One pass over all tokens never sees it.",
         caught_by="tests/package/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
-        unlike=("cache_key", "base", "padding"),
+        family="cache",
+        unlike=("cache_key", "positions", "layouts"),
     ),
     Bug(
         key="inv_freq",
@@ -90,7 +93,8 @@ BUGS: tuple[Bug, ...] = (
         "So scores still depend on the distance alone, and lengths are kept; only a comparison "
         "with somebody else's numbers shows the error, and it grows with the distance.",
         caught_by="tests/package/test_parity.py::test_llama",
-        unlike=("positions", "table", "layouts"),
+        family="rounding",
+        unlike=("positions", "sign", "permute"),
     ),
     Bug(
         key="sign",
@@ -109,7 +113,8 @@ BUGS: tuple[Bug, ...] = (
         "From position 0 the sum is the distance, and the curve looks right; from anywhere else "
         "it does not. Lengths are kept.",
         caught_by="tests/package/test_attention.py::test_a_common_shift_of_a_row_changes_nothing",
-        unlike=("halves", "positions", "heads"),
+        family="turn",
+        unlike=("heads", "halves", "inv_freq"),
     ),
     Bug(
         key="permute",
@@ -127,7 +132,8 @@ BUGS: tuple[Bug, ...] = (
         "first token sees only itself, at distance 0, and is right.",
         caught_by="tests/package/test_layout.py"
         "::test_scores_stay_when_weights_and_rotation_change_together",
-        unlike=("layouts", "halves", "table"),
+        family="layout",
+        unlike=("layouts", "table", "heads"),
     ),
     Bug(
         key="cache_key",
@@ -142,7 +148,8 @@ BUGS: tuple[Bug, ...] = (
         why="The first call with one token makes the entry, and it is right. Every later token is "
         "served that same entry, so it stands where the first new token stood.",
         caught_by="tests/package/test_attention.py::test_any_cut_into_pieces_is_the_full_pass",
-        unlike=("offset", "base", "padding"),
+        family="cache",
+        unlike=("offset", "positions", "permute"),
     ),
     Bug(
         key="halves",
@@ -159,7 +166,8 @@ BUGS: tuple[Bug, ...] = (
         "rotation: lengths change with the position, and the score no longer depends on the "
         "distance alone.",
         caught_by="tests/package/test_properties.py::test_every_pair_keeps_its_length",
-        unlike=("layouts", "sign", "permute"),
+        family="layout",
+        unlike=("layouts", "sign", "inv_freq"),
     ),
     Bug(
         key="padding",
@@ -176,7 +184,8 @@ BUGS: tuple[Bug, ...] = (
         "the column. The new tokens of a padded row jump ahead by its padding. Were both counted "
         "in columns, the row would only be shifted, and a common shift changes nothing.",
         caught_by="tests/package/test_attention.py::test_a_left_padded_batch_is_its_sequences_alone",
-        unlike=("offset", "cache_key", "base"),
+        family="cache",
+        unlike=("offset", "table", "layouts"),
     ),
     Bug(
         key="layouts",
@@ -195,7 +204,8 @@ BUGS: tuple[Bug, ...] = (
         "right; the others are off.",
         caught_by="tests/package/test_attention.py"
         "::test_a_gpt_j_layer_interleaved_and_partly_rotated_gives_the_same_numbers",
-        unlike=("permute", "halves", "heads"),
+        family="layout",
+        unlike=("permute", "sign", "offset"),
     ),
     Bug(
         key="heads",
@@ -212,7 +222,8 @@ BUGS: tuple[Bug, ...] = (
         "lengths are kept, and decoding agrees with one pass.",
         caught_by="tests/package/test_attention.py"
         "::test_the_order_of_the_tokens_matters_and_the_future_does_not",
-        unlike=("sign", "positions", "offset"),
+        family="turn",
+        unlike=("sign", "base", "positions"),
     ),
     Bug(
         key="table",
@@ -229,7 +240,8 @@ BUGS: tuple[Bug, ...] = (
         "is small, about 0.002 of a value, the same at every position, and a test that stays in "
         "float32 does not see it.",
         caught_by="tests/package/test_rotation.py::test_no_cast_degrades_the_table",
-        unlike=("inv_freq", "positions", "permute"),
+        family="rounding",
+        unlike=("inv_freq", "permute", "padding"),
     ),
     Bug(
         key="positions",
@@ -245,7 +257,8 @@ BUGS: tuple[Bug, ...] = (
         "only, so sixteen neighbours are turned alike: the score is a staircase, although the "
         "same distances near 0 are right.",
         caught_by="tests/package/test_rotation.py::test_the_table_is_right_in_its_last_bit_far_out",
-        unlike=("inv_freq", "sign", "table"),
+        family="rounding",
+        unlike=("table", "sign", "base"),
     ),
     Bug(
         key="base",
@@ -264,7 +277,8 @@ BUGS: tuple[Bug, ...] = (
         "speeds than the keys it meets, so their angle depends on both positions and not on the "
         "distance alone.",
         caught_by="tests/package/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
-        unlike=("offset", "cache_key", "padding"),
+        family="cache",
+        unlike=("cache_key", "inv_freq", "halves"),
     ),
 )
 
@@ -324,7 +338,7 @@ EXAMINATIONS = {
     "interleaved": "one pass, pairs of neighbours",
     "converted": "converted from neighbours to halves",
     "decoding": f"prompt of {PROMPT}, then token by token",
-    "padded": f"the same, {PADDING} places padded left",
+    "padded": f"padded left by {PADDING}, then token by token",
     "cast": "cast to bfloat16 and back",
     "far": f"one pass, from position {FAR:,}",
 }

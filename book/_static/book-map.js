@@ -1,34 +1,17 @@
-// The map of the book: each reading path becomes a button above it that lights the path's own pages.
+// The chapters as cards: the button of a reading path leaves its own pages and says what they are for.
 document.addEventListener("DOMContentLoaded", () => {
-  const map = document.querySelector("nav.book-map");
-  const paths = [...document.querySelectorAll(".reading-paths li")];
-  if (!map) return;
-
+  const buttons = [...document.querySelectorAll(".map-paths button")];
+  const paths = [...document.querySelectorAll(".reading-paths > li")];
+  const cards = [...document.querySelectorAll(".map-cards > li")];
   const pageOf = (link) => new URL(link.getAttribute("href"), location.href).pathname;
-  const stops = [...map.querySelectorAll(".map-stop")].map((stop) => ({
-    stop,
-    page: pageOf(stop.matches("a") ? stop : stop.querySelector("a")),
-  }));
 
-  const row = document.createElement("div");
-  row.className = "map-paths";
-  row.setAttribute("role", "group");
-  row.setAttribute("aria-label", "Reading paths");
-  map.prepend(row);
-
-  const buttons = paths.map((path) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = path.querySelector("em").textContent;
-    button.setAttribute("aria-pressed", "false");
-    row.append(button);
-    const pages = new Set([...path.querySelectorAll("a")].map(pageOf));
+  for (const [index, button] of buttons.entries()) {
     button.addEventListener("click", () => {
-      const chosen = button.getAttribute("aria-pressed") === "false";
-      for (const other of buttons) other.setAttribute("aria-pressed", String(chosen && other === button));
-      for (const other of paths) other.classList.toggle("map-path", chosen && other === path);
-      for (const { stop, page } of stops) stop.classList.toggle("map-off", chosen && !pages.has(page));
+      const chosen = button.getAttribute("aria-pressed") === "false" ? index : -1;
+      for (const [i, other] of buttons.entries()) other.setAttribute("aria-pressed", String(i === chosen));
+      for (const [i, path] of paths.entries()) path.classList.toggle("map-path", i === chosen);
+      const pages = chosen < 0 ? null : new Set([...paths[chosen].querySelectorAll("a")].map(pageOf));
+      for (const card of cards) card.hidden = pages !== null && !pages.has(pageOf(card.querySelector("a")));
     });
-    return button;
-  });
+  }
 });

@@ -1,116 +1,126 @@
-// The complete list: which invertible M gives a score q^T M^(m-n) k with exactly these properties.
-import { make } from "./kit/dom.js";
+// The complete list: which invertible M give a score q^T M^(m-n) k, if some properties are required.
+import { make, setRich } from "./kit/dom.js";
 import { axes, curve, disc, level, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { num, TURN } from "./kit/numbers.js";
 
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
-const PROPERTIES = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant > 0"];
-const ORDER = [
-  "rope",
-  "rope-mirror",
-  "oblique",
-  "oblique-mirror",
-  "growth",
-  "growth-mirror",
-  "counting",
-  "counting-mirror",
-  "counting-growth",
-  "counting-growth-mirror",
+const PROPERTIES = [
+  "one rule for query and key",
+  "all eigenvalues of size 1",
+  "M is diagonalisable",
+  "determinant above 0: no mirror",
 ];
+const SHORT = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant above 0"];
 const FIRST = -12; // distances shown
 const LAST = 48;
 const NARROW = 520; // pixels
+const ODD = "odd distances from even ones";
+const MIRROR = `Two mirrors cancel, so the score tells ${ODD} and no more. In a wider head other planes may turn beside it.`;
 
-const MIRROR =
-  "Two mirrors cancel, so the score tells odd distances from even ones. In a wider head other planes may turn " +
-  "beside it.";
-
-/** What each family is called, its formula, and the formula in words. */
+/** The families, freest last: name, formula, and the sliders that they listen to. */
 export const FAMILIES = {
-  rope: {
-    name: "RoPE",
-    latex: "M^s = R_{sθ}",
-    words:
-      "Each position turns by the same angle. The score is a cosine of the distance: a wave that stays as " +
-      "high as it is.",
-    sliders: ["theta"],
-  },
-  "rope-mirror": {
-    name: "RoPE with a mirror",
-    latex: "M^s = F^s,\\quad F^2 = I",
-    words: `Each position reflects once more. ${MIRROR}`,
-    sliders: ["theta"],
-  },
-  oblique: {
-    name: "RoPE in an oblique basis",
-    latex: "M^s = S\\,R_{sθ}\\,S^{-1}",
-    words:
-      "The arrow runs on an ellipse, and the score is a wave that stays as high as it is: RoPE, once the " +
-      "query projection has absorbed Sᵀ and the key projection S⁻¹.",
-    sliders: ["theta"],
-  },
+  rope: { name: "RoPE", latex: "M^s = R_{sθ}", sliders: ["theta"] },
+  "rope-mirror": { name: "RoPE with a mirror", latex: "M^s = F^s,\\quad F^2 = I", sliders: [] },
+  oblique: { name: "RoPE in an oblique basis", latex: "M^s = S\\,R_{sθ}\\,S^{-1}", sliders: ["theta"] },
   "oblique-mirror": {
     name: "Oblique mirror",
     latex: "M^s = S\\,F^s\\,S^{-1},\\quad F^2 = I",
-    words: `A reflection along an oblique direction. ${MIRROR}`,
-    sliders: ["theta"],
+    sliders: [],
   },
-  growth: {
-    name: "Growth or decay",
-    latex: "M^s = ζ^s R_{sθ}",
-    words:
-      "Queries are scaled one way and keys the other, as in xPos: the score is a cosine times the power ζˢ of " +
-      "the distance.",
-    sliders: ["theta", "zeta"],
-  },
+  growth: { name: "Growth or decay", latex: "M^s = ζ^s R_{sθ}", sliders: ["theta", "zeta"] },
   "growth-mirror": {
     name: "Growth or decay with a mirror",
     latex: "M^s = ζ^s F^s,\\quad F^2 = I",
-    words: "Odd distances are told from even ones, with a factor ζ for each step.",
-    sliders: ["theta", "zeta"],
+    sliders: ["zeta"],
   },
   counting: {
     name: "Counts the distance",
     latex: "M^s = \\begin{pmatrix} R_{sθ} & s\\,R_{(s-1)θ} \\\\ 0 & R_{sθ} \\end{pmatrix}",
-    words:
-      "One plane is added to another at each step, so the distance itself is a factor. With θ = 0 it is s " +
-      "times a product of contents: a linear bias, as in ALiBi, where that product is constant.",
     sliders: ["theta"],
   },
   "counting-mirror": {
     name: "Counts, beside a mirror",
     latex: "M^s = \\begin{pmatrix} 1 & s & \\\\ & 1 & \\\\ & & (-1)^s \\end{pmatrix}",
-    words:
-      "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix " +
-      "with a negative determinant has two eigenvalues and is diagonalisable.",
     sliders: [],
   },
   "counting-growth": {
     name: "Counts, and grows or decays",
     latex: "M^s = \\begin{pmatrix} ζ^s R_{sθ} & s\\,ζ^{s-1} R_{(s-1)θ} \\\\ 0 & ζ^s R_{sθ} \\end{pmatrix}",
-    words: "The distance as a factor, times the power ζˢ of the distance.",
     sliders: ["theta", "zeta"],
   },
   "counting-growth-mirror": {
     name: "All three at once",
     latex: "M^s = \\begin{pmatrix} ζ^s & s\\,ζ^{s-1} & \\\\ & ζ^s & \\\\ & & (-1)^s \\end{pmatrix}",
-    words: "It counts, it grows or decays, and it tells odd from even.",
     sliders: ["zeta"],
   },
 };
+const ORDER = Object.keys(FAMILIES);
+
+const stillAt = (zeta) => Math.abs(zeta - 1) < 1e-9; // a slider's steps add up to almost 1
+/** A slider's angle; its last stop but one is shown as 3.14, too. */
+const angleOf = (theta) => (Math.abs(theta - Math.PI) < 0.005 ? Math.PI : theta);
 
 /** The family's name where the sliders stand: at some settings it is a simpler one. */
 export function title(kind, theta, zeta) {
-  if (kind === "none") return "None";
-  const still = Math.abs(zeta - 1) < 1e-9; // a slider's steps add up to almost 1
-  if ((kind === "rope" || kind === "oblique") && theta === 0) return "No encoding at all: a turn by θ = 0";
-  if (kind.includes("growth") && still) {
+  if (kind.includes("growth") && stillAt(zeta)) {
     const simpler = kind.replace("counting-growth", "counting").replace("growth", "rope");
-    return `ζ = 1 neither grows nor decays: ${FAMILIES[simpler].name}`;
+    return `ζ = 1 neither grows nor decays: ${title(simpler, theta, zeta)}`;
   }
+  if ((kind === "rope" || kind === "oblique") && theta === 0) return "No encoding at all: a turn by θ = 0";
+  if ((kind === "rope" || kind === "oblique") && angleOf(theta) === Math.PI) return "Half a turn: odd and even only";
   if (kind === "counting" && theta === 0) return "Linear bias";
   return FAMILIES[kind].name;
+}
+
+/** What ζ makes of a wave over the distances shown. */
+function fate(zeta) {
+  const size = zeta ** LAST;
+  if (size > 1) return `ζ > 1 grows it: **${num(size, size < 20 ? 1 : 0)}** times as high at distance ${LAST}.`;
+  return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
+}
+
+/** What the score does where the sliders stand. */
+export function meaning(kind, theta, zeta) {
+  const [still, half] = [theta === 0, angleOf(theta) === Math.PI];
+  const grows = kind.includes("growth") && !stillAt(zeta);
+  const size = grows ? ` ${fate(zeta)}` : "";
+  if (kind === "counting-mirror") {
+    return (
+      "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix with a " +
+      "negative determinant has two eigenvalues and is diagonalisable."
+    );
+  }
+  if (kind === "counting-growth-mirror") return `It counts, and a channel that changes its sign tells ${ODD}.${size}`;
+  if (kind === "oblique-mirror") return `A reflection along an oblique direction. ${MIRROR}`;
+  if (kind === "rope-mirror") return `Each position reflects once more. ${MIRROR}`;
+  if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
+  if (kind.startsWith("counting")) {
+    const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
+    if (still && grows) return `The score is the distance, times a product of contents, times the power ζˢ.${size}`;
+    const counted = still
+      ? "The score is linear in the distance: s times a product of contents. Where that product is constant, this is ALiBi."
+      : `One plane is added to another at each step, so the score has the distance itself as a factor, and it ${wave}.`;
+    return `${counted}${size}`;
+  }
+  if (still) {
+    return grows
+      ? `Nothing turns: the score is a power ζˢ of the distance.${size}`
+      : "Nothing turns: the score is the same at every distance, so it says nothing of positions.";
+  }
+  if (half) {
+    const mirror = kind === "oblique" ? "" : ", which a mirror does as well";
+    return `Each position turns the arrow round, so the score changes its sign at every step: it tells ${ODD}${mirror}.${size}`;
+  }
+  const wave = `a wave of **${num(TURN / theta, 1)}** tokens`;
+  if (grows) return `Queries are scaled one way and keys the other, as in xPos: the score is ${wave}.${size}`;
+  if (kind === "oblique") {
+    return (
+      `The arrow runs on an ellipse; the score is ${wave}, always as high: RoPE, once the query projection has ` +
+      "absorbed Sᵀ and the key projection S⁻¹."
+    );
+  }
+  return `Each position turns by the same angle; the score is ${wave}, always as high.`;
 }
 
 const scaled = (rows, factor) => rows.map((row) => row.map((v) => factor * v));
@@ -129,8 +139,11 @@ const UPRIGHT = [
   [0, 1.25],
 ];
 
+const MIRROR_AT = 0.3; // radians, of the direction that a mirror reverses
+
 /** The matrix to a whole power, also a negative one: in closed form, so that no rounding piles up. */
-export function power(kind, theta, zeta, s) {
+export function power(kind, angle, zeta, s) {
+  const theta = angleOf(angle);
   const factor = kind.includes("growth") ? zeta : 1;
   const [size, corner, odd] = [factor ** s, s * factor ** (s - 1), Math.abs(s) % 2];
   if (kind.startsWith("counting")) {
@@ -150,7 +163,7 @@ export function power(kind, theta, zeta, s) {
       [0, 0, ...b],
     ];
   }
-  const [c, t] = [Math.cos(theta), Math.sin(theta)];
+  const [c, t] = [Math.cos(MIRROR_AT), Math.sin(MIRROR_AT)];
   const reflected = odd
     ? [
         [-c, -t],
@@ -184,91 +197,91 @@ export function orbit(kind, theta, zeta, s) {
   return rows.slice(0, 2).map((row) => row.reduce((sum, v, c) => sum + v * KEY[rows.length][c], 0));
 }
 
-/** The family of a state, and the families that have all its properties and maybe more. */
-export function lookUp(families, state) {
-  const same = (a, b) => a.every((v, i) => v === b[i]);
-  const here = families.find(({ axioms }) => same(axioms, state));
-  const fits = ({ axioms, kind }) => kind !== "none" && state.every((wanted, i) => !wanted || axioms[i]);
-  return { ...here, atLeast: ORDER.filter((kind) => families.some((f) => f.kind === kind && fits(f))) };
-}
+/** What holds if these properties are required: one rule brings two others with it. */
+export const closure = ([rule, circle, diagonalisable, orientation]) => [
+  rule,
+  circle || rule,
+  diagonalisable || rule,
+  orientation,
+];
 
-/** Why a state is empty, in one sentence; null when it is not. */
-export function conflict([rule, circle, diagonalisable]) {
-  if (!rule || (circle && diagonalisable)) return null;
-  const lacking = circle ? "not diagonalisable" : "eigenvalues of other sizes";
-  return [
-    "one rule",
-    lacking,
-    "One rule for query and key makes M orthogonal, so its eigenvalues have size 1 and it is diagonalisable.",
-  ];
+/** The freest family that has all that is required, why it has more than that, and all families that remain. */
+export function lookUp(families, required) {
+  const same = (a, b) => a.every((v, i) => v === b[i]);
+  const at = (state) => families.find(({ axioms }) => same(axioms, state));
+  const state = closure(required);
+  const fits = ({ axioms, kind }) => kind !== "none" && state.every((wanted, i) => !wanted || axioms[i]);
+  const remain = ORDER.filter((kind) => families.some((family) => family.kind === kind && fits(family)));
+  return { ...at(state), forced: same(state, required) ? null : at(required), remain };
 }
 
 const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
 
-/** The caption: what is asked for, and which family answers; `atLeast` as lookUp gives it. */
-export function words(state, kind, theta, zeta, atLeast) {
-  const on = PROPERTIES.filter((_, i) => state[i]);
-  const off = PROPERTIES.filter((_, i) => !state[i]);
-  const without = off.length && on.length ? `, but not ${off.join(", not ")}` : "";
-  const wish = `With ${on.length ? on.join(", ") : "none of the four"}${without}: `;
-  if (kind === "none") {
-    const left = list(atLeast.map((other) => FAMILIES[other].name));
-    return `${wish}**no relative encoding**. If you only stop asking for what is not ticked, you still get ${left}.`;
-  }
-  const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: **${num(score(kind, theta, zeta, s), 3)}**`);
-  return `${wish}**${FAMILIES[kind].name}**. Score at distance ${scores.join(", ")}.`;
+/** The caption: what remains of the ten families, and some scores of the freest one, which is drawn. */
+export function words(required, kind, theta, zeta, remain) {
+  const on = SHORT.filter((_, i) => required[i]);
+  const wish = ["If nothing is required", "With all four required"][on.length / 4] ?? `Requiring ${list(on)}`;
+  const drawn = FAMILIES[kind].name;
+  const left =
+    remain.length > 1
+      ? `**${remain.length} of the ${ORDER.length}** families remain; the freest is drawn: **${drawn}**`
+      : `only **${drawn}** remains`;
+  const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: ${num(score(kind, theta, zeta, s), 3)}`);
+  return `${wish}, ${left}.\nScore at distance ${scores.join(", ")}.`;
 }
 
-const NOTICE =
-  "Ticked means that M has the property, not ticked that it lacks it. A chip with a line under it also has " +
-  "everything you ticked. By the main theorem the score is qᵀ Mˢ k with one invertible matrix M and s = m − n, " +
-  "and these four answers sort all of them. The path and the score are one example of each kind.";
+const NOTICE = "Each tick is a demand on M in the score qᵀ Mˢ k. Taking one away only lets more families in.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];
-  const name = make("p", { className: "rope-family" });
-  const formula = make("div", { className: "rope-statement" });
-  const meaning = make("p", { className: "rope-words" });
-  const result = fig.element("div", { className: "rope-result" }, name, formula, meaning);
-  const plot = fig.canvas({
-    label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
-    height: (width) => (width < NARROW ? 420 : 250),
-  });
-  const proof = fig.element("p", { className: "rope-certificate" });
+  const boxes = AXIOMS.map((axiom) =>
+    make("input", { type: "checkbox", onchange: ({ target }) => fig.set({ [axiom]: target.checked }) }),
+  );
+  const follows = AXIOMS.map(() => make("i"));
+  const ticks = boxes.map((box, i) => make("label", {}, box, make("span", {}, PROPERTIES[i], follows[i])));
+  const demands = fig.element("fieldset", { className: "rope-require" }, make("legend", {}, "Require"), ...ticks);
+  demands.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
+
   const stateOf = (kind) => families.find((family) => family.kind === kind)?.axioms;
   const go = (kind) => fig.set(Object.fromEntries(AXIOMS.map((axiom, i) => [axiom, stateOf(kind)[i]])));
   const buttons = ORDER.map((kind) => {
-    const chip = { type: "button", className: "rope-chip", onclick: () => go(kind) };
+    const chip = { type: "button", className: "rope-kind", onclick: () => go(kind) };
     return make("button", chip, FAMILIES[kind].name);
   });
-  const label = { role: "group", "aria-label": "The ten families; press one to see it" };
-  fig.element("div", { className: "rope-variants", ...label }, ...buttons);
+  const label = { role: "group", "aria-label": "The ten families; press one to require what it has" };
+  fig.element("div", { className: "rope-kinds", ...label }, ...buttons);
+
+  const name = make("p", { className: "rope-family" });
+  const formula = make("div", { className: "rope-statement" });
+  const told = make("p", { className: "rope-words" });
+  fig.element("div", { className: "rope-result" }, name, formula, told);
+  const plot = fig.canvas({
+    label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
+    height: (width) => (width < NARROW ? 190 : 220),
+  });
+  const proof = fig.element("p", { className: "rope-certificate" });
 
   fig.draw(() => {
     const { theta, zeta } = fig.traits;
-    const state = AXIOMS.map((axiom) => fig.traits[axiom]);
-    const { kind, certificate, anchor, latex, atLeast } = lookUp(families, state);
+    const required = AXIOMS.map((axiom) => fig.traits[axiom]);
+    const { kind, certificate, forced, remain } = lookUp(families, required);
     if (!kind) return;
-    const none = kind === "none";
-    const clash = conflict(state);
-    Object.assign(fig.root.dataset, { kind, state: state.map(Number).join("") });
-    result.classList.toggle("rope-empty", none);
+    Object.assign(fig.root.dataset, { kind, state: required.map(Number).join("") });
+    boxes.forEach((box, i) => (box.checked = required[i]));
+    follows.forEach((node, i) => (node.textContent = required[0] && (i === 1 || i === 2) ? " (follows)" : ""));
     name.textContent = title(kind, theta, zeta);
-    meaning.textContent = none ? clash[2] : FAMILIES[kind].words;
-    fig.formula(formula, none ? latex : FAMILIES[kind].latex);
-    showSliders(fig.root, none ? [] : FAMILIES[kind].sliders);
-    proof.replaceChildren(
-      make("b", {}, none ? "Proof of impossibility. " : "Certificate. "),
-      `${certificate} `,
-      anchor ? make("a", { href: `#${anchor}` }, "See the card.") : "",
-    );
+    setRich(told, meaning(kind, theta, zeta));
+    fig.formula(formula, FAMILIES[kind].latex);
+    showSliders(fig.root, FAMILIES[kind].sliders);
+    proof.replaceChildren(make("b", {}, "Certificate. "), `${certificate} `);
+    if (forced) proof.append(`${forced.certificate} `);
+    if (forced?.anchor) proof.append(make("a", { href: `#${forced.anchor}` }, "See the card."));
     buttons.forEach((button, i) => {
       button.setAttribute("aria-pressed", String(ORDER[i] === kind));
-      button.classList.toggle("rope-also", ORDER[i] !== kind && atLeast.includes(ORDER[i]));
+      button.classList.toggle("rope-out", !remain.includes(ORDER[i]));
     });
-    if (none) drawNothing(plot, clash);
-    else drawFamily(plot, kind, theta, zeta);
-    fig.say(words(state, kind, theta, zeta, atLeast));
+    drawFamily(plot, kind, theta, zeta);
+    fig.say(words(required, kind, theta, zeta, remain));
   });
 
   fig.showMe(async () => {
@@ -289,20 +302,16 @@ function showSliders(root, names) {
   }
 }
 
-function drawNothing(plot, [first, second]) {
-  const { width, height } = plot.clear();
-  const { muted, warm } = plot.colors;
-  text(plot, "∅", width / 2, height / 2 - 26, { align: "center", size: 64, color: warm });
-  const below = { align: "center", size: 14, color: muted };
-  text(plot, `${first} and ${second}: no such matrix`, width / 2, height / 2 + 36, below);
-}
+// one scale for all settings of the sliders, or a slider would move the axis and not the curve
+const SCORES = [-2.3, 1.5];
+const REACH = { plane: 1.7, counting: 25 };
 
 function drawFamily(plot, kind, theta, zeta) {
   const { width, height } = plot.clear();
   const narrow = width < NARROW;
-  const side = narrow ? Math.min(width, 190) : Math.min(220, height);
-  drawOrbit(plot, kind, theta, zeta, { x: narrow ? (width - side) / 2 : 0, y: 0, side });
-  const box = narrow ? { left: 46, top: side + 30, right: 12 } : { left: side + 60, top: 20, right: 12 };
+  const side = narrow ? 116 : 190;
+  const box = narrow ? { left: side + 34, top: 22, right: 6 } : { left: side + 60, top: 22, right: 12 };
+  drawOrbit(plot, kind, theta, zeta, { x: 0, y: Math.max((height - side) / 2 - 16, 6), side });
   drawScores(plot, kind, theta, zeta, box);
 }
 
@@ -310,18 +319,16 @@ function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
   const { ctx } = plot;
   const { accent, muted, rule, k } = plot.colors;
   const points = Array.from({ length: 25 }, (_, s) => orbit(kind, theta, zeta, s));
-  const reach = Math.max(...points.map((p) => Math.hypot(...p)));
   const [cx, cy] = [x + side / 2, y + side / 2 + 8];
-  const unit = (side / 2 - 18) / (reach || 1);
+  const unit = (side / 2 - 10) / (kind.startsWith("counting") ? REACH.counting : REACH.plane);
   const at = ([a, b]) => [cx + unit * a, cy - unit * b];
-  ctx.strokeStyle = rule;
-  ctx.lineWidth = 1;
+  ctx.save();
   ctx.beginPath();
-  ctx.moveTo(cx - side / 2 + 8, cy);
-  ctx.lineTo(cx + side / 2 - 8, cy);
-  ctx.moveTo(cx, cy - side / 2 + 14);
-  ctx.lineTo(cx, cy + side / 2 - 12);
-  ctx.stroke();
+  ctx.rect(x, y, side, side + 16);
+  ctx.clip();
+  level(plot, cy, { x0: x + 4, x1: x + side - 4 }, rule, { width: 1 });
+  curve(plot, [cx, cx], [y + 12, y + side + 4], rule, { width: 1 });
+  ctx.strokeStyle = rule;
   ctx.beginPath();
   ctx.arc(cx, cy, unit * Math.hypot(...points.find((p) => Math.hypot(...p) > 0)), 0, TURN);
   ctx.stroke();
@@ -331,8 +338,8 @@ function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
     ctx.globalAlpha = 1 - 0.03 * s;
     disc(plot, ...at(p), s ? 3 : 5, s ? accent : k);
   });
-  ctx.globalAlpha = 1;
-  text(plot, "Mˢk, s = 0 … 24", cx, y + 6, { align: "center", size: 11.5, color: muted, halo: true });
+  ctx.restore();
+  text(plot, "key Mˢk, s = 0 … 24", cx, y + 4, { align: "center", size: 11, color: muted, halo: true });
 }
 
 function drawScores(plot, kind, theta, zeta, box) {
@@ -340,29 +347,28 @@ function drawScores(plot, kind, theta, zeta, box) {
   const { accent, muted, rule } = plot.colors;
   const distances = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
   const scores = distances.map((s) => score(kind, theta, zeta, s));
-  const seen = scores.filter((_, i) => distances[i] >= 0);
-  const [low, high] = [Math.min(0, ...seen), Math.max(0, ...seen)];
-  const pad = Math.max(0.12 * (high - low), 0.1);
+  const narrow = width < NARROW;
   const at = axes(plot, {
     x: [FIRST - 1, LAST + 1],
-    y: [low - pad, high + pad],
-    xLabel: "distance s = m − n (tokens)",
+    y: SCORES,
+    xLabel: narrow ? "distance s" : "distance s = m − n (tokens)",
     box: { bottom: 38, ...box },
-    xTicks: width < NARROW ? [0, 20, 40] : [-10, 0, 10, 20, 30, 40],
+    xTicks: narrow ? [0, 20, 40] : [-10, 0, 10, 20, 30, 40],
+    yTicks: [-2, -1, 0, 1],
   });
   const { x0, x1, y0, y1 } = at.box;
   ctx.fillStyle = rule;
   ctx.globalAlpha = 0.45;
   ctx.fillRect(x0, y0, at.x(0) - x0, y1 - y0);
   ctx.globalAlpha = 1;
-  text(plot, "score qᵀMˢk", x1, y0 - 8, { align: "right", size: 11.5 });
-  text(plot, "key ahead", (x0 + at.x(0)) / 2, y0 + 9, { align: "center", size: 11 });
+  text(plot, "score qᵀMˢk", x1, y0 - 9, { align: "right", size: 11.5 });
+  text(plot, "key ahead", narrow ? x0 : (x0 + at.x(0)) / 2, y0 - 9, { align: narrow ? "left" : "center", size: 11 });
   ctx.save();
   ctx.beginPath();
   ctx.rect(x0, y0, x1 - x0, y1 - y0);
   ctx.clip();
   level(plot, at.y(0), at.box, muted, { width: 1 });
   curve(plot, distances.map(at.x), scores.map(at.y), accent, { width: 1.25, alpha: 0.5 });
-  scores.forEach((value, i) => disc(plot, at.x(distances[i]), at.y(value), 2.6, accent));
+  scores.forEach((value, i) => disc(plot, at.x(distances[i]), at.y(value), narrow ? 2 : 2.6, accent));
   ctx.restore();
 }

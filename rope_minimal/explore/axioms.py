@@ -1,5 +1,6 @@
 """The complete list: four questions about a matrix, and the encodings that answer them so."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -28,33 +29,36 @@ KINDS = (
 
 
 class Axioms(Figure):
-    """Four switches and the family of encodings that fits them (``axioms.js``)."""
+    """Four demands and the families of encodings that meet them (``axioms.js``)."""
 
-    rule = Flag(True, help="query and key are encoded by one rule, so M is orthogonal")
-    circle = Flag(True, help="all eigenvalues of M have size 1")
-    diagonalisable = Flag(True, help="over the complex numbers")
-    orientation = Flag(True, help="the determinant of M is positive")
-    theta = Real(0.3, low=0.0, high=3.14, help="turn per position, radians")
+    rule = Flag(True, help="require one rule for query and key, so that M is orthogonal")
+    circle = Flag(True, help="require that all eigenvalues of M have size 1")
+    diagonalisable = Flag(True, help="require it, over the complex numbers")
+    orientation = Flag(True, help="require that the determinant of M is positive")
+    theta = Real(0.3, low=0.0, high=math.pi, help="turn per position, radians")
     zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
 def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
-    """Return the switches with the family of encodings that they leave.
+    """Return the four demands with the families of encodings that meet them.
+
+    What is not required may hold or not, so fewer demands leave more families; the freest is drawn.
 
     Parameters
     ----------
     families
-        One entry for each of the 16 states: ``axioms``, the four truth values in the order one rule
-        for query and key, eigenvalues of size 1, diagonalisable, determinant positive; ``kind``,
-        one of `KINDS`; ``certificate``, the words of the machine; and, where a step of a derivation
-        on the page proves it, ``anchor``, the id of its card, and ``latex``, its statement.
+        One entry for each of 16 states, in which a property holds or fails: ``axioms``, the four
+        truth values in the order one rule for query and key, eigenvalues of size 1, diagonalisable,
+        determinant positive; ``kind``, one of `KINDS`; ``certificate``, the words of the machine;
+        and, where a step of a derivation on the page proves it, ``anchor``, the id of its card,
+        and ``latex``, its statement.
 
     Returns
     -------
     VBox
-        Switches, sliders for the turn and the factor per position, the family's name, formula and
-        certificate, the orbit of an arrow, and the score against distance.
+        Demands, the families that remain, name, formula and certificate of the freest, the path of
+        an arrow, the score against distance, and sliders for the turn and the factor per position.
 
     Raises
     ------
@@ -89,12 +93,6 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
         slider.add_class(f"rope-var-{name}")
     return controls.box(
         figure,
-        [
-            controls.checkbox(figure, "rule", "One rule for q and k"),
-            controls.checkbox(figure, "circle", "Eigenvalues of size 1"),
-            controls.checkbox(figure, "diagonalisable", "Diagonalisable"),
-            controls.checkbox(figure, "orientation", "Determinant > 0"),
-            *sliders,
-        ],
-        question="Which relative encodings have exactly the properties you tick?",
-    ).add_class("rope-switches")
+        sliders,
+        question="Which relative encodings meet your demands?",
+    )

@@ -19,14 +19,15 @@ TOKENS = 48
 
 
 class BugBench(Figure):
-    """The chart of one patient, four answers, the truth after the first one (``bug_bench.js``)."""
+    """The chart of one patient, four names, the truth after two guesses (``bug_bench.js``)."""
 
     patient = Whole(1, low=1, high=len(BUGS), help="the package on the bench, counted from 1")
-    token = Whole(20, low=0, high=TOKENS - 1, help="the token, and the distance, that is read out")
-    answers = traitlets.List(traitlets.Int(), help="the answer given to each patient, or -1").tag(
-        sync=True
-    )
-    data = traitlets.Dict(help="the charts, the answers and the truth, from `cases`").tag(
+    token = Whole(20, low=0, high=TOKENS - 1, help="the token that is read out")
+    guesses = traitlets.List(
+        traitlets.List(traitlets.Int()), help="of each patient, the options chosen: two at most"
+    ).tag(sync=True)
+    hint = Whole(0, low=0, high=len(BUGS), help="the patient whose hint is shown, or 0")
+    data = traitlets.Dict(help="the charts, the options and the truth, from `cases`").tag(
         sync=True, fixed=True
     )
 
@@ -39,10 +40,11 @@ def cases() -> dict[str, Any]:
     -------
     dict
         ``rows``: the names of the examinations; ``healthy``: score against distance of the real
-        package; ``patients``: for each bug its chart, four options, which of them is right, and
-        what is told afterwards. Takes about two seconds; the result is kept.
+        package; ``patients``: for each bug its name and chart, four options (places in this list),
+        which of them is right, and what is told afterwards. Takes about two seconds; the result is
+        kept.
     """
-    names = {bug.key: bug.name for bug in BUGS}
+    places = {bug.key: place for place, bug in enumerate(BUGS)}
     patients = []
     for number, bug in enumerate(BUGS):
         chart = examine(mutant(bug))
@@ -50,6 +52,7 @@ def cases() -> dict[str, Any]:
         random.Random(number).shuffle(options)
         patients.append(
             {
+                "name": bug.name,
                 "near": _short(chart["near"]),
                 "far": _short(chart["far"]),
                 "length": _short(chart["length"]),
@@ -57,7 +60,7 @@ def cases() -> dict[str, Any]:
                     [float(f"{error:.1e}") for error in chart["errors"][name]]
                     for name in EXAMINATIONS
                 ],
-                "options": [names[key] for key in options],
+                "options": [places[key] for key in options],
                 "right": options.index(bug.key),
                 "look": bug.look,
                 "story": bug.story,
@@ -82,21 +85,18 @@ def bug_bench(patient: int = 1) -> ipywidgets.VBox:
     Returns
     -------
     VBox
-        Question, controls and figure. The first answer to each patient counts.
+        Question, figure and control. There are two guesses for each patient.
 
     Raises
     ------
     TypeError, ValueError
         If ``patient`` is not an integer in range; the message names it.
     """
-    figure = BugBench(patient=patient, answers=[-1] * len(BUGS))
+    figure = BugBench(patient=patient, guesses=[[]] * len(BUGS))
     figure.data = deepcopy(cases())  # the figure is the reader's to change
     return controls.box(
         figure,
-        [
-            controls.slider(figure, "patient", "Patient"),
-            controls.slider(figure, "token", "Read out at token and distance"),
-        ],
+        [controls.slider(figure, "patient", "Patient")],
         question="One line of this package is wrong. Which bug is it?",
     )
 

@@ -2,12 +2,10 @@
 import { make, setRich } from "./kit/dom.js";
 import { question } from "./question.js";
 
-export default question((ask, model) => {
-  // a group of its own: every question of a page is a module of its own, so counting would not do
-  const group = `rope-question-${Math.random().toString(36).slice(2)}`;
+export default question((ask, model, prompt) => {
   const options = model.get("options");
   const inputs = options.map((option) => {
-    const input = make("input", { type: "radio", name: group });
+    const input = make("input", { type: "radio", name: prompt });
     const words = make("span");
     setRich(words, option);
     ask.append(make("label", { className: "rope-option" }, input, words));

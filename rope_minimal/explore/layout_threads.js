@@ -1,5 +1,6 @@
 // Threads lead every row of W_q and W_k from its place in the file to its place in code of the other
 // layout; beside them, the scores that the file means and the scores that the code makes.
+import { make } from "./kit/dom.js";
 import { disc, paintCells, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num } from "./kit/numbers.js";
@@ -73,21 +74,24 @@ export function compare(dim, rotated, interleaved, sign, permuteQ, permuteK) {
   const truth = scoreMatrix(q, k, theta, interleaved);
   const made = scoreMatrix(permuteQ ? moved(q) : q, permuteK ? moved(k) : k, theta, !interleaved);
   const norm = (values) => Math.sqrt(values.reduce((sum, v) => sum + v * v, 0));
-  return { truth, made, error: norm(made.map((v, i) => v - truth[i])) / norm(truth) };
+  const spread = norm(truth) / TOKENS;
+  const wrong = Array.from(truth.keys()).filter((i) => Math.abs(made[i] - truth[i]) > 1e-9 * spread);
+  const itself = wrong.filter((i) => i % (TOKENS + 1) === 0).length; // of a token with itself
+  return { truth, made, error: norm(made.map((v, i) => v - truth[i])) / norm(truth), wrong, itself };
 }
 
-/** The permutation as Python, for the rows of a weight of shape (heads * dim, in_features). */
+/** The permutation as Python, for the rows of a weight of shape (heads * dim, in_features); short lines. */
 export function pythonCode(dim, rotated, interleaved) {
-  const half = rotated / 2;
-  const turned = interleaved
-    ? `torch.cat((torch.arange(0, ${rotated}, 2), torch.arange(1, ${rotated}, 2)))`
-    : `torch.stack((torch.arange(${half}), torch.arange(${half}, ${rotated})), 1).flatten()`;
+  const shape = interleaved ? "-1, 2" : "2, -1";
   return [
-    `# ${NAME[interleaved]} to ${NAME[!interleaved]}: new row j of a head is old row order[j]`,
-    `order = ${turned}`,
-    ...(rotated < dim ? [`order = torch.cat((order, torch.arange(${rotated}, ${dim})))  # not rotated`] : []),
-    "# for W_q and W_k and their biases; W_v and W_o stay",
-    `weight = weight.unflatten(0, (-1, ${dim}))[:, order].flatten(0, 1)`,
+    `# ${NAME[interleaved]} to ${NAME[!interleaved]}:`,
+    "# new row j of a head = old row order[j]",
+    `order = torch.arange(${rotated})`,
+    `order = order.view(${shape}).T.flatten()`,
+    ...(rotated < dim ? [`rest = torch.arange(${rotated}, ${dim})`, "order = torch.cat((order, rest))"] : []),
+    "# for W_q and W_k and their biases only",
+    `heads = weight.unflatten(0, (-1, ${dim}))`,
+    "weight = heads[:, order].flatten(0, 1)",
   ].join("\n");
 }
 
@@ -120,10 +124,10 @@ export function arrangement(width) {
   const gap = wide ? 44 : 30;
   const room = wide ? width - 190 - gap : width;
   const each = (room - gap) / 2;
-  const [top, tall] = [42, wide ? 372 : 330];
+  const [top, tall] = [42, wide ? 340 : 200];
   const edge = 22; // for the numbers of the channels
   const loom = (x) => ({ x0: x + edge, x1: x + each - edge, y0: top, y1: top + tall });
-  const side = wide ? 156 : (width - gap) / 2 - 8;
+  const side = wide ? 142 : Math.min((width - gap) / 2 - 8, 96);
   const square = (x, y) => ({ x0: x, y0: y, x1: x + side, y1: y + side });
   const below = top + tall + 46;
   return {
@@ -135,36 +139,43 @@ export function arrangement(width) {
   };
 }
 
+/** The answer: what has moved, and how many scores are wrong now. */
+export function answer(permuteQ, permuteK, { wrong, itself }) {
+  const all = TOKENS ** 2;
+  if (!wrong.length) return `The rows of **both matrices** have moved: all ${all} scores are as trained.`;
+  const moved = permuteQ ? "Only the rows of W_q have moved" : "Only the rows of W_k have moved";
+  const but = itself === 0 ? ": all but those of a token with itself" : "";
+  return `${permuteQ || permuteK ? moved : "No row has moved"}: **${wrong.length} of ${all}** scores are wrong${but}.`;
+}
+
 /**
- * The caption: `state` is what is shown, with the place of every row in the other layout; `error`
- * how far off the scores are.
+ * The caption: `state` is what is shown, with the place of every row in the other layout; `scores`
+ * what has become of the scores.
  */
-export function words({ rotated, interleaved, sign, permuteQ, permuteK, channel, place }, error) {
+export function words({ rotated, interleaved, sign, permuteQ, permuteK, channel, place }, scores) {
   const partner = partnerOf(channel, rotated, interleaved);
-  const scores = error === 0 ? "The scores are **equal**." : `The scores are off by **${num(100 * error, 0)} %**.`;
-  if (partner < 0) {
-    return `Channel **${channel}** is not rotated: it has no partner and stays where it is. ${scores}`;
-  }
+  const own = answer(permuteQ, permuteK, scores);
+  const size =
+    scores.error === 0 ? "" : ` Errors: **${num(100 * scores.error, 0)}%** of the scores' size (root mean squares).`;
+  if (partner < 0)
+    return `${own}\nChannel **${channel}** is not rotated: it has no partner and stays where it is.${size}`;
   const where = (name, moved) => {
     const [one, other] = moved ? [place[channel], place[partner]] : [channel, partner];
-    const pair = partnerOf(one, rotated, !interleaved) === other ? "a pair" : "**not** a pair";
-    return `In ${name} they come to places **${one}** and **${other}**, ${pair} of the code.`;
+    const pair = partnerOf(one, rotated, !interleaved) === other ? "a pair" : "**no** pair";
+    return `**${one}** and **${other}** of ${name}, ${pair} of the code`;
   };
   const theta = inverseFrequencies(rotated)[pairOf(channel, rotated, interleaved)];
+  const turned = `${num(theta, theta < 0.01 ? 5 : 3)} rad a position${sign < 0 ? " clockwise" : ""}`;
   return (
-    `Channel **${channel}** is turned with channel **${partner}**, ` +
-    `by **${num(theta, theta < 0.01 ? 5 : 3)}** rad a position${sign < 0 ? " clockwise" : ""}. ` +
-    `${where("W_q", permuteQ)} ${where("W_k", permuteK)} ${scores}`
+    `${own}\nChannels **${channel}** and **${partner}** are a pair, turned by ${turned}. They come to places ` +
+    `${where("W_q", permuteQ)}, and ${where("W_k", permuteK)}.${size}`
   );
 }
 
 const LABEL =
   "Two looms, one for the rows of W_q and one for the rows of W_k: threads from the order in the file to the order " +
-  "in the code, and two score matrices";
-const NOTICE =
-  "With nothing permuted, the scores on the diagonal are right and the others wrong: a token's score with itself " +
-  "needs no angle. With one matrix permuted nothing is right. With both, the scores are equal (this figure adds " +
-  "pair by pair; a matrix product would differ by rounding). W_v has no loom: no row of it is ever turned.";
+  "in the code, and two score matrices. The arrow keys walk over the channels; left and right jump to the partner";
+const NOTICE = "W_v has no loom: no row of it is ever turned.";
 
 export default figure((fig) => {
   let looms = []; // where they lie, and which channel arrives in each row
@@ -178,7 +189,6 @@ export default figure((fig) => {
   };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at a thread, or focus the picture and walk with the arrow keys; left and right jump to the partner.",
     height: (width) => arrangement(width).height,
     point({ x, y, type }) {
       const box = looms.find((b) => x > b.x0 - 26 && x < b.x1 + 26 && y > b.y0 - 6 && y < b.y1 + 6);
@@ -195,8 +205,8 @@ export default figure((fig) => {
       else fig.set({ channel: clamp(channel + (dx || dy), 0, dim - 1) });
     },
   });
-  const named = { role: "region", "aria-label": "The permutation as Python code" };
-  const code = fig.element("pre", { className: "rope-code", tabIndex: 0, ...named });
+  const code = make("pre", { className: "rope-code" });
+  fig.element("details", {}, make("summary", {}, "The permutation as Python"), code);
 
   const compared = ({ dim, rotated, interleaved, sign, permuteQ, permuteK }) => {
     const setting = [dim, rotated, interleaved, sign, permuteQ, permuteK];
@@ -237,12 +247,15 @@ export default figure((fig) => {
       drawLoom(plot, box, { ...state, place, partner, eased, title: `rows of W_${name}` });
       return box;
     });
-    const { truth, made, error } = compared(state);
+    const scores = compared(state);
+    const { truth, made, error, wrong } = scores;
     const { muted, accent, warm } = fig.colors;
-    const [verdict, color] = error === 0 ? ["equal", accent] : [`off by ${num(100 * error, 0)} %`, warm];
-    drawMatrix(plot, matrices[0], truth, truth, "scores, as trained", muted);
-    drawMatrix(plot, matrices[1], made, truth, verdict, color);
-    fig.say(words({ ...state, place }, error));
+    const [verdict, color] = wrong.length
+      ? [`${wrong.length} scores are wrong`, warm]
+      : ["all scores are right", accent];
+    drawMatrix(plot, matrices[0], { values: truth, truth, wrong: [] }, "scores, as trained", muted);
+    drawMatrix(plot, matrices[1], { values: made, truth, wrong }, verdict, color);
+    fig.say(words({ ...state, place }, scores));
     code.textContent = pythonCode(dim, rotated, interleaved);
     Object.assign(fig.root.dataset, { channel, partner, error });
     if (!still) fig.redraw();
@@ -339,21 +352,21 @@ function drawLoom(plot, box, { dim, rotated, interleaved, place, partner, channe
 }
 
 /** A dot marks every score that differs from the true one by more than rounding. */
-function drawMatrix(plot, box, values, truth, title, color) {
+function drawMatrix(plot, box, { values, truth, wrong }, title, color) {
   const { ctx, colors } = plot;
   const spread = Math.sqrt(truth.reduce((sum, v) => sum + v * v, 0) / truth.length);
   const level = (v) => Math.round((clamp(v / (2 * spread), -1, 1) + 1) * 127.5);
   paintCells(plot, box, TOKENS, TOKENS, "cosine", (column, row) => level(values[row * TOKENS + column]));
   const side = (box.x1 - box.x0) / TOKENS;
-  values.forEach((v, i) => {
-    if (Math.abs(v - truth[i]) < 1e-9 * spread) return;
+  for (const i of wrong) {
     const [x, y] = [box.x0 + ((i % TOKENS) + 0.5) * side, box.y0 + (Math.floor(i / TOKENS) + 0.5) * side];
-    disc(plot, x, y, Math.max(side * 0.2, 2), "#ff8a3c", { ring: "rgba(0, 0, 0, 0.7)" });
-  });
-  const own = values !== truth;
+    disc(plot, x, y, Math.max(side * 0.2, 2), colors.warm);
+  }
+  const own = color !== colors.muted;
   ctx.lineWidth = own ? 2.5 : 1;
   ctx.strokeStyle = own ? color : colors.rule;
   ctx.strokeRect(box.x0, box.y0, box.x1 - box.x0, box.y1 - box.y0);
-  text(plot, title, box.x0, box.y0 - 12, { color, size: 12.5, bold: own });
-  text(plot, own ? "dot: wrong score" : `${TOKENS} queries × ${TOKENS} keys`, box.x0, box.y1 + 11, { size: 11.5 });
+  text(plot, title, box.x0, box.y0 - 12, { color, size: 12, bold: own });
+  const note = own && wrong.length ? "dot: a wrong score" : `${TOKENS} queries × ${TOKENS} keys`;
+  text(plot, note, box.x0, box.y1 + 11, { size: 11.5 });
 }

@@ -59,7 +59,7 @@ def layout_threads(
         [
             controls.checkbox(figure, "permute_q", "Permute the rows of W_q"),
             controls.checkbox(figure, "permute_k", "Permute the rows of W_k"),
-            controls.choice(figure, "family", "Weights of"),
         ],
+        more=[controls.choice(figure, "family", "Weights of")],
         question="Weights made for one layout, code written for the other: which rows must move?",
     )

@@ -16,8 +16,8 @@ export function readNumber(written) {
   return Number.isFinite(value) ? value : null;
 }
 
-export default question((ask, model) => {
-  const input = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", "aria-label": "Your number" });
+export default question((ask, model, prompt) => {
+  const input = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", "aria-labelledby": prompt });
   const unit = model.get("unit") ? ` ${model.get("unit")}` : "";
   ask.append(make("div", {}, input, make("span", {}, unit)));
   return {

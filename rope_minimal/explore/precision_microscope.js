@@ -4,15 +4,19 @@ import { axes, cellAt, colorBar, crosshair, curve, disc, paintCells, pairAxis, t
 import { figure } from "./kit/figure.js";
 import { clamp, decades, num, superscript } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { inverseFrequencies } from "./rope.js";
+import { inverseFrequencies, shortWay } from "./rope.js";
 
 const DIM = 128;
 const PAIRS = DIM / 2;
 const COLUMNS = 240; // as in precision_microscope.py
 const TYPE = { fp32: "float32", fp16: "float16", bf16: "bfloat16" };
 const POWER = { fp32: 24, fp16: 11, bf16: 8 };
+const MOST = { angle: Math.PI, cosine: 2 }; // no angle and no cosine can be off by more
+const MOST_TEXT = { angle: "π", cosine: "2" };
+const OVERFLOW = 65520; // from here on fp16 has no number
 const FLOOR = -10; // log10 of the smallest error that has a colour of its own
-const CEILING = 3;
+const CEILING = Math.log10(Math.PI);
+const HURTS = 0.01;
 
 /** The positions of the columns: from 1 to just below `count`, by equal factors, all odd. */
 export function columnPositions(count) {
@@ -26,7 +30,13 @@ export function shownError(stage, show) {
   return stage === "table" ? "cosine" : show;
 }
 
-/** |computed - true| of all cells, [column * 64 + pair], and the worst: { errors, worst, positions }. */
+/** |computed - true|, of an angle the short way round; infinite where no number is left. */
+export function cellError(position, theta, dtype, stage, show) {
+  const error = roundingError(position, theta, TYPE[dtype], stage, show);
+  return Math.abs(show === "angle" && Number.isFinite(error) ? shortWay(error) : error);
+}
+
+/** The errors of all cells, [column * 64 + pair], and the worst: { errors, worst, positions }. */
 export function errorMap(dtype, stage, show, count) {
   const theta = inverseFrequencies(DIM, 10000);
   const positions = columnPositions(count);
@@ -35,7 +45,7 @@ export function errorMap(dtype, stage, show, count) {
   let worst = { error: -1 };
   positions.forEach((position, column) => {
     for (let pair = 0; pair < PAIRS; pair++) {
-      const error = Math.abs(roundingError(position, theta[pair], TYPE[dtype], stage, shown));
+      const error = cellError(position, theta[pair], dtype, stage, shown);
       errors[column * PAIRS + pair] = error;
       if (error > worst.error) worst = { error, position, pair, column };
     }
@@ -43,9 +53,33 @@ export function errorMap(dtype, stage, show, count) {
   return { errors, worst, positions };
 }
 
-/** The largest error that one rounding of a number of this size can make: position * 2^-24 in fp32. */
-export function predicted(position, dtype) {
-  return position * unitRoundoff(TYPE[dtype]);
+const ANGLE_STAGES = ["positions", "inverse frequencies", "product"];
+const rounds = (stage, name) => stage === name || stage === "everything";
+
+/** How many roundings an angle has been through at this position: whole numbers are exact at first. */
+function roundings(position, dtype, stage) {
+  const exact = position <= 2 ** POWER[dtype];
+  return ANGLE_STAGES.filter((name) => rounds(stage, name) && !(name === "positions" && exact)).length;
+}
+
+/**
+ * The law: no pair's error is larger at this position. Each rounding before the cosine moves an angle
+ * by at most 2^-24 of itself (in fp32), the table's own moves a cosine by half of that, and a cosine
+ * moves no further than its angle. Infinite where the fastest pair has no number.
+ */
+export function law(position, dtype, stage, show) {
+  const lost = dtype === "fp16" && position >= OVERFLOW && (rounds(stage, "positions") || rounds(stage, "product"));
+  if (lost) return Infinity;
+  const u = unitRoundoff(TYPE[dtype]);
+  const shown = shownError(stage, show);
+  const table = shown === "cosine" && rounds(stage, "table") ? u / 2 : 0;
+  return Math.min(roundings(position, dtype, stage) * position * u + table, MOST[shown]);
+}
+
+/** The position from which on some pair is off by more than a hundredth, of those shown; or null. */
+export function hurtsFrom({ errors, positions }) {
+  const column = positions.findIndex((_, c) => errors.subarray(c * PAIRS, (c + 1) * PAIRS).some((e) => e > HURTS));
+  return column < 0 ? null : positions[column];
 }
 
 /** Where an error lies on the colour scale, 0..1. */
@@ -54,18 +88,52 @@ export function errorScale(error) {
   return clamp((Math.log10(error) - FLOOR) / (CEILING - FLOOR), 0, 1);
 }
 
-function spoken(error) {
-  if (!Number.isFinite(error)) return "∞ (the type overflows)";
-  if (error === 0) return "0";
-  return num(error, error >= 100 ? 0 : error >= 1 ? 2 : error >= 0.001 ? 4 : 9);
+function amount(error, show) {
+  const unit = show === "angle" ? " rad" : "";
+  return `${error === 0 ? "0" : num(error, error >= 1 ? 2 : error >= 0.001 ? 4 : 9)}${unit}`;
 }
 
-const rounds = (stage, name) => stage === name || stage === "everything";
-const bound = (dtype) => `position × 2${superscript(-POWER[dtype])}`;
+/** The law at a position, in words. */
+function lawText(position, { dtype, stage, show }) {
+  const shown = shownError(stage, show);
+  const allowed = law(position, dtype, stage, show);
+  if (allowed === 0) return "Nothing is rounded so far.";
+  if (!Number.isFinite(allowed)) return "The fastest pair has no number here.";
+  if (allowed === MOST[shown]) return `Any error is possible here, up to ${MOST_TEXT[shown]}.`;
+  const power = (more) => `2${superscript(-POWER[dtype] - more)}`;
+  const times = roundings(position, dtype, stage);
+  const angle = times && `${times > 1 ? `${times} × ` : ""}position × ${power(0)}`;
+  const table = shown === "cosine" && rounds(stage, "table") && power(1);
+  return `No pair is off by more than ${[angle, table].filter(Boolean).join(" + ")} = ${amount(allowed, shown)} here.`;
+}
 
-/** The caption: the traits, and the errors of the selected cell and of the worst one. */
-export function words({ dtype, stage, show }, count, { position, pair, error }, worst, distinct) {
-  const unit = shownError(stage, show) === "angle" ? " rad" : "";
+/** The answer: from where on it hurts, and how much. */
+export function answer({ dtype, stage, show }, count, worst, from) {
+  const shown = shownError(stage, show);
+  const end = num(2 ** POWER[dtype], 0);
+  const lost = !Number.isFinite(worst.error);
+  const off = `**${amount(worst.error, shown)}**`;
+  const most = worst.error > HURTS ? ` of at most ${MOST_TEXT[shown]}` : "";
+  if (stage === "table") return `A rounded table is off by the same little at every position: ${off} at most.`;
+  if (stage === "positions") {
+    if (worst.error === 0) return `${dtype} counts to **${end}**, so all ${num(count, 0)} positions are exact.`;
+    const then = lost
+      ? `from ${num(OVERFLOW, 0)} on it has **no number at all**`
+      : `the worst ${shown} beyond is off by ${off}${most}`;
+    return `${dtype} counts to **${end}** without a gap; ${then}.`;
+  }
+  if (from === null)
+    return `The error grows with the position, and stays small here: the worst ${shown} is off by ${off}.`;
+  const then = lost
+    ? `from ${num(OVERFLOW, 0)} on fp16 has **no number** for the fastest pair`
+    : `the worst ${shown} is off by ${off}${most}`;
+  return `The error grows with the position and passes 0.01 near **${num(from, 0)}**; ${then}.`;
+}
+
+/** The caption: the answer, then the selected cell, the law there, and how the type counts. */
+export function words(setting, count, { position, pair, error }, { worst, from, distinct }) {
+  const { dtype, stage, show } = setting;
+  const shown = shownError(stage, show);
   const exact =
     stage === "table" && show === "angle" ? "A rounded table has exact angles, so this is the cosine. " : "";
   const counts = rounds(stage, "positions");
@@ -73,29 +141,30 @@ export function words({ dtype, stage, show }, count, { position, pair, error }, 
   const instead = Number.isFinite(held) ? num(held, 0) : "infinity";
   const holds = counts && held !== position ? ` (${dtype} holds ${instead})` : "";
   const different = counts
-    ? ` The ${num(count, 0)} positions have **${num(distinct, 0)}** different values in ${dtype}.`
+    ? ` ${num(count, 0)} positions have **${num(distinct, 0)}** different values in ${dtype}.`
     : "";
+  const off = Number.isFinite(error) ? `off by **${amount(error, shown)}**` : "**no number** is left";
   return (
-    `${exact}Position **${num(position, 0)}**${holds}, pair **${pair}**: error **${spoken(error)}**${unit}; ` +
-    `${bound(dtype)} is ${spoken(predicted(position, dtype))}. ` +
-    `The worst cell is position **${num(worst.position, 0)}**, pair **${worst.pair}**, ` +
-    `with **${spoken(worst.error)}**${unit}.${different}`
+    `${answer(setting, count, worst, from)}\n${exact}` +
+    `Position **${num(position, 0)}**${holds}, pair **${pair}**: ${off}. ` +
+    `${lawText(position, setting)}${different}`
   );
 }
 
 const LABEL =
   "Heatmap of the rounding error over positions (across, by equal factors) and pairs (down, fastest first), and " +
-  "below it the worst error of all pairs over the positions with the predicted line";
-const NOTICE =
-  "A rounded table is off by a little everywhere, and never by more. A rounded angle is off in proportion to its " +
-  "size: late positions and fast pairs suffer first, in fp32 by about position × 2⁻²⁴. Rounded positions are the " +
-  "same everywhere until the type runs out of whole numbers: 256 in bf16, 2,048 in fp16, 16,777,216 in fp32.";
+  "below it the worst error of all pairs over the positions with the line that it cannot pass. The arrow keys move " +
+  "the cell that is read";
+const NOTICE = "Round late: what is rounded before the cosine is off in proportion to the position, a table is not.";
 
 const LEFT = 52; // margins, in pixels
 const RIGHT = 14;
-const TOP = 48;
-const mapHeight = (width) => clamp(Math.round(width * 0.36), 190, 260);
+const TOP = 46;
 const narrow = (width) => width < 480;
+const mapHeight = (width) => (narrow(width) ? 116 : 230);
+const chartHeight = (width) => (narrow(width) ? 84 : 130);
+const FURTHEST = 10; // of the lower picture's axis, which is the same for all settings
+const LEAST = 1e-9;
 
 export default figure((fig) => {
   let map = null; // where the heatmap lies, in CSS pixels
@@ -103,8 +172,7 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at the map, or focus it and use the arrow keys, to read a cell.",
-    height: (width) => TOP + mapHeight(width) + 34 + 140 + 42,
+    height: (width) => TOP + mapHeight(width) + 36 + chartHeight(width) + 40,
     point({ x, y, type }) {
       if (!map || (type === "pointermove" && (y > map.y1 + 8 || y < map.y0 - 8))) return;
       const { column, row } = cellAt(x, y, map, COLUMNS, PAIRS);
@@ -118,10 +186,11 @@ export default figure((fig) => {
 
   fig.draw(() => {
     const { dtype, stage, show, last, column, pair } = fig.traits;
-    const count = Number(last);
+    const count = Number(last.replaceAll(",", ""));
     const key = [dtype, stage, show, count].join();
     if (known.key !== key) {
-      known = { key, ...errorMap(dtype, stage, show, count), distinct: distinctPositions(count, TYPE[dtype]) };
+      const found = errorMap(dtype, stage, show, count);
+      known = { key, ...found, from: hurtsFrom(found), distinct: distinctPositions(count, TYPE[dtype]) };
     }
     const { errors, worst, positions, distinct } = known;
     const cell = { position: positions[column], pair, error: errors[column * PAIRS + pair] };
@@ -130,17 +199,14 @@ export default figure((fig) => {
 
     drawKey(plot, map, shownError(stage, show));
     paintCells(plot, map, COLUMNS, PAIRS, "angle", (c, i) => Math.round(errorScale(errors[c * PAIRS + i]) * 255));
+    drawBare(plot, map, errors);
     const yOf = pairAxis(plot, map, PAIRS, [0, 20, 40, 63]);
     const xOf = (c) => map.x0 + ((c + 0.5) * (map.x1 - map.x0)) / COLUMNS;
     if (rounds(stage, "positions")) drawLimit(plot, map, dtype, count, xOf);
-    if (worst.error === 0) {
-      const [x, y] = [(map.x0 + map.x1) / 2, (map.y0 + map.y1) / 2];
-      text(plot, "no error anywhere", x, y, { align: "center", size: 15, color: "#1d2630" });
-    }
     crosshair(plot, map, xOf(column), yOf(pair), pairColor(pair, PAIRS));
-    drawWorst(plot, map.y1, { dtype, count, errors, positions }, cell);
+    drawWorst(plot, map.y1, { dtype, stage, show, count, errors, positions }, cell);
 
-    fig.say(words({ dtype, stage, show }, count, cell, worst, distinct));
+    fig.say(words({ dtype, stage, show }, count, cell, known));
     const plain = (x) => (Number.isFinite(x) ? x : "infinite");
     const shown = { dtype, stage, show, last: count, ...cell, error: plain(cell.error), distinct };
     fig.root.dataset.values = JSON.stringify({ ...shown, worst: { ...worst, error: plain(worst.error) } });
@@ -161,16 +227,39 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-const POWERS = { "-9": "10⁻⁹", "-6": "10⁻⁶", "-3": "10⁻³", 0: "1", 3: "1000" };
+const POWERS = { "-9": "10⁻⁹", "-6": "10⁻⁶", "-3": "10⁻³", 0: "1" };
 
 function drawKey(plot, map, shown) {
   const { width, colors } = plot;
   const unit = shown === "angle" && !narrow(width) ? " (rad)" : "";
   text(plot, `error of the ${shown}${unit}`, map.x0, 12, { color: colors.ink, size: 12.5 });
   const long = Math.min(260, map.x1 - map.x0 - (narrow(width) ? 122 : 150));
-  const powers = long < 220 ? [-9, -6, -3, 3] : [-9, -6, -3, 0, 3];
-  const marks = powers.map((p) => [errorScale(10 ** p), POWERS[p]]);
+  const marks = [-9, -6, -3, 0].map((p) => [errorScale(10 ** p), POWERS[p]]);
   colorBar(plot, map.x1 - long, 8, long, "angle", marks);
+}
+
+/** Columns without any error stay bare, and cells that hold no number are red. */
+function drawBare(plot, map, errors) {
+  const { ctx, colors } = plot;
+  const wide = (map.x1 - map.x0) / COLUMNS;
+  const tall = (map.y1 - map.y0) / PAIRS;
+  let [exact, lost] = [0, 0];
+  for (let c = 0; c < COLUMNS; c++) {
+    const column = errors.subarray(c * PAIRS, (c + 1) * PAIRS);
+    const infinite = column.filter((error) => !Number.isFinite(error)).length; // the fastest pairs
+    const bare = column.every((error) => error === 0);
+    ctx.fillStyle = bare ? colors.paper : colors.warm;
+    const rows = bare ? PAIRS : infinite;
+    if (rows) ctx.fillRect(map.x0 + c * wide, map.y0, wide + 0.5, rows * tall);
+    exact += bare;
+    lost += infinite > 0;
+  }
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  ctx.strokeRect(map.x0 + 0.5, map.y0 + 0.5, map.x1 - map.x0 - 1, map.y1 - map.y0 - 1);
+  const note = (words, x, y, color) => text(plot, words, x, y, { align: "center", size: 13, color });
+  if (exact * wide > 60) note("exact", map.x0 + (exact * wide) / 2, (map.y0 + map.y1) / 2, colors.muted);
+  if (lost * wide > 30) note("lost", map.x1 - (lost * wide) / 2, map.y0 + 12, colors.paper);
 }
 
 /** A line where the whole numbers end that the type can hold. */
@@ -185,36 +274,37 @@ function drawLimit(plot, map, dtype, count, xOf) {
   text(plot, `whole numbers end at ${num(limit, 0)}`, middle, map.y0 - 8, options);
 }
 
-/** The worst of all pairs over the positions, the selected pair, and the bound of one rounding. */
-function drawWorst(plot, bottom, { dtype, count, errors, positions }, { position, pair, error }) {
+/** The worst of all pairs over the positions, the selected pair, and the law. */
+function drawWorst(plot, bottom, { dtype, stage, show, count, errors, positions }, { position, pair, error }) {
   const { ctx, colors } = plot;
   const small = narrow(plot.width);
   const color = pairColor(pair, PAIRS);
-  const low = dtype === "fp32" ? 1e-9 : 1e-5;
+  const shown = shownError(stage, show);
   const at = axes(plot, {
     x: [positions[0], count - 1],
     xLog: true,
     xTicks: decades(1, count - 1),
     ...(small && { xFormat: (v) => (v === 1 ? "1" : `10${superscript(Math.round(Math.log10(v)))}`) }),
     xLabel: "position",
-    y: [low, 1e4],
+    y: [LEAST, FURTHEST],
     yLog: true,
-    yTicks: [-9, -6, -3, 0, 3].map((p) => 10 ** p).filter((v) => v >= low),
+    yTicks: [-9, -6, -3, 0].map((p) => 10 ** p),
     yFormat: (v) => POWERS[Math.round(Math.log10(v))],
-    box: { left: LEFT, right: RIGHT, top: bottom + 36, bottom: 42 },
+    box: { left: LEFT, right: RIGHT, top: bottom + 36, bottom: 40 },
   });
   const { x0, y0, x1, y1 } = at.box;
-  const kept = (value) => at.y(clamp(value, low, 1e4));
+  const kept = (value) => at.y(clamp(value, LEAST, FURTHEST));
   const xs = positions.map(at.x);
   const column = (c) => errors.subarray(c * PAIRS, (c + 1) * PAIRS);
   const worst = positions.map((_, c) => Math.max(...column(c)));
   const own = positions.map((_, c) => kept(column(c)[pair]));
-  const bounds = positions.map((p) => at.y(predicted(p, dtype)));
+  const laws = positions.map((p) => law(p, dtype, stage, show));
+  const begins = laws.findIndex((value) => value > 0);
   ctx.save();
   ctx.beginPath();
   ctx.rect(x0, y0 - 2, x1 - x0, y1 - y0 + 2);
   ctx.clip();
-  curve(plot, xs, bounds, colors.accent, { dash: [6, 4] });
+  if (begins >= 0) curve(plot, xs.slice(begins), laws.slice(begins).map(kept), colors.accent, { dash: [6, 4] });
   curve(plot, xs, worst.map(kept), colors.ink, { width: 1.2, alpha: 0.5 });
   ctx.fillStyle = colors.ink;
   worst.forEach((value, c) => value && ctx.fillRect(xs[c] - 1, kept(value) - 1, 2, 2));
@@ -222,7 +312,8 @@ function drawWorst(plot, bottom, { dtype, count, errors, positions }, { position
   ctx.restore();
   disc(plot, at.x(position), kept(error), 4.5, color);
   const title = (content, x, ink) => text(plot, content, x0 + x, y0 - 12, { color: ink, bold: true });
-  title("worst of all pairs", 0, colors.ink);
-  title(bound(dtype), small ? 108 : 122, colors.accent);
-  title(`pair ${pair}`, small ? 196 : 226, color);
+  title("worst pair", 0, colors.ink);
+  title("largest possible", 76, colors.accent);
+  title(`pair ${pair}`, 182, color);
+  if (!small) text(plot, `${MOST_TEXT[shown]}: as wrong as can be`, x1, y0 - 12, { align: "right", size: 11.5 });
 }

@@ -12,21 +12,24 @@ COLUMNS = 240
 
 
 class PrecisionMicroscope(Figure):
-    """Computed minus true, of angle or cosine, in colour (``precision_microscope.js``)."""
+    """Computed minus true, of angle or cosine, in colour (``precision_microscope.js``).
+
+    The error of an angle is the short way round, pi at most.
+    """
 
     dtype = Choice(["fp32", "fp16", "bf16"], default="bf16", help="number type of the rounding")
     stage = Choice(
         ["positions", "inverse frequencies", "product", "table", "everything"],
         help="what is rounded to it; the rest is float64",
     )
-    show = Choice(["angle", "cosine"], help="the error of which quantity")
-    last = Choice(["4096", "131072", "1048576"], default="131072", help="number of positions")
+    show = Choice(["cosine", "angle"], help="the error of which quantity")
+    last = Choice(["4,096", "131,072", "1,048,576"], default="131,072", help="number of positions")
     column = Whole(200, low=0, high=COLUMNS - 1, help="the cursor's column")
     pair = Whole(20, low=0, high=63, help="the cursor's pair")
 
 
 def precision_microscope(
-    dtype: str = "bf16", stage: str = "positions", show: str = "angle", last: int = 131072
+    dtype: str = "bf16", stage: str = "positions", show: str = "cosine", last: int = 131072
 ) -> ipywidgets.VBox:
     """Return the microscope of a 128-channel table with base 10000, with its controls.
 
@@ -38,8 +41,8 @@ def precision_microscope(
         What is rounded to it: ``"positions"``, ``"inverse frequencies"``, ``"product"`` (the
         angle), ``"table"`` (the cosine) or ``"everything"``; the rest is float64.
     show
-        The error of the ``"angle"`` in radians or of the ``"cosine"``. A rounded table has exact
-        angles, so there the cosine is shown in any case.
+        The error of the ``"cosine"``, 2 at most, or of the ``"angle"`` in radians, the short way
+        round, pi at most. A rounded table has exact angles, so there it is always the cosine.
     last
         How many positions are looked at: 4096, 131072 or 1048576.
 
@@ -53,14 +56,16 @@ def precision_microscope(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=str(last))
+    figure = PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=f"{last:,}")
     return controls.box(
         figure,
         [
             controls.choice(figure, "dtype", "Number type"),
             controls.choice(figure, "stage", "What is rounded"),
+        ],
+        more=[
             controls.choice(figure, "show", "Error of the"),
             controls.choice(figure, "last", "Positions up to"),
         ],
-        question="How far can you count in 16 bits, and where does it hurt?",
+        question="One rounding on the way to the table: where does it hurt?",
     )

@@ -3,17 +3,20 @@ import { figureName, make, setRich } from "./kit/dom.js";
 import { followTheme } from "./kit/theme.js";
 
 /**
- * Render a question. inputs(ask, model) puts native inputs into the fieldset and returns
+ * Render a question. inputs(ask, model, prompt) puts native inputs into the fieldset, named after the
+ * element with the id `prompt`, and returns
  * { given: () => answer or null, right: (answer) => boolean, truth: text, missing: text }.
  */
 export function question(inputs) {
   return {
     render({ model, el }) {
-      const legend = make("legend", { className: "rope-prompt" });
+      // an id of its own: every question of a page is a module of its own, so counting would not do
+      const prompt = `rope-prompt-${Math.random().toString(36).slice(2)}`;
+      const legend = make("legend", { className: "rope-prompt", id: prompt });
       setRich(legend, model.get("prompt"));
       const ask = make("fieldset", { className: "rope-ask" }, legend);
       const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, ask);
-      const { given, right, truth, missing } = inputs(ask, model);
+      const { given, right, truth, missing } = inputs(ask, model, prompt);
       const verdict = make("p", { className: "rope-verdict", role: "status" });
       const answer = (state, content) => {
         root.dataset.verdict = state;
@@ -28,6 +31,7 @@ export function question(inputs) {
       };
       const show = () => answer("shown", `**${truth}** ${model.get("why")}`);
       const buttons = [button("Check", "rope-show", grade), button("Show the answer", "rope-reset", show)];
+      for (const node of buttons) node.setAttribute("aria-describedby", prompt);
       ask.append(make("div", { className: "rope-answer-row" }, ...buttons), verdict);
       ask.addEventListener("keydown", (event) => {
         if (event.key === "Enter" && event.target.tagName === "INPUT") {

@@ -1,9 +1,9 @@
-"""Two arrows in one plane: the angle between them knows only the distance."""
+"""Two words of a sentence as arrows of one plane: the score knows how far apart they are."""
 
 import ipywidgets
 
 from . import controls
-from .figure import Figure, Real, Whole
+from .figure import Figure, Flag, Whole
 
 __all__ = ["Rotor", "rotor"]
 
@@ -11,27 +11,31 @@ __all__ = ["Rotor", "rotor"]
 class Rotor(Figure):
     """Query and key as arrows of one plane, turned by their positions (``rotor.js``)."""
 
-    m = Whole(7, low=0, high=60, help="position of the query")
-    n = Whole(3, low=0, high=60, help="position of the key")
-    theta = Real(0.3, low=0.0, high=3.14, help="radians per position")
+    m = Whole(5, low=0, high=11, help="position of the query")
+    n = Whole(1, low=0, high=11, help="position of the key")
+    theta = Whole(15, low=0, high=180, help="degrees per position")
+    plays = Flag(help="whether it moves by itself, once").tag(fixed=True)
 
 
-def rotor(m: int = 7, n: int = 3, theta: float = 0.3) -> ipywidgets.VBox:
+def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> ipywidgets.VBox:
     """Return the two-dimensional rotor with its controls.
 
     Parameters
     ----------
     m
-        Position of the query, 0 to 60.
+        Position of the query in a sentence of twelve words, 0 to 11.
     n
-        Position of the key, 0 to 60.
+        Position of the key, 0 to 11.
     theta
-        Inverse frequency of the plane in radians per position, 0 to 3.14.
+        Turn of the plane in degrees per position, 0 to 180.
+    plays
+        Whether it moves both words by itself, once, when it comes into view (not where the reader
+        wants motion reduced).
 
     Returns
     -------
     VBox
-        Question, sliders and figure. "Shift both by 5" moves ``m`` and ``n`` together.
+        Question and figure, its sliders in a fold: the words' markers are handles themselves.
 
     Raises
     ------
@@ -39,12 +43,13 @@ def rotor(m: int = 7, n: int = 3, theta: float = 0.3) -> ipywidgets.VBox:
         If a value is of the wrong kind or out of range; the message names it.
     """
     figure = Rotor(m=m, n=n, theta=theta)
+    figure.plays = plays
     return controls.box(
         figure,
-        [
-            controls.slider(figure, "m", "Query position m"),
-            controls.slider(figure, "n", "Key position n"),
-            controls.slider(figure, "theta", "Turn per position θ", unit="rad", step=0.01),
+        more=[
+            controls.slider(figure, "theta", "Turn per word θ", unit="degrees"),
+            controls.slider(figure, "m", "Query at word m"),
+            controls.slider(figure, "n", "Key at word n"),
         ],
-        question="What does the angle between query and key depend on?",
+        question="What does the score know about where two words stand?",
     )

@@ -1,4 +1,4 @@
-// The waves of one head over the distance, their sum, and the hands of all pairs tip to tail.
+// The waves of one head over the distance, their sum, and an arrow for every pair tip to tail.
 import { axes, curve, disc, level, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
@@ -7,8 +7,8 @@ import { BASE, inverseFrequencies, normals, rotate, waveSum, waves } from "./rop
 
 const FARTHEST = 200; // of the distances, as in waves.py
 const TOP = 34; // pixels above the waves
-const WAVES = 270; // down to their end
-const SUM = 190; // and the sum below them
+const wavesEnd = (width) => (wide(width) ? 260 : 150); // pixels, and the sum stands below
+const SUM = 160;
 const DISTANCES = Array.from({ length: FARTHEST + 1 }, (_, s) => s);
 
 /** Query and key, interleaved, before any turn. All but the random ones have the length sqrt(dim). */
@@ -41,38 +41,50 @@ export function reading({ heights, sums }, distance) {
   return { score: sums[distance], height, best, peak: sums[best], near };
 }
 
-const CONTENT = {
-  "key = query": "Equal content, all pairs of one length.",
-  "fast half": "Equal content, held by the fast half of the pairs.",
-  "slow half": "Equal content, held by the slow half of the pairs.",
-  random: "Query and key drawn at random.",
-};
+const HELD = { "fast half": "held by the fast half of the pairs", "slow half": "held by the slow half of the pairs" };
 
-/** The caption: what a reading says of a content at a distance. */
-export function words(content, pairs, distance, { score, height, best, peak, near }) {
+/** What query and key hold, in words. */
+function contentText(content, pairs) {
+  if (content === "random") return "Query and key drawn at random";
+  return `Equal content, ${pairs === 1 ? "in the only pair" : (HELD[content] ?? "all pairs of one length")}`;
+}
+
+const MEET = 0.995; // of all heights
+
+/** The answer: where the crests meet, or come nearest to it, and how many distances come near that. */
+export function answer(pairs, { height, best, peak, near }) {
+  const share = `${num((100 * peak) / height, 0)}%`;
+  const meet = peak > MEET * height;
+  const waves = { 1: "The only wave has a crest", 2: "Both crests meet" }[pairs] ?? `All ${pairs} crests meet`;
+  const first = meet
+    ? `${waves} at distance **${best}**`
+    : `The crests never all meet: at best they reach **${share}** of their heights, at distance **${best}**`;
+  const others =
+    near === 1
+      ? "**1** other distance comes"
+      : `**${near || "no"}** other ${near ? "distances come" : "distance comes"}`;
+  return `${first}; ${others} near that.`;
+}
+
+/** The caption: the answer, and what a reading says of a content at a distance. */
+export function words(content, pairs, distance, reading) {
+  const { score, height } = reading;
   const waves = { 1: "the only wave is", 2: "both waves add up to" }[pairs] ?? `the ${pairs} waves add up to`;
   const whole = pairs === 1 ? "its height" : "all heights together";
-  const share = (sum) => `**${num(Math.round((100 * sum) / height), 0)}%**`;
-  const others = near === 0 ? "no other comes" : `**${near}** ${near === 1 ? "other comes" : "others come"}`;
+  const share = num(Math.round((100 * score) / height), 0);
   return (
-    `${CONTENT[content]} At distance **${distance}** ${waves} **${num(score, 2)}**, ${share(score)} of ${whole}. ` +
-    `Of the distances 0 to ${FARTHEST} the sum is largest at **${best}** with ${share(peak)}; ` +
-    `${others} within ten points of that.`
+    `${answer(pairs, reading)}\n${contentText(content, pairs)}. At distance **${distance}** ${waves} ` +
+    `**${num(score, 2)}**, ${share}% of ${whole}. Near: lower by a tenth of all heights at most, of the distances 0 to ${FARTHEST}.`
   );
 }
 
 const LABEL =
-  "One wave over the distance for every pair of channels, fast pairs on top; below them their sum, the score; beside " +
-  "them the hands of all pairs at one distance, laid tip to tail";
-const HELP =
-  "Point at the waves, or focus them and use the left and right arrow keys, to change the distance; up and down turn " +
-  "the key.";
-const NOTICE =
-  "Query and key decide how high each wave is and where it starts; the speeds they cannot change. Turning the key " +
-  "beforehand slides all waves by the same number of tokens, so that equal content can peak at any distance. Fast " +
-  "waves make the peak narrow, though a few of them alone bring rivals; slow waves make it wide.";
+  "One wave over the distance for every pair of channels, fast pairs on top; below them their sum, the score; where " +
+  "there is room, one arrow for every pair at one distance, laid tip to tail. The left and right arrow keys change " +
+  "the distance, up and down turn the key";
+const NOTICE = "Content decides how high each wave is and where it starts; how fast it runs is fixed.";
 
-const chainSize = (width) => Math.min(wide(width) ? 0.36 * width : width, 260);
+const chainSize = (width) => Math.min(0.36 * width, 250);
 
 export default figure((fig) => {
   let field = null; // the axes of the sum, for the pointer
@@ -84,10 +96,9 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    help: HELP,
-    height: (width) => WAVES + SUM + (wide(width) ? 0 : chainSize(width) + 30),
-    point({ x, y }) {
-      if (field && y < WAVES + SUM && x < field.box.x1 + 16) fig.set({ distance: keep(Math.round(field.invX(x))) });
+    height: (width) => wavesEnd(width) + SUM,
+    point({ x }) {
+      if (field && x < field.box.x1 + 16) fig.set({ distance: keep(Math.round(field.invX(x))) });
     },
     keys({ dx, dy }) {
       fig.set({ distance: keep(fig.traits.distance + dx), aim: keep(fig.traits.aim - dy) });
@@ -99,13 +110,12 @@ export default figure((fig) => {
     const pairs = Number(fig.traits.pairs);
     const shown = now();
     const says = reading(shown, distance);
-    const { width, height } = plot.clear();
+    const { width } = plot.clear();
+    const beside = wide(width);
     const size = chainSize(width);
-    const bottom = height - WAVES - SUM + 40;
-    field = drawSum(plot, shown, says, distance, { left: 66, right: wide(width) ? size + 34 : 14, bottom });
+    field = drawSum(plot, shown, says, distance, { left: 66, right: beside ? size + 34 : 14, bottom: 40 });
     drawWaves(plot, shown, distance, field);
-    const center = wide(width) ? [width - size / 2, TOP + size / 2] : [width / 2, WAVES + SUM + 28 + size / 2];
-    drawChain(plot, shown, says, distance, center, size / 2);
+    if (beside) drawChain(plot, shown, says, distance, [width - size / 2, TOP + size / 2], size / 2);
     fig.say(words(content, pairs, distance, says));
     fig.root.dataset.values = JSON.stringify({ distance, aim, content, draw, pairs, ...says });
   });
@@ -123,8 +133,7 @@ export default figure((fig) => {
       fig.set({ content });
     }
   });
-  fig.button("Go to the peak", () => fig.glide({ distance: reading(now(), 0).best }, 700));
-  fig.button("Other random content", () => {
+  fig.button("Random content", () => {
     const { content, draw } = fig.traits;
     fig.set({ content: "random", draw: content === "random" ? draw + 1 : draw });
   });
@@ -138,7 +147,7 @@ function drawSum(plot, { sums }, { best, height, peak }, distance, box) {
     y: [-1, 1],
     xLabel: "distance s (tokens)",
     yTicks: [-1, 0, 1],
-    box: { top: WAVES + 26, ...box },
+    box: { top: wavesEnd(plot.width) + 26, ...box },
   });
   const heights = sums.map((sum) => at.y(sum / height));
   curve(plot, DISTANCES.map(at.x), heights, ink);
@@ -153,8 +162,9 @@ function drawWaves(plot, { heights, starts, invFreq }, distance, { x, box }) {
   const pairs = invFreq.length;
   const few = pairs <= 8;
   const highest = Math.max(...heights);
-  const row = (WAVES - 8 - TOP) / pairs;
-  const tall = few ? Math.min(row / 2 - 2, 42) : 9;
+  const end = wavesEnd(plot.width);
+  const row = (end - 8 - TOP) / pairs;
+  const tall = few ? Math.min(row / 2 - 1, 42) : 9;
   const middle = (i) => TOP + (i + 0.5) * row;
   const at = (i, s) => middle(i) - (tall * heights[i] * Math.cos(s * invFreq[i] + starts[i])) / highest;
   const title = pairs === 1 ? "one pair, one wave" : `${pairs} pairs, ${pairs} waves, fast to slow`;
@@ -172,15 +182,15 @@ function drawWaves(plot, { heights, starts, invFreq }, distance, { x, box }) {
     const speed = String(Number(invFreq[i].toPrecision(2)));
     text(plot, speed, box.x0 - 7, middle(i), { align: "right", size: 11, color: pairColor(i, pairs) });
   }
-  text(plot, "radians per token", 7, (TOP + WAVES) / 2, { align: "center", angle: -TURN / 4, size: 11.5 });
+  text(plot, "radians per token", 7, (TOP + end) / 2, { align: "center", angle: -TURN / 4, size: 11.5 });
 }
 
-/** The hands of all pairs, each beginning where the one before it ends: the sum lies under their tip. */
+/** An arrow for every pair, each beginning where the one before it ends: the sum lies under their tip. */
 function drawChain(plot, { heights, starts, invFreq }, { height: all, score: sum }, distance, [cx, cy], radius) {
   const { ctx, colors } = plot;
   const pairs = heights.length;
   const scale = (radius - 4) / all;
-  const title = pairs === 1 ? "its hand at distance" : "their hands at distance";
+  const title = pairs === 1 ? "its arrow at distance" : "their arrows at distance";
   const end = pairs === 1 ? "" : ", tip to tail";
   text(plot, `${title} ${distance}${end}`, cx - radius, cy - radius - 22, { color: colors.ink, size: 12.5 });
   ctx.strokeStyle = colors.rule;

@@ -41,7 +41,7 @@ def waves(
     Returns
     -------
     VBox
-        Question, controls and figure. "Other random content" draws another query and key.
+        Question, controls and figure. "Random content" draws another query and key.
 
     Raises
     ------
@@ -53,8 +53,10 @@ def waves(
         figure,
         [
             controls.slider(figure, "aim", "Key turned beforehand by", unit="tokens"),
-            controls.slider(figure, "distance", "Distance s", unit="tokens"),
             controls.choice(figure, "pairs", "Waves (pairs of channels)"),
+        ],
+        more=[
+            controls.slider(figure, "distance", "Distance s", unit="tokens"),
             controls.choice(figure, "content", "Content of query and key"),
         ],
         question="Every pair adds a wave. At which distance do their crests meet?",

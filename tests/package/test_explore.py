@@ -116,22 +116,30 @@ def test_code_distance_and_mean_cosine_are_those_of_the_package(node, dim, base,
 # ---- the figures' own functions -----------------------------------------------------------------
 
 
+words = st.integers(0, 11)
+
+
 @many
-@given(m=st.integers(0, 60), n=st.integers(0, 60), theta=st.floats(0.0, 3.14))
+@given(m=words, n=words, theta=st.integers(0, 180))
 def test_rotor_angle_and_score_depend_on_the_distance_only(node, m, n, theta):
     low = min(m, n)
-    here = node.call("rotor.js", "arrows", m, n, theta)
-    shifted = node.call("rotor.js", "arrows", m - low, n - low, theta)
-    assert here["between"] == shifted["between"]
-    assert here["score"] == pytest.approx(shifted["score"], abs=1e-12)
-    (qx, qy), (kx, ky) = here["q"], here["k"]
-    drawn = math.atan2(qy, qx) - math.atan2(ky, kx)
-    assert math.remainder(drawn - here["between"], 2.0 * math.pi) == pytest.approx(0, abs=1e-9)
+    here = node.call("rotor.js", "apart", m, n, theta)
+    assert here == node.call("rotor.js", "apart", m - low, n - low, theta)
+    assert here == node.call("rotor.js", "apart", n, m, theta)
+    q, k = (
+        reference.rotate_complex(
+            np.array([[1.0, 0.0]]), np.array([p]), inv_freq=np.array([math.radians(theta)])
+        )[0]
+        for p in (m, n)
+    )
+    assert here["score"] == pytest.approx(q @ k, abs=1e-8)
+    assert 0 <= here["short"] <= 180
+    assert math.cos(math.radians(here["short"])) == pytest.approx(q @ k, abs=1e-8)
 
 
 @pytest.mark.parametrize(
     ("m", "n", "by", "expected"),
-    [(7, 3, 5, 5), (58, 3, 5, 2), (60, 3, 5, 0), (7, 3, -5, -3), (7, 0, -5, 0), (3, 7, -60, -3)],
+    [(5, 1, 3, 3), (9, 3, 5, 2), (11, 3, 5, 0), (5, 1, -5, -1), (7, 0, -5, 0), (1, 5, -11, -1)],
 )
 def test_shifting_both_stays_in_range_and_keeps_the_distance(node, m, n, by, expected):
     assert node.call("rotor.js", "shift", m, n, by) == expected
@@ -403,9 +411,10 @@ def test_the_matplotlib_style_is_opaque_and_fits_the_column():
         (lambda: explore.AngleHeatmap(show=None), TypeError, "show .* got None"),
         (lambda: explore.AngleHeatmap(bse=2.0), TypeError, "no trait 'bse'"),
         (lambda: explore.angle_heatmap(dim=8, pair=4), ValueError, "pair .* got 4"),
-        (lambda: explore.rotor(m=61), ValueError, "m must .* got 61"),
+        (lambda: explore.rotor(m=12), ValueError, "m must .* got 12"),
         (lambda: explore.rotor(n=1.5), TypeError, r"n must .* got 1\.5"),
-        (lambda: explore.rotor(theta=math.inf), ValueError, "theta .* got inf"),
+        (lambda: explore.rotor(theta=181), ValueError, "theta .* got 181"),
+        (lambda: explore.rotor(plays="no"), TypeError, "plays .* got 'no'"),
         (lambda: explore.choice("?", ["a"], "a", "w"), ValueError, r"options .* got \['a'\]"),
         (lambda: explore.choice("?", ["a", "a"], 0, "w"), ValueError, "options .* got"),
         (lambda: explore.choice("?", ["a", "b"], "c", "w"), ValueError, "answer .* got 'c'"),

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -112,24 +113,65 @@ def test_no_random_matrix_lands_in_an_empty_state():
     assert seen == set(STATES.values())
 
 
-def test_a_state_is_empty_exactly_when_it_has_a_conflict(node):
-    for family in _families():
-        state = list(family["axioms"])
-        conflict = node.call("axioms.js", "conflict", state)
-        assert (conflict is not None) == (family["kind"] == "none")
-
-
-def test_looking_up_a_state_names_every_family_that_has_at_least_its_axioms(node):
+def test_what_is_required_holds_of_all_that_remain_and_fewer_demands_leave_more(node):
     families = explore.axioms(list(_families())).children[1]._families
-    everything = node.call("axioms.js", "lookUp", families, [False] * 4)
-    assert (everything["kind"], everything["atLeast"]) == (
-        "counting-growth-mirror",
-        list(STATES),
-    )
-    strict = node.call("axioms.js", "lookUp", families, [True] * 4)
-    assert (strict["kind"], strict["atLeast"]) == ("rope", ["rope"])
-    empty = node.call("axioms.js", "lookUp", families, [True, False, True, False])
-    assert (empty["kind"], empty["atLeast"]) == ("none", ["rope", "rope-mirror"])
+    found = {}
+    for required in itertools.product([True, False], repeat=4):
+        left = node.call("axioms.js", "lookUp", families, required)
+        found[required] = left
+        exact = STATES[left["kind"]]
+        assert all(has for has, wanted in zip(exact, required, strict=True) if wanted)
+        assert left["kind"] in left["remain"], "the freest is one of them"
+        assert set(left["remain"]) == {
+            kind
+            for kind, state in STATES.items()
+            if all(has for has, wanted in zip(state, required, strict=True) if wanted)
+        }
+        for kind in left["remain"]:  # and none of them is freer
+            assert all(has for has, here in zip(STATES[kind], exact, strict=True) if here)
+        # where one rule brings more than was asked, the machine says why
+        assert (left["forced"] is not None) == (exact != required)
+    for required, left in found.items():
+        for i in range(4):
+            fewer = (*required[:i], False, *required[i + 1 :])
+            assert set(left["remain"]) <= set(found[fewer]["remain"])
+    assert found[(True,) * 4]["remain"] == ["rope"]
+    assert found[(False,) * 4]["remain"] == list(STATES)
+
+
+def test_the_words_of_a_family_follow_its_sliders(node):
+    """What is said of the score is read off the scores."""
+
+    def scores(kind, theta, zeta):
+        return np.array([node.call("axioms.js", "score", kind, theta, zeta, s) for s in range(49)])
+
+    for kind, theta, zeta in itertools.product(
+        STATES, [0, 0.01, 0.3, 1.5, 3.14, math.pi], [0.85, 0.95, 1, 1.05, 1.15]
+    ):
+        said = node.call("axioms.js", "meaning", kind, theta, zeta)
+        name = node.call("axioms.js", "title", kind, theta, zeta)
+        score = scores(kind, theta, zeta)
+        if "the same at every distance" in said:
+            assert np.ptp(score) < 1e-12
+            assert "No encoding" in name
+        elif not kind.startswith("counting") and "growth" not in kind:
+            assert np.ptp(score) > 0.01
+        if "linear in the distance" in said:
+            np.testing.assert_allclose(np.diff(score, 2), 0, atol=1e-9)
+        if "changes its sign at every step" in said and not kind.startswith("counting"):
+            assert (score[1:] * score[:-1] < 0).all()
+        if "odd distances from even ones" in said and not kind.startswith("counting"):
+            plain = score / (zeta ** np.arange(49) if "growth" in kind else 1)
+            np.testing.assert_allclose(plain[2:], plain[:-2], atol=1e-9)
+        if (wave := re.search(r"a wave of \*{0,2}([\d,.]+)", said)) and kind in ("rope", "oblique"):
+            assert float(wave[1].replace(",", "")) == pytest.approx(math.tau / theta, abs=0.06)
+            assert "always as high" in said
+        factor = re.search(r"\*\*([\d.,]+)(%?)\*\* (?:times|of it)", said)
+        assert (factor is not None) == ("growth" in kind and zeta != 1)
+        if factor:
+            size = float(factor[1].replace(",", "")) / (100 if factor[2] else 1)
+            assert size == pytest.approx(zeta**48, rel=0.2)
+            assert ("grows" in said) == (zeta > 1)
 
 
 def test_the_name_is_that_of_the_setting(node):
@@ -141,7 +183,10 @@ def test_the_name_is_that_of_the_setting(node):
         ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counts the distance"),
         ("counting", 0.3, 1, "Counts the distance"),
         ("counting", 0, 1, "Linear bias"),
-        ("none", 0, 1, "None"),
+        ("growth", 0, 1, "ζ = 1 neither grows nor decays: No encoding at all"),
+        ("growth", 0, 0.95, "Growth or decay"),
+        ("rope", 3.14, 1, "Half a turn: odd and even only"),
+        ("counting-growth", 0, 1, "ζ = 1 neither grows nor decays: Linear bias"),
     ]:
         assert node.call("axioms.js", "title", kind, theta, zeta).startswith(wanted)
 
@@ -152,8 +197,9 @@ def test_a_linear_bias_is_linear_in_the_distance(node):
     assert not math.isclose(scores[0], scores[1])
 
 
-def test_four_switches_and_two_sliders():
+def test_two_sliders_and_four_demands():
     _, figure, row = explore.axioms(list(_families())).children
-    assert [type(c).__name__ for c in row.children] == ["Checkbox"] * 4 + ["FloatSlider"] * 2
+    assert [type(c).__name__ for c in row.children] == ["FloatSlider"] * 2
+    assert row.children[0].max == math.pi
     assert set(AXIOMS) | {"theta", "zeta"} == set(figure.figure_traits())
     assert set(KINDS) == {*STATES, "none"}

@@ -87,14 +87,11 @@ def test_random_contents_are_normal_and_each_draw_is_another(node):
 
 
 def test_four_labelled_controls_and_a_question():
-    title, figure, row = explore.waves(distance=75, content="random").children
+    title, figure, *rows = explore.waves(distance=75, content="random").children
     assert title.value.count("?") == 1
-    labels = [control.description for control in row.children]
-    assert labels == [
-        "Key turned beforehand by (tokens)",
-        "Distance s (tokens)",
-        "Waves (pairs of channels)",
-        "Content of query and key",
+    assert [[control.description for control in row.children] for row in rows] == [
+        ["Key turned beforehand by (tokens)", "Waves (pairs of channels)"],
+        ["Distance s (tokens)", "Content of query and key"],
     ]
     assert figure._start["distance"] == 75
     assert figure.content == KINDS.index("random")

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 from bs4 import BeautifulSoup
@@ -192,51 +193,69 @@ def test_the_notebook_downloads_as_a_file(visit, name):
         assert json.load(file)["nbformat"] == 4
 
 
-def test_a_reading_path_marks_its_own_pages_on_the_map(visit):
+def test_a_reading_path_leaves_its_own_chapters_and_says_what_for(visit):
     page = visit().open("book/intro.html")
     buttons = page.locator(".map-paths button")
-    paths = page.locator(".reading-paths li")
+    paths = page.locator(".reading-paths > li")
     assert buttons.count() == paths.count() >= 5
+    hrefs = "all => all.filter(e => e.checkVisibility()).map(e => e.getAttribute('href'))"
 
-    def marked():
-        """Return the pages that stay lit in the picture and in the list, and whether any is dim."""
-        return page.evaluate(
-            """() => {
-                const stops = [...document.querySelectorAll('nav.book-map .map-stop')];
-                const lit = stops.filter(stop => !stop.classList.contains('map-off'));
-                const page = stop => (stop.closest('a') || stop.querySelector('a'))
-                    .getAttribute('href');
-                return [lit.map(page), lit.length < stops.length];
-            }"""
-        )
+    def cards():
+        return page.locator(".map-cards a").evaluate_all(hrefs)
 
-    def state():
+    def pressed():
         return [button.get_attribute("aria-pressed") for button in buttons.all()]
 
-    everything, dim = marked()
-    assert not dim
+    everything = cards()
+    assert len(everything) >= 11
+    assert not any(path.is_visible() for path in paths.all())
     for i, path in enumerate(paths.all()):
-        assert buttons.nth(i).inner_text() == path.locator("em").inner_text()
-        links = {a.get_attribute("href").partition("#")[0] for a in path.locator("a").all()}
+        assert buttons.nth(i).inner_text() == path.locator("em").text_content()
         buttons.nth(i).press("Enter" if i % 2 else "Space")
-        assert state() == ["true" if j == i else "false" for j in range(buttons.count())]
-        lit, dim = marked()
-        assert dim
-        assert set(lit) == links
-        assert lit == [href for href in everything if href in links]
-        assert page.locator(".reading-paths li.map-path").all_inner_texts() == [path.inner_text()]
-    buttons.first.click()
-    assert state().count("true") == 1
-    buttons.first.click()  # a second press takes the path away
-    assert (state().count("true"), marked()) == (0, [everything, False])
+        assert pressed() == ["true" if j == i else "false" for j in range(buttons.count())]
+        assert [other.is_visible() for other in paths.all()] == [p == "true" for p in pressed()]
+        links = {a.get_attribute("href").partition("#")[0] for a in path.locator("a").all()}
+        assert cards() == [href for href in everything if href in links] != []
+    buttons.last.click()  # a second press takes the path away
+    assert (pressed().count("true"), cards()) == (0, everything)
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_the_buttons_of_the_paths_stand_right_above_the_picture(visit, width):
-    page = visit(width=width, height=900).open("book/intro.html")
-    row, svg = (page.locator(f"nav.book-map {e}").bounding_box() for e in (".map-paths", "svg"))
-    assert row["height"] < 200
-    assert 0 <= svg["y"] - row["y"] - row["height"] < 60
+BOXES = """() => Object.fromEntries(
+    ['h1', 'h1 ~ p', '.home-doors', '.rope-box', '.rope-line', '.book-map'].map(name => {
+        const { left, right, top, bottom } = document.querySelector(`article ${name}`)
+            .getBoundingClientRect();
+        return [name, { left, right, top, bottom }];
+    })
+)"""
+
+
+def test_the_first_screen_of_a_desk_has_the_words_beside_the_figure(visit):
+    boxes = visit(reduced_motion="reduce").open("book/intro.html").evaluate(BOXES)
+    figure = boxes[".rope-box"]
+    for name in ("h1", "h1 ~ p", ".home-doors"):
+        assert boxes[name]["right"] <= figure["left"], name
+        assert boxes[name]["bottom"] <= 700, name
+    assert figure["bottom"] <= 700
+    assert boxes[".book-map"]["left"] < figure["left"] < boxes[".book-map"]["right"]
+
+
+def test_on_a_phone_title_doors_and_picture_follow_each_other(visit):
+    page = visit(width=390, height=700, has_touch=True).open("book/intro.html")
+    boxes = page.evaluate(BOXES)
+    order = ("h1", "h1 ~ p", ".home-doors", ".rope-box", ".book-map")
+    for one, two in pairwise(order):
+        assert boxes[one]["bottom"] <= boxes[two]["top"], two
+    assert boxes[".rope-line"]["top"] < 700
+
+
+def test_who_comes_with_a_problem_finds_it_in_a_list(visit):
+    page = visit().open("book/intro.html")
+    links = page.locator(".home-doors li a")
+    assert links.count() >= 8
+    assert not links.first.is_visible()
+    page.locator(".home-doors summary").press("Enter")
+    links.filter(has_text="Left padding").click()
+    page.wait_for_url("**/notebooks/*.html#left-padding")
 
 
 A4_INSIDE = 192 / 25.4 * 96  # pixels between margins of 9 mm
