@@ -22,6 +22,12 @@ SHIFT = """async () => {
     }
     return worst;
 }"""
+# how much higher or lower than the place held open for them figures and questions are
+BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .widget-subarea)')].map(place => {
+    const held = place.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
+    return Math.abs(place.getBoundingClientRect().height - parseFloat(held || 0));
+})"""
+MEASURE = "build, run `.venv/bin/python -m tests.tools.heights`, and build again"
 PLACES = """() => [...document.querySelectorAll(
     '.bd-article :is(section[id], .admonition[id]):not(:first-child)'
 )].map(place => place.id)"""
@@ -38,6 +44,7 @@ ABOVE = """name => {
 def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
     page = visit(width=width, has_touch=width < 700).open(page_name)
     assert page.evaluate(SHIFT) < 0.1
+    assert max(page.evaluate(BESIDE), default=0) < 150, MEASURE
 
 
 def test_the_fonts_of_the_text_are_asked_for_before_its_style(visit):
