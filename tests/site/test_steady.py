@@ -23,7 +23,7 @@ SHIFT = """async () => {
     return worst;
 }"""
 # how much higher or lower than the place held open for them figures and questions are
-BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .widget-subarea)')].map(place => {
+# by how much the height of figures and questions differs from the place that is held open for them
     const held = place.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
     return Math.abs(place.getBoundingClientRect().height - parseFloat(held || 0));
 })"""
