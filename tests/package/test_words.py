@@ -158,9 +158,9 @@ SENTENCES = [
     (
         ("byte_budget", {}, {"form": "a way", "machine": "H200"}, {**BUDGET, "measured": None}),
         "**a way** makes **10 passes** over memory, 5 times as many as a copy; its time was not "
-        "measured.\nRead + written: convert 1 + 1.5, add 2 + 1; together 10 × 64 MiB = "
-        "**640 MiB**. A copy takes **3.00 ms** (at the data sheet's peak of 9 GB/s, an "
-        "assumption). Predicted: 5 × 3.00 ms = **15.0 ms**. Not measured.",
+        "measured.\nconvert 1 + 1.5, add 2 + 1 (read + written): 10 × 64 MiB = **640 MiB**. "
+        "A copy takes **3.00 ms** (at the data sheet's peak of 9 GB/s, an "
+        "assumption). Predicted: 5 × 3.00 ms = **15.0 ms**, not measured.",
     ),
     (
         (
@@ -169,9 +169,9 @@ SENTENCES = [
             {**BUDGET, "passes": 2, "predicted": 3000.0},
         ),
         "**a way** makes **2 passes** over memory, as many as a copy, and took **5.4 times** as "
-        "long.\nRead + written: convert 1 + 1.5, add 2 + 1; together 2 × 64 MiB = **128 MiB**. "
-        "A copy takes **3.00 ms** (measured: some processor). "
-        "Predicted: 1 × 3.00 ms = **3.00 ms**. Measured: **16.2 ms**.",
+        "long.\nconvert 1 + 1.5, add 2 + 1 (read + written): 2 × 64 MiB = **128 MiB**. "
+        "A copy takes **3.00 ms** (some processor). "
+        "Predicted: 1 × 3.00 ms = **3.00 ms**, measured **16.2 ms**.",
     ),
     (
         (
@@ -187,7 +187,7 @@ SENTENCES = [
             {"form": "a way", "machine": "the recorded one"},
             {**BUDGET, "measured": None, "rate": None},
         ),
-        "= **640 MiB**. No copy was measured here. Not measured.",
+        "= **640 MiB**. No copy was measured here; not measured.",
     ),
     (
         ("horizon_dial", 1, {"cosine": 4, "snr": LOUD}),
