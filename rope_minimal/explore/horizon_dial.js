@@ -47,8 +47,8 @@ const LABEL =
   "Two meters: the distance at which the fastest hand turns back, with the window of 2,048 tokens as a mark, and how " +
   "loud one step is against the rounding of bf16, with a mark where it is as loud; named settings stand above both";
 const NOTICE =
-  "What the upper meter gains, the lower one loses. A and B reconstruct a proposal whose formula is lost: the fastest " +
-  "hand makes half a turn, or one, in the window. PI ×16 is position interpolation by 16.";
+  "What the upper meter gains, the lower one loses. A and B reconstruct a proposal whose formula is lost: the " +
+  "fastest hand makes half a turn, or one, in the window. PI ×16 is position interpolation by 16.";
 
 const METER = 132; // height of one
 
