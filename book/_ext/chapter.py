@@ -47,9 +47,12 @@ def fold_opening(body: str) -> str:
         return body
     folds = fold(GOALS, found[1], found["goals"]) + fold(NEEDS, found[3], found["needs"])
     cells = found["cells"]
-    if imports := IMPORTS.match(cells):
-        folds += fold("imports", "What the cells import", imports["code"])
-        cells = cells[imports.end() :]
+    imports = []
+    while found_import := IMPORTS.match(cells):
+        imports.append(found_import["code"])
+        cells = cells[found_import.end() :]
+    if imports:
+        folds += fold("imports", "What the cells import", "\n".join(imports))
     opening = f'<div class="openings">\n{folds}</div>\n{cells}'
     return body[: found.start()] + opening + body[found.end() :]
 

@@ -22,6 +22,7 @@ STATE = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.S
 )
 END = "</script></div>"
+OPENINGS = '<div class="openings">'
 SCALE = 80  # per cent: the pictures have 144 dots to an inch
 
 
@@ -40,16 +41,25 @@ def hold_places(page: str) -> str:
     return VIEW.sub(hold, page)
 
 
+def boxes(page: str) -> list[tuple[re.Match[str], str]]:
+    """Return where a page's figures stand, questions apart, and what each asks, in HTML."""
+    state = STATE.search(page)
+    models = json.loads(state[1])["state"] if state else {}
+    found = []
+    for view in VIEW.finditer(page):
+        box = models[view[1]]
+        if box["model_name"] == "VBoxModel":
+            title = models[box["state"]["children"][0].removeprefix("IPY_MODEL_")]
+            found.append((view, re.sub("<[^>]*>", "", title["state"]["value"])))
+    return found
+
+
 def skip_figures(page: str) -> str:
     """Lead the Tab key past a figure, and on to the next."""
-    state = STATE.search(page)
-    if not state:
-        return page
-    models = json.loads(state[1])["state"]
-    figures = [v for v in VIEW.finditer(page) if models[v[1]]["model_name"] == "VBoxModel"]
-    for number, view in reversed(list(enumerate(figures, 1))):
+    found = boxes(page)
+    for number, (view, _) in reversed(list(enumerate(found, 1))):
         links = f'<a href="#after-figure-{number}">Skip this figure</a>'
-        if number < len(figures):
+        if number < len(found):
             links += f' <a href="#figure-{number + 1}">Go to the next figure</a>'
         before = f'<p class="skip-figure" id="figure-{number}">{links}</p>\n'
         after = f'\n<span id="after-figure-{number}"></span>'
@@ -57,6 +67,18 @@ def skip_figures(page: str) -> str:
         parts = page[: view.start()], before, page[view.start() : end], after, page[end:]
         page = "".join(parts)
     return page
+
+
+def list_figures(page: str) -> str:
+    """List what the figures of a chapter ask, as links to them, under the chapter's question."""
+    asked = [question for _, question in boxes(page)]
+    links = "".join(
+        f'<li><a href="#figure-{number}">{question}</a></li>\n'
+        for number, question in enumerate(asked, 1)
+    )
+    if not links:
+        return page
+    return page.replace(OPENINGS, f'<ul class="figures-here">\n{links}</ul>\n{OPENINGS}')
 
 
 def link_pictures(app: Sphinx, doctree: nodes.document) -> None:

@@ -18,7 +18,8 @@ from pathlib import Path
 from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
-from figures import hold_places, skip_figures
+from figures import hold_places, list_figures, skip_figures
+from formulas import load_mathjax_late, typeset_formulas
 from myst_nb.core.render import sanitize_script_content
 from policy import add_policy, hand_over_events
 from sphinx.application import Sphinx
@@ -79,9 +80,14 @@ WIDGET_CODE = re.compile(
     r'[^"]*"></script>'
 )
 SIDEBAR = '<div id="pst-primary-sidebar"'
-LOGO = re.compile(r'(<img )(?=[^>]*class="logo__image)')
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
-FONT = "vendor/fonts/source-serif-4.woff2"
+FONTS = ("source-serif-4", "source-serif-4-italic")
+PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href });
+    document.head.append(link);
+  }"""
+FIRST_SCRIPT = '<script data-cfasync="false">'
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
@@ -159,15 +165,16 @@ def name_sidebar(page: str) -> str:
     return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
 
 
-def size_logo(page: str) -> str:
-    """Say how large the book's sign is, so that the menu below it stays where it is."""
-    return LOGO.sub(r'\1width="51" height="51" ', page)
+def preload_fonts(page: str) -> str:
+    """Ask for the fonts of the text at once: the browser waits for them only a moment.
 
-
-def preload_font(page: str) -> str:
-    """Ask for the font of the text at once: the style sheet waits for it only a moment."""
-    link = r'<link rel="preload" as="font" type="font/woff2" href="\1{}" crossorigin />\n    \g<0>'
-    return STYLE_SHEET.sub(link.format(FONT), page)
+    A script asks, because a page that was opened as a file may not.
+    """
+    found = STYLE_SHEET.search(page)
+    if not found:
+        return page
+    fonts = [f"{found[1]}vendor/fonts/{font}.woff2" for font in FONTS]
+    return page.replace(FIRST_SCRIPT, f"<script>{PRELOAD % fonts}</script>\n  {FIRST_SCRIPT}", 1)
 
 
 def drop_printed_contents(page: str) -> str:
@@ -184,6 +191,7 @@ BODY = [
     break_long_names,
     fold_opening,
     link_boxes,
+    typeset_formulas,
 ]
 PAGE = [
     drop_icon_script,
@@ -191,11 +199,12 @@ PAGE = [
     drop_thebe_address,
     drop_thebe_settings,
     drop_repeated_styles,
+    load_mathjax_late,
     drop_printed_contents,
-    size_logo,
-    preload_font,
+    preload_fonts,
     say_time,
     skip_figures,
+    list_figures,
     hold_places,
     move_widgets_to_end,
     share_widget_code,
@@ -276,11 +285,20 @@ def offer_files(
     )
 
 
+def search_prose(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Let the results of a search show prose."""
+    if page == "search":
+        app.add_js_file("search.js", loading_method="defer")
+
+
 def write_again_after_a_change_of_this(app: Sphinx) -> None:
     """Write every page again after a change of the code that changes pages: Sphinx cannot know."""
     if app.builder.format != "html":
         return
-    code = [*HERE.glob("*.py"), *(HERE.parent / "_templates").glob("*.html")]
+    templates = HERE.parent / "_templates"
+    code = [path for path in (*HERE.iterdir(), *templates.iterdir()) if path.is_file()]
     now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code))).hexdigest()
     stamp = Path(app.doctreedir) / "pages.stamp"
     if stamp.exists() and stamp.read_text() == now:
@@ -296,6 +314,7 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("book.js", loading_method="defer")
     app.connect("builder-inited", write_again_after_a_change_of_this)
     app.connect("builder-inited", hook.install)
+    app.connect("html-page-context", search_prose, priority=400)
     app.connect("html-page-context", offer_files, priority=950)
     app.connect("html-page-context", hook.prepare, priority=950)
     app.connect("build-finished", hook.finish)

@@ -49,7 +49,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const stay = () => {
     const at = document.getElementById(decodeURIComponent(window.location.hash.slice(1)));
     if (!at) return;
-    const hold = new ResizeObserver(() => at.scrollIntoView());
+    const hold = new ResizeObserver(() => at.scrollIntoView({ behavior: "instant" }));
     const end = () => hold.disconnect();
     hold.observe(document.body);
     setTimeout(end, 10_000);
@@ -89,6 +89,6 @@ document.addEventListener("DOMContentLoaded", () => {
       box.addEventListener("scroll", () => fade(box), { passive: true });
     }
   };
-  watch(".bd-article pre, .pst-scrollable-table-container, .derivation-statement");
-  window.MathJax?.startup?.promise?.then(() => watch("mjx-container[display]"));
+  const wide = "pre, .pst-scrollable-table-container, .derivation-statement, mjx-container[display]";
+  watch(`.bd-article :is(${wide}, .cell_output:has(> a > img))`);
 });

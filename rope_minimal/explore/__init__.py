@@ -4,22 +4,23 @@ Each is a function that returns what a cell shows. Figures compute and draw in t
 move on the published page without a kernel, and in JupyterLab just the same.
 
 ======================  ==================================================================
-`angle_heatmap`         Do the rotations go up and down along the positions?
+`angle_heatmap`         Along a text, does a pair ever turn backwards?
 `axioms`                Which relative encodings have exactly the properties you tick?
 `bug_bench`             One line of this package is wrong: which bug is it?
 `byte_budget`           How often does the rotation go to memory and back?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
-`horizon_dial`          What does a horizon without wrapping cost the neighbours?
+`horizon_dial`          What does it cost to slow all hands until none turns back?
 `layout_threads`        Which rows must move between the two layouts?
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
-`rescaling_faders`      Which hands must be slowed for a longer context?
+`rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?
+`trained_head`          Where does a trained head look, and with which pairs?
 `trained_models`        The same model, another encoding: does it matter?
 `waves`                 Every pair adds a wave: where do their crests meet?
-`wrap_explorer`         The angle falls back at distance 7: is far taken for near?
+`wrap_explorer`         An angle falls back after a turn: is far then taken for near?
 ======================  ==================================================================
 """
 
@@ -35,6 +36,7 @@ from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
+from .trained_head import TrainedHead, trained_head
 from .trained_models import TrainedModels, trained_models
 from .waves import Waves, waves
 from .wrap_explorer import WrapExplorer, wrap_explorer
@@ -53,6 +55,7 @@ __all__ = [
     "PrecisionMicroscope",
     "RescalingFaders",
     "Rotor",
+    "TrainedHead",
     "TrainedModels",
     "Waves",
     "WrapExplorer",
@@ -69,6 +72,7 @@ __all__ = [
     "precision_microscope",
     "rescaling_faders",
     "rotor",
+    "trained_head",
     "trained_models",
     "waves",
     "wrap_explorer",

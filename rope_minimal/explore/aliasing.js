@@ -2,7 +2,7 @@
 // Pure functions. The Python twins are rope_minimal.aliasing and rope_minimal.frequencies;
 // tests/package/test_explore_aliasing.py compares the two.
 import { clamp, TURN } from "./kit/numbers.js";
-import { codeDistance, inverseFrequencies, wavelengths } from "./rope.js";
+import { inverseFrequencies, wavelengths } from "./rope.js";
 
 // ---- one hand -----------------------------------------------------------------------------------
 
@@ -99,39 +99,25 @@ export function cosineHorizon(invFreq, maxDistance = null) {
   return Infinity;
 }
 
-const BLOCK = 256;
+const BLOCK = 256; // distances after which each hand is set afresh
 
-/**
- * The distance in minDistance .. maxDistance with the smallest D(m): { distance, codeDistance }.
- * Within a block of distances each hand is turned on by one complex product; the best distance of
- * every block is then computed afresh.
- */
-export function nearestCode(invFreq, maxDistance, minDistance = 1) {
-  const pairs = invFreq.length;
-  const sums = new Float64Array(BLOCK);
-  let best = { distance: 0, codeDistance: Infinity };
-  for (let first = minDistance; first <= maxDistance; first += BLOCK) {
-    const count = Math.min(BLOCK, maxDistance - first + 1);
-    sums.fill(0);
-    for (let i = 0; i < pairs; i++) {
-      const theta = invFreq[i];
-      const stepC = Math.cos(theta);
-      const stepS = Math.sin(theta);
-      let c = Math.cos(first * theta);
-      let s = Math.sin(first * theta);
-      for (let k = 0; k < count; k++) {
-        sums[k] += c;
+/** The sum of the hands' cosines at the distances 0 .. last: each hand is turned on by a complex product. */
+export function cosineSums(invFreq, last) {
+  const sums = new Float64Array(last + 1);
+  for (let first = 0; first <= last; first += BLOCK) {
+    const end = Math.min(first + BLOCK, last + 1);
+    for (const theta of invFreq) {
+      const [stepC, stepS] = [Math.cos(theta), Math.sin(theta)];
+      let [c, s] = [Math.cos(first * theta), Math.sin(first * theta)];
+      for (let m = first; m < end; m++) {
+        sums[m] += c;
         const turned = c * stepC - s * stepS;
         s = s * stepC + c * stepS;
         c = turned;
       }
     }
-    let at = 0;
-    for (let k = 1; k < count; k++) if (sums[k] > sums[at]) at = k;
-    const found = codeDistance(first + at, invFreq);
-    if (found < best.codeDistance) best = { distance: first + at, codeDistance: found };
   }
-  return best;
+  return sums;
 }
 
 const SIGNIFICAND_BITS = { float64: 53, float32: 24, float16: 11, bfloat16: 8 };

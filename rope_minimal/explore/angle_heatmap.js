@@ -1,4 +1,4 @@
-// Positions x pairs in colour. One canvas: the key, the map, and the selected pair below it.
+// Positions x pairs in colour, twice: the true angle, and what is shown of it; below each, the chosen pair.
 import {
   axes,
   cellAt,
@@ -38,32 +38,48 @@ export function shownValue(angle, show) {
   return show === "cosine" ? Math.cos(angle) : angle;
 }
 
-/** What is said of a cell: a position, a pair and its speed in radians per token. */
-export function words(position, pair, theta) {
+const WHY = {
+  "wrapped angle": "The stripes come from leaving whole turns out.",
+  cosine: "What swings is the cosine of an angle that only grows.",
+};
+
+/** What is said of a cell: a position, a pair, its speed in radians per token, and what stands beside. */
+export function words(position, pair, theta, show) {
   const angle = position * theta;
+  const turns = angle / TURN;
+  const digits = (x) => (x >= 1000 ? 0 : x >= 100 ? 1 : 3);
+  const far = `**${num(turns, digits(turns))}** turns by position **${num(position, 0)}**`;
   return (
-    `Position **${num(position, 0)}**, pair **${pair}**: true angle **${num(angle, 3)}** rad ` +
-    `(${num((angle * 180) / Math.PI, 1)}°), wrapped **${num(wrappedAngle(angle), 3)}** rad, ` +
-    `cosine **${num(Math.cos(angle), 3)}**. ` +
-    `This pair needs **${num(TURN / theta, 1)}** positions for one full turn (its wavelength).`
+    `No, each pair only turns on${position ? `: pair **${pair}** has made ${far}` : ""}. ${WHY[show]}\n` +
+    `Position **${num(position, 0)}**, pair **${pair}**: true angle **${num(angle, digits(angle))}** rad, ` +
+    `wrapped **${num(wrappedAngle(angle), 3)}** rad, cosine **${num(Math.cos(angle), 3)}**. ` +
+    `One full turn takes this pair **${num(TURN / theta, 1)}** positions (its wavelength).`
   );
 }
 
 const LABEL =
-  "Heatmap of the rotation angle over positions (across) and pairs (down, fastest first), " +
-  "and below it the selected pair over the positions";
-const NOTICE =
-  "The stripes are a way of showing: a wrapped angle falls back to 0 after every full turn. Show the true angle, " +
-  "and each pair is one smooth ramp; what does swing is the cosine. The dashed line is each pair's first full " +
-  "turn: below it, no pair has finished one.";
+  "Two heatmaps over positions (across) and pairs (down, fastest first): on the left the true rotation angle, a " +
+  "smooth ramp; on the right the wrapped angle or the cosine, with stripes. Below each the chosen pair over the positions";
+const NOTICE = "The dashed line is each pair’s first full turn: below it, no pair has finished one.";
 
 const LEFT = 50; // margins, in pixels
 const RIGHT = 12;
-const TOP = 44;
-const mapHeight = (width) => clamp(Math.round(width * 0.4), 190, 280);
+const KEY = 44; // height of title and key above a map
+const wide = (width) => width >= 560;
+const mapHeight = (width) => (wide(width) ? 230 : 98);
+const curveHeight = (width) => (wide(width) ? 92 : 38);
+const blockHeight = (width) => KEY + mapHeight(width) + 10 + curveHeight(width);
+
+/** Where both maps lie: side by side, or one above the other. */
+function layout(width) {
+  const block = (x0, x1, top) => ({ x0, x1, y0: top + KEY, y1: top + KEY + mapHeight(width) });
+  if (!wide(width)) return [block(LEFT, width - RIGHT, 0), block(LEFT, width - RIGHT, blockHeight(width) + 8)];
+  const each = (width - LEFT - RIGHT - 44) / 2;
+  return [block(LEFT, LEFT + each, 0), block(width - RIGHT - each, width - RIGHT, 0)];
+}
 
 export default figure((fig) => {
-  let map = null; // where the heatmap lies, in CSS pixels
+  let maps = []; // where the heatmaps lie, in CSS pixels
   const cursor = ({ dim, first, count, position, pair }) => ({
     position: clamp(position, first, first + count - 1),
     pair: clamp(pair, 0, dim / 2 - 1),
@@ -71,9 +87,10 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at the map, or focus it and use the arrow keys, to read a cell.",
-    height: (width) => TOP + mapHeight(width) + 30 + 118 + 40,
+    help: "Point at a cell, or use the arrow keys.",
+    height: (width) => (wide(width) ? blockHeight(width) : 2 * blockHeight(width) + 8) + 40,
     point({ x, y, type }) {
+      const map = maps.find(({ x1, y1 }) => x <= x1 + RIGHT && y <= y1 + 10 + curveHeight(plot.width));
       if (!map || (type === "pointermove" && (y > map.y1 + 8 || y < map.y0 - 8))) return;
       const { dim, first, count } = fig.traits;
       const { column, row } = cellAt(x, y, map, count, dim / 2);
@@ -89,32 +106,39 @@ export default figure((fig) => {
   fig.draw(() => {
     const { dim, base, first, count, show } = fig.traits;
     const { position, pair } = cursor(fig.traits);
-    const { width } = plot.clear();
+    const { ctx, width, height } = plot.clear();
     const pairs = dim / 2;
     const theta = inverseFrequencies(dim, base);
     const largest = (first + count - 1) * theta[0];
-    map = { x0: LEFT, y0: TOP, x1: width - RIGHT, y1: TOP + mapHeight(width) };
-
-    drawKey(plot, map, show, largest);
-    paintCells(plot, map, count, pairs, TABLE[show], (p, i) => colorIndex((first + p) * theta[i], show, largest));
-    const yOf = pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
-    const columnWidth = (map.x1 - map.x0) / count;
-    const xOf = (p) => map.x0 + (p - first + 0.5) * columnWidth;
-    drawFullTurn(plot, map, { dim, base, first, count }, xOf);
-
-    crosshair(plot, map, xOf(position), yOf(pair), pairColor(pair, pairs));
-    const shown = { show, pair, theta: theta[pair], color: pairColor(pair, pairs), columnWidth };
-    drawPair(plot, map.y1, shown, { first, count, position }, xOf);
-    fig.say(words(position, pair, theta[pair]));
+    const color = pairColor(pair, pairs);
+    maps = layout(width);
+    maps.forEach((map, side) => {
+      const shows = side ? show : "true angle";
+      const columnWidth = (map.x1 - map.x0) / count;
+      const xOf = (p) => map.x0 + (p - first + 0.5) * columnWidth;
+      ctx.globalAlpha = fig.colors.dark ? 0.8 : 1; // a white map glares on a dark page
+      drawKey(plot, map, shows, largest);
+      paintCells(plot, map, count, pairs, TABLE[shows], (p, i) => colorIndex((first + p) * theta[i], shows, largest));
+      ctx.globalAlpha = 1;
+      const row = (i) => map.y0 + ((i + 0.5) * (map.y1 - map.y0)) / pairs;
+      if (map.x0 === LEFT)
+        pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
+      drawFullTurn(plot, map, { dim, base, first, count }, xOf);
+      crosshair(plot, map, xOf(position), row(pair), color);
+      const last = side === 1 || wide(width);
+      const shown = { show: shows, pair, theta: theta[pair], color, columnWidth, last };
+      drawPair(plot, map, height, shown, { first, count, position }, xOf);
+    });
+    fig.say(words(position, pair, theta[pair], show));
     fig.root.dataset.cell = `${position},${pair}`;
   });
 
   fig.showMe(async () => {
     const { first, count } = fig.traits;
     const { pair } = cursor(fig.traits);
-    for (const show of ["wrapped angle", "true angle"]) {
+    for (const show of ["wrapped angle", "cosine"]) {
       fig.set({ show, position: first, pair });
-      await fig.pause(900);
+      await fig.pause(700);
       await fig.glide({ position: first + count - 1 }, 2600);
       await fig.pause(500);
     }
@@ -131,16 +155,17 @@ const MARKS = {
 
 function drawKey(plot, map, show, largest) {
   const title = { "wrapped angle": "wrapped angle (rad)", "true angle": "true angle (rad)", cosine: "cosine" }[show];
-  text(plot, title, map.x0, 12, { color: plot.colors.ink, size: 12.5 });
-  const width = Math.min(240, map.x1 - map.x0 - 132);
+  const y = map.y0 - KEY;
+  text(plot, title, map.x0, y + 12, { color: plot.colors.ink, size: 12.5, bold: true });
+  const width = Math.min(200, map.x1 - map.x0 - 138);
   const marks = MARKS[show].map((label, i, all) => [i / Math.max(all.length - 1, 1), label]);
   if (show === "true angle") {
-    const every = width < 200 ? 2 : 1;
-    for (let e = 1 - every; 10 ** e <= largest; e += every) {
-      marks.push([angleScale(10 ** e, largest), num(10 ** e, Math.max(-e, 0))]);
+    for (let e = Math.floor(Math.log10(Math.max(largest, SMALL))); e >= -1; e--) {
+      const at = angleScale(10 ** e, largest);
+      if (marks.every(([other]) => Math.abs(other - at) * width > 34)) marks.push([at, num(10 ** e, Math.max(-e, 0))]);
     }
   }
-  colorBar(plot, map.x1 - width, 8, width, TABLE[show], marks);
+  colorBar(plot, map.x1 - width, y + 8, width, TABLE[show], marks);
 }
 
 // The positions after which each pair has turned once: its wavelength, drawn as a curve.
@@ -158,19 +183,20 @@ function drawFullTurn(plot, map, { dim, base, first, count }, xOf) {
   curve(plot, xs, ys, "#ffffff", { width: 1.6, dash: [6, 4] });
 }
 
-// The selected pair over the positions, below the map.
-function drawPair(plot, bottom, { show, pair, theta, color, columnWidth }, { first, count, position }, xOf) {
+// The selected pair over the positions, below a map.
+function drawPair(plot, map, height, { show, pair, theta, color, columnWidth, last }, { first, count, position }, xOf) {
   const values = Array.from({ length: count }, (_, p) => shownValue((first + p) * theta, show));
   const ranges = {
     "wrapped angle": { y: [0, TURN], ...TURN_TICKS },
     "true angle": { y: [first * theta, Math.max((first + count) * theta, 1e-12)] },
     cosine: { y: [-1, 1], yTicks: [-1, 0, 1] },
   };
+  const top = map.y1 + 10;
   const at = axes(plot, {
     x: [first - 0.5, first + count - 0.5],
-    xTicks: ticks(first, first + count - 1, plot.width / 90).filter(Number.isInteger),
-    xLabel: "position",
-    box: { left: LEFT, right: RIGHT, top: bottom + 30, bottom: 40 },
+    xTicks: last ? ticks(first, first + count - 1, (map.x1 - map.x0) / 80).filter(Number.isInteger) : [],
+    xLabel: last ? "position" : "",
+    box: { left: map.x0, right: plot.width - map.x1, top, bottom: height - top - curveHeight(plot.width) },
     ...ranges[show],
   });
   let run = [[], []];
@@ -181,11 +207,12 @@ function drawPair(plot, bottom, { show, pair, theta, color, columnWidth }, { fir
     }
     run[0].push(xOf(first + p));
     run[1].push(at.y(value));
-    if (columnWidth > 6) disc(plot, xOf(first + p), at.y(value), 2.5, color);
+    if (columnWidth > 4) disc(plot, xOf(first + p), at.y(value), 2.5, color);
   });
   curve(plot, ...run, color);
   upright(plot, xOf(position), at.box, plot.colors.muted, { width: 1 });
   disc(plot, xOf(position), at.y(values[position - first]), 4.5, color);
-  const title = `pair ${pair}: ${show}${show === "cosine" ? "" : " (rad)"}`;
-  text(plot, title, LEFT, bottom + 16, { color: plot.colors.ink, size: 12.5, halo: true });
+  if (show === "true angle") {
+    text(plot, `pair ${pair}`, at.box.x0 + 6, at.box.y0 + 8, { color: plot.colors.ink, halo: true });
+  }
 }

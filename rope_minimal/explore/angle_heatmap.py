@@ -1,4 +1,4 @@
-"""The angle of every pair at every position, as a heatmap with a cursor."""
+"""The angle of every pair at every position, as it is and as it is shown."""
 
 import ipywidgets
 
@@ -11,13 +11,13 @@ FARTHEST = 131072
 
 
 class AngleHeatmap(Figure):
-    """Positions x pairs in colour, and one pair over the positions (``angle_heatmap.js``)."""
+    """The true angle beside what is shown of it, and one pair of both (``angle_heatmap.js``)."""
 
     dim = Even(128, low=2, high=256, help="rotated width of one head")
     base = Real(10000.0, low=10.0, high=1e7, help="base of the inverse frequencies")
     first = Whole(0, low=0, high=FARTHEST, help="first position shown")
     count = Whole(256, low=8, high=512, help="number of positions shown")
-    show = Choice(["wrapped angle", "true angle", "cosine"])
+    show = Choice(["wrapped angle", "cosine"], help="what stands beside the true angle")
     position = Whole(44, low=0, high=FARTHEST + 512, help="the cursor's position")
     pair = Whole(8, low=0, high=127, help="the cursor's pair")
 
@@ -43,14 +43,14 @@ def angle_heatmap(
     count
         Number of positions shown, 8 to 512.
     show
-        ``"wrapped angle"``, ``"true angle"`` or ``"cosine"``.
+        What stands beside the true angle: ``"wrapped angle"`` or ``"cosine"``.
     pair
         The pair that the cursor is on at first.
 
     Returns
     -------
     VBox
-        Question, controls and figure. The cursor follows the pointer and the arrow keys.
+        Question, figure and controls. The cursor follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -64,12 +64,12 @@ def angle_heatmap(
     figure.start_here()
     return controls.box(
         figure,
-        [
+        [controls.choice(figure, "show", "Beside the true angle")],
+        more=[
             controls.slider(figure, "dim", "Head width", unit="channels", step=2),
             controls.log_slider(figure, "base", "Base"),
             controls.slider(figure, "first", "First position", step=32),
             controls.slider(figure, "count", "Number of positions", step=8),
-            controls.choice(figure, "show", "Show"),
         ],
-        question="Do the rotations go up and down along the positions?",
+        question="Along a text, does a pair ever turn backwards?",
     )

@@ -1,10 +1,10 @@
-// One way of writing the rotation as blocks of memory read and written, and the time that follows.
-import { text } from "./kit/draw.js";
+// Ways of writing the rotation as passes over memory, and the times that follow, on one axis.
+import { axes, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { num, short } from "./kit/numbers.js";
+import { clamp, num, short } from "./kit/numbers.js";
 
 const BYTES = { float32: 4, bfloat16: 2 };
-const RECORDED = "recorded CPU"; // as in byte_budget.py
+const RECORDED = "the recorded one"; // as in byte_budget.py
 // forms that "Show me" walks through, and how long each stays, in milliseconds
 const TOUR = [
   ["rotate_half (textbook, Hugging Face)", 1600],
@@ -18,116 +18,154 @@ export function bytesOf(shape, dtype) {
   return shape.reduce((product, size) => product * size, 1) * BYTES[dtype];
 }
 
+const recordedCase = (data, shape, dtype) =>
+  data.cases.find((each) => each.dtype === dtype && String(each.shape) === String(shape));
+
 /** Bytes a second that a copy reached: in the case of this shape and type, or the largest of this type. */
 export function copyRate(data, shape, dtype) {
-  const cases = data.cases.filter((each) => each.dtype === dtype);
   const size = (each) => bytesOf(each.shape, dtype);
-  const own = cases.find((each) => String(each.shape) === String(shape));
-  const used = own ?? cases.sort((a, b) => size(b) - size(a))[0];
+  const others = data.cases.filter((each) => each.dtype === dtype).sort((a, b) => size(b) - size(a));
+  const used = recordedCase(data, shape, dtype) ?? others[0];
   return used ? (2 * size(used)) / (used.floor_us * 1e-6) : null;
 }
 
 /**
  * Everything the figure says about one way of writing on one machine. Times are in microseconds;
- * null is a time that nobody measured, or that nothing measured allows to predict.
+ * null is a time that nobody measured, or that nothing measured allows to predict. What follows
+ * from a time follows from it as it is printed, so that a reader who computes finds the same.
  */
 export function budget(data, { shape, dtype, form, machine }) {
-  const size = data.shapes[shape];
-  const bytes = bytesOf(size, dtype);
+  const sizes = data.shapes[shape];
+  const bytes = bytesOf(sizes, dtype);
   const steps = data.forms[form][dtype];
   const passes = steps.reduce((sum, [, read, written]) => sum + read + written, 0);
   const recorded = machine === RECORDED;
-  const rate = recorded ? copyRate(data, size, dtype) : data.rate;
-  const time = (count) => (rate ? (count * bytes * 1e6) / rate : null);
-  const own = data.cases.find((each) => each.dtype === dtype && String(each.shape) === String(size));
-  const measured = recorded ? (own?.us[form] ?? null) : null;
-  const copies = measured === null ? null : own.ratio[form]; // taken round by round, not of the medians
-  return { bytes, steps, passes, rate, floor: time(2), predicted: time(passes), measured, copies };
+  const rate = recorded ? copyRate(data, sizes, dtype) : data.rate;
+  const own = recorded ? recordedCase(data, sizes, dtype) : null;
+  const floor = rate && printed((2 * bytes * 1e6) / rate);
+  const measured = own?.us[form] ?? null;
+  return {
+    ...{ bytes, steps, passes, rate, floor, measured, own: Boolean(own) },
+    predicted: rate && (passes / 2) * floor,
+    copies: measured && printed(measured) / floor,
+  };
 }
 
-/** The largest count of blocks in a row, over all forms and types: one scale for all pictures. */
-export function widest(data) {
-  const rows = Object.values(data.forms).flatMap((form) => Object.values(form).flat());
-  return Math.max(3, ...rows.map(([, read, written]) => read + written));
+/** The longest time of a shape on a machine, over all forms and types: the end of the axis. */
+export function longest(data, { shape, machine }) {
+  const forms = Object.keys(data.forms).flatMap((form) =>
+    Object.keys(BYTES).map((dtype) => budget(data, { shape, dtype, form, machine })),
+  );
+  return Math.max(...forms.flatMap(({ predicted, measured }) => [predicted, measured])) || 1;
 }
+
+/** [in which unit, of how many microseconds, with how many digits] a time is said. */
+const saidIn = (us) => (us >= 1000 ? ["ms", 1000, us < 10000 ? 2 : 1] : ["µs", 1, us < 10 ? 2 : us < 100 ? 1 : 0]);
 
 /** Microseconds as people say them. */
 export function duration(us) {
-  if (us === null) return "not measured yet";
-  if (us >= 1000) return `${num(us / 1000, us < 10000 ? 2 : 1)} ms`;
-  return `${num(us, us < 10 ? 2 : us < 100 ? 1 : 0)} µs`;
+  const [unit, of, digits] = saidIn(us);
+  return `${num(us / of, digits)} ${unit}`;
+}
+
+/** The microseconds that `duration` says. */
+export function printed(us) {
+  const [, of, digits] = saidIn(us);
+  return Number((us / of).toFixed(digits)) * of;
 }
 
 /** A size as people say it. */
 export function size(bytes) {
   const [unit, name] = bytes >= 2 ** 20 ? [2 ** 20, "MiB"] : [2 ** 10, "KiB"];
-  return `${num(bytes / unit, 0)} ${name}`;
+  return `${short(bytes / unit)} ${name}`;
 }
 
-/** The caption: what `budget` found for a form in a number type on a machine. */
-export function words(data, { form, dtype, machine }, now) {
-  const whence =
-    machine === RECORDED
-      ? `measured: ${data.machine}`
-      : `at the data sheet's peak of ${num(now.rate / 1e9, 0)} GB/s, an assumption`;
-  const copy =
-    now.rate === null ? "No copy was measured here." : `A copy takes **${duration(now.floor)}** (${whence}).`;
-  const predicted = now.predicted === null ? "nothing" : duration(now.predicted);
-  const found =
-    now.measured === null
-      ? "**Not measured yet.**"
-      : `Measured: **${duration(now.measured)}**, **${num(now.copies, 1)}** copies of the same rounds.`;
-  const count = now.steps.length;
+/** What is said of a form, from its `budget`: the answer, and after a line's end the numbers. */
+export function words(data, { form, machine }, now) {
+  const { passes, floor, predicted, measured, copies, steps, bytes, rate, own } = now;
+  const half = short(passes / 2);
+  const many = passes === 2 ? "as many as a copy" : `${half} times as many as a copy`;
+  const took = measured === null ? "; its time was not measured" : `, and took **${num(copies, 1)} times** as long`;
+  const list = steps.map(([name, read, written]) => `${named(name)} ${short(read)} + ${short(written)}`);
+  const whence = () => {
+    if (machine !== RECORDED) return `at the data sheet's peak of ${num(rate / 1e9, 0)} GB/s, an assumption`;
+    return own ? data.machine : "at the rate of the largest copy of this type that was recorded";
+  };
+  const copy = rate
+    ? `A copy takes **${duration(floor)}** (${whence()}). ` +
+      `Predicted: ${half} × ${duration(floor)} = **${duration(predicted)}**, `
+    : "No copy was measured here; ";
+  const found = measured === null ? "not measured." : `measured **${duration(measured)}**.`;
   return (
-    `**${form}**, ${dtype}: **${count}** ${count === 1 ? "operator" : "operators"}, ` +
-    `**${short(now.passes)}** passes of N = ${size(now.bytes)}, together **${size(now.passes * now.bytes)}**. ` +
-    `${copy} Predicted: **${predicted}**, **${short(now.passes / 2)}** copies. ${found}`
+    `**${form}** makes **${short(passes)} passes** over memory, ${many}${took}.\n` +
+    `${list.join(", ")} (read + written): ${short(passes)} × ${size(bytes)} = **${size(passes * bytes)}**. ` +
+    `${copy}${found}`
   );
 }
 
-const LABEL =
-  "The operators of one way of writing the rotation, one row each, as blocks of memory read and written; below them " +
-  "bars for the time of a copy, the predicted time and the measured time";
-const NOTICE =
-  "Every operator reads its operands from memory and writes its result there, and the next one reads it again. The " +
-  "arithmetic is the same in all forms; only the number of blocks differs. For one new token the blocks are too " +
-  "small to matter: there the time is the number of calls.";
-
-const TOP = 44; // pixels above the operators
 const NAMES = { _to_copy: "convert" };
-const narrow = (width) => width < 480;
-const rowHeight = (width) => (narrow(width) ? 17 : 19);
+const named = (name) => NAMES[name] ?? name.replace(/_$/, "");
+
+const LABEL =
+  "Every way of writing the rotation is a row: its passes over memory as blocks, which end at the predicted time, and " +
+  "under them a bar for the measured time; all rows have one time axis";
+const NOTICE =
+  "The arithmetic is the same in all rows. For one new token the blocks hardly count: there the time is calls.";
+
+const SIZES = {
+  broad: { left: 252, right: 108, top: 44, row: 32, blocks: 5, size: 13 },
+  slim: { left: 4, right: 8, top: 58, row: 30, blocks: 15, size: 12 },
+};
+const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 
 export default figure((fig) => {
   const data = fig.model.get("data");
-  const rows = Math.max(...Object.values(data.forms).flatMap((form) => Object.values(form).map((s) => s.length)));
-  const bars = (width) => TOP + rows * rowHeight(width) + 26;
-  let played = Infinity; // blocks drawn so far while "Show me" plays
+  const forms = Object.keys(data.forms);
+  let played = Infinity; // blocks of the chosen row drawn so far while "Show me" plays
 
-  const plot = fig.canvas({ label: LABEL, height: (width) => bars(width) + 3 * 30 + 6 });
+  const plot = fig.canvas({
+    label: LABEL,
+    help: "Point at a row, or use the arrow keys ↑ ↓.",
+    height(width) {
+      const { top, row } = sizesOf(width);
+      return top + forms.length * row + 38;
+    },
+    point({ y }) {
+      const { top, row } = sizesOf(plot.width);
+      const form = forms[Math.floor((y - top) / row)];
+      if (form) fig.set({ form });
+    },
+    keys({ dx, dy }) {
+      fig.set({ form: forms[clamp(forms.indexOf(fig.traits.form) + (dy || dx), 0, forms.length - 1)] });
+    },
+  });
 
   fig.draw(() => {
-    const { shape, dtype, form, machine } = fig.traits;
-    const now = budget(data, { shape, dtype, form, machine });
-    const { width } = plot.clear();
+    const { traits } = fig;
     if (!fig.root.dataset.playing) played = Infinity;
-    const left = narrow(width) ? 84 : 118;
-    const unit = (width - left - (narrow(width) ? 46 : 62)) / widest(data);
-    drawKey(plot, now.bytes);
-    const total = drawPasses(plot, now.steps, left, unit, played);
-    if (played >= total && now.steps.length < rows) {
-      const sum = `${short(now.passes)} N = ${size(now.passes * now.bytes)}`;
-      const y = TOP + now.steps.length * rowHeight(width) + 12;
-      text(plot, sum, width, y, { align: "right", bold: true, size: 13, color: fig.colors.ink });
+    const { width, height } = plot.clear();
+    const { left, right, top, row } = sizesOf(width);
+    const end = longest(data, traits);
+    const [unit, of] = end >= 1000 ? ["ms", 1000] : ["µs", 1];
+    const box = { left, right, top, bottom: height - top - forms.length * row };
+    const xFormat = (us) => short(us / of);
+    const at = axes(plot, { x: [0, end], y: [0, 1], yTicks: [], xFormat, xLabel: `time (${unit})`, box });
+    forms.forEach((form, i) => {
+      const chosen = form === traits.form;
+      const now = budget(data, { ...traits, form });
+      drawRow(plot, form, now, { y: top + i * row, x: at.x, chosen, played: chosen ? played : Infinity });
+    });
+    const now = budget(data, traits);
+    if (now.rate) {
+      text(plot, `a copy: ${duration(now.floor)}`, at.x(now.floor) + 5, top - 9, { size: 11.5 });
     }
-    drawTimes(plot, now, left, bars(width));
-    fig.say(words(data, { form, dtype, machine }, now));
-    fig.root.dataset.values = JSON.stringify({ shape, dtype, form, machine, ...now, steps: now.steps.length });
+    drawKey(plot, traits.machine === RECORDED);
+    fig.say(words(data, traits, now));
+    fig.root.dataset.values = JSON.stringify({ ...traits, ...now, steps: now.steps.length });
   });
 
   const play = async (form, step, rest) => {
-    const { shape, dtype, machine } = fig.traits;
-    const { passes } = budget(data, { shape, dtype, machine, form });
+    const { passes } = budget(data, { ...fig.traits, form });
     played = 0;
     fig.set({ form });
     for (; !fig.reducedMotion && played < passes; played += 0.5) {
@@ -146,71 +184,85 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-function drawKey(plot, bytes) {
-  const { ctx, width, colors } = plot;
-  const key = (x, color, name) => {
+const ALPHA = { read: 0.35, written: 0.85 };
+
+/** A form's row: its blocks as far as they are `played`, up to the predicted time, and the measured time below. */
+function drawRow(plot, form, now, { y, x, chosen, played }) {
+  const { ctx, colors, width } = plot;
+  const broad = wide(width);
+  const { left, row, blocks: down, size } = sizesOf(width);
+  if (chosen) {
+    ctx.fillStyle = colors.ink;
+    ctx.globalAlpha = colors.dark ? 0.13 : 0.07;
+    ctx.fillRect(0, y, width, row);
+    ctx.globalAlpha = 1;
+  }
+  const middle = broad ? y + row / 2 : y + 8;
+  text(plot, form, broad ? left - 12 : 5, middle, {
+    align: broad ? "right" : "left",
+    size,
+    bold: chosen,
+    color: colors.ink,
+  });
+  const { steps, passes, predicted, measured } = now;
+  if (predicted === null) return;
+
+  const fill = (color, alpha, from, to, top, tall) => {
     ctx.fillStyle = color;
-    ctx.fillRect(x, 6, 14, 12);
-    text(plot, name, x + 20, 12, { color: colors.ink });
+    ctx.globalAlpha = alpha;
+    ctx.fillRect(from, top, Math.max(to - from, 0.5), tall);
+    ctx.globalAlpha = 1;
   };
-  key(0, colors.k, "read");
-  key(62, colors.q, "written");
-  const [x, y, other] = narrow(width) ? [0, 30, 12] : [142, 12, 30];
-  text(plot, `full block: N = ${size(bytes)}, the bytes of x`, x, y);
-  text(plot, "so far", width, other, { size: 11.5, align: "right" });
-}
-
-/** The operators as rows of blocks, as far as they are `played`; returns how many blocks there are so far. */
-function drawPasses(plot, steps, left, unit, played) {
-  const { ctx, width, colors } = plot;
-  const tall = rowHeight(width);
-  let total = 0;
-  steps.forEach(([name, read, written], row) => {
-    if (total >= played) return;
-    const y = TOP + row * tall;
-    const size = narrow(width) ? 11 : 12;
-    text(plot, NAMES[name] ?? name, left - 9, y + tall / 2, { align: "right", size, color: colors.ink });
-    let x = left;
-    const blocks = (count, color) => {
-      for (let done = 0; done < count; done++) {
-        const part = Math.min(1, count - done);
-        if (total < played) {
-          ctx.fillStyle = color;
-          ctx.fillRect(x, y + 2, Math.max(part * unit - 2, 1), tall - 4);
-        }
-        x += part * unit;
-        total += part;
+  const top = y + down;
+  const [tall, under] = broad ? [9, 12] : [6, 8];
+  const place = (count) => x((count / passes) * predicted);
+  const gap = place(1) - place(0) > 4 ? 1 : 0;
+  const zone = { y0: top - 2, y1: top + under + tall + 2 };
+  upright(plot, x(now.floor), zone, colors.muted, { width: 1, dash: [4, 3] });
+  let done = 0;
+  for (const [, read, written] of steps) {
+    for (const [kind, count] of [
+      ["read", read],
+      ["written", written],
+    ]) {
+      for (let rest = count; rest > 0 && done < played; rest -= 1) {
+        const next = done + Math.min(rest, 1);
+        fill(chosen ? colors.accent : colors.muted, ALPHA[kind], place(done), place(next) - gap, top, tall);
+        done = next;
       }
-    };
-    blocks(read, colors.k);
-    blocks(written, colors.q);
-    if (total <= played) text(plot, `${short(total)} N`, width, y + tall / 2, { align: "right" });
-  });
-  return total;
+    }
+  }
+  if (done < passes) return;
+  upright(plot, place(passes), zone, colors.ink, { width: 1.5 });
+  if (measured !== null) {
+    const strong = chosen ? 1 : 0.55;
+    fill(colors.ink, strong, x(0), x(Math.min(measured, predicted)), top + under, tall);
+    if (measured > predicted) fill(colors.warm, strong, x(predicted), x(measured), top + under, tall);
+  }
+  const said = measured === null ? `predicted ${duration(predicted)}` : duration(measured);
+  const [at, align] = broad ? [x(Math.max(predicted, measured ?? 0)) + 7, "left"] : [width - 5, "right"];
+  text(plot, said, at, middle, { align, size, bold: chosen, color: measured === null ? colors.muted : colors.ink });
 }
 
-function drawTimes(plot, { floor, predicted, measured }, left, top) {
-  const { ctx, width, colors } = plot;
-  const longest = Math.max(floor ?? 0, predicted ?? 0, measured ?? 0) || 1;
-  const room = width - left - 96;
-  const rows = [
-    ["a copy", floor, colors.muted],
-    ["predicted", predicted, colors.accent],
-    ["measured", measured, colors.warm],
+function drawKey(plot, measured) {
+  const { ctx, colors, width } = plot;
+  const entries = [
+    [14, "pass that reads", colors.muted, ALPHA.read],
+    [14, "that writes", colors.muted, ALPHA.written],
+    [2, "predicted", colors.ink, 1],
+    [14, "measured", colors.ink, 0.75],
+    [14, "beyond its bytes", colors.warm, 0.75],
   ];
-  rows.forEach(([name, us, color], i) => {
-    const y = top + i * 30;
-    text(plot, name, left - 9, y + 10, { align: "right", size: narrow(width) ? 12 : 13, color: colors.ink });
-    const long = us === null ? 0 : Math.max((us / longest) * room, 2);
+  let [x, y] = [4, 9];
+  for (const [long, label, color, alpha] of entries.slice(0, measured ? 5 : 3)) {
+    ctx.font = `11.5px ${colors.font}`;
+    const needs = long + 6 + ctx.measureText(label).width + 16;
+    if (x + needs - 16 > width) [x, y] = [4, y + 18];
     ctx.fillStyle = color;
-    ctx.fillRect(left, y, long, 20);
-    ctx.fillStyle = colors.rule;
-    ctx.fillRect(left - 1, y - 5, 1, 30);
-    const known = us !== null;
-    text(plot, duration(us), left + long + 8, y + 10, {
-      size: 13,
-      bold: known,
-      color: known ? colors.ink : colors.muted,
-    });
-  });
+    ctx.globalAlpha = alpha;
+    ctx.fillRect(x, y - 6, long, 11);
+    ctx.globalAlpha = 1;
+    text(plot, label, x + long + 6, y, { size: 11.5 });
+    x += needs;
+  }
 }

@@ -40,16 +40,16 @@ FORMS = {
 FUSED = [("one loop", 1.0, 1.0)]
 """What a compiler or a hand-written kernel can reach: x read once, the result written once."""
 
-RECORDED, PREDICTED = "recorded CPU", "H200, predicted"
+RECORDED, PREDICTED = "the recorded one", "H200, predicted"
 H200_BYTES = 4.8e12  # a second: NVIDIA's data sheet, the peak and not what a copy reaches
 
 
 class ByteBudget(Figure):
-    """The passes over memory of one form, and its times (``byte_budget.js``)."""
+    """The passes over memory of all forms, and their times (``byte_budget.js``)."""
 
     shape = Choice(list(SHAPES), help="batch, heads, tokens and channels of x")
     dtype = Choice(DTYPES, help="number type of x")
-    form = Choice(list(FORMS), help="the way of writing")
+    form = Choice(list(FORMS), help="the way of writing that is chosen")
     machine = Choice([RECORDED, PREDICTED], help="whose copy rate turns bytes into time")
     data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(
         sync=True, fixed=True
@@ -88,7 +88,7 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
 
 
 def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
-    """Return what the figure shows: the passes of all forms, and their recorded CPU times.
+    """Return what the figure shows: the passes of all forms, and their recorded times.
 
     Parameters
     ----------
@@ -100,11 +100,12 @@ def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
         for label, (form, mode) in FORMS.items()
     }
     cases = [_times(case) for case in record["cases"] if _plain(case)] if record else []
+    machine = (record["machine"]["gpu"] or record["machine"]["processor"]) if record else ""
     return {
         "shapes": {label: list(shape) for label, shape in SHAPES.items()},
         "forms": forms,
         "cases": cases,
-        "machine": f"{record['machine']['processor']}, {record['date']}" if record else "",
+        "machine": f"{machine}, {record['date']}" if record else "",
         "rate": H200_BYTES,
     }
 
@@ -114,6 +115,7 @@ def byte_budget(
     dtype: str = "float32",
     form: str = "rotate_half (textbook, Hugging Face)",
     machine: str = RECORDED,
+    record: dict[str, Any] | None = None,
 ) -> ipywidgets.VBox:
     """Return the byte budget with its controls.
 
@@ -126,13 +128,15 @@ def byte_budget(
     form
         One of ``FORMS`` of this module.
     machine
-        ``"recorded CPU"``: the copy that was measured there turns bytes into time, and measured
+        ``"the recorded one"``: the copy that was measured there turns bytes into time, and measured
         times stand beside; ``"H200, predicted"``: the data sheet's rate, nothing measured.
+    record
+        What `rope_minimal.speed.recorded` gives; by default the record of the book.
 
     Returns
     -------
     VBox
-        Question, controls and figure.
+        Question, figure and controls; the row follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -142,13 +146,12 @@ def byte_budget(
     from rope_minimal.speed import recorded
 
     figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
-    figure.data = deepcopy(budget_data(recorded()))  # what `passes` keeps stays as it is
+    figure.data = deepcopy(budget_data(record or recorded()))  # what `passes` keeps stays as it is
     return controls.box(
         figure,
-        [
-            controls.choice(figure, "form", "Way of writing"),
+        [controls.choice(figure, "dtype", "Number type")],
+        more=[
             controls.choice(figure, "shape", "Shape of x"),
-            controls.choice(figure, "dtype", "Number type"),
             controls.choice(figure, "machine", "Machine"),
         ],
         question="How many times does the rotation go to memory and back?",
@@ -162,7 +165,7 @@ def _plain(case: dict[str, Any]) -> bool:
 
 
 def _times(case: dict[str, Any]) -> dict[str, Any]:
-    """Return shape, type, and by label microseconds and copies, of one recorded case."""
+    """Return shape, type and floor of a recorded case, and by label microseconds."""
     found = {(r["form"], r["mode"]): r for r in case["rows"] if r["status"] == "ok"}
     timed = {label: found[key] for label, key in FORMS.items() if key in found}
     return {
@@ -170,5 +173,4 @@ def _times(case: dict[str, Any]) -> dict[str, Any]:
         "dtype": case["dtype"],
         "floor_us": case["floor_us"],
         "us": {label: row["us"] for label, row in timed.items()},
-        "ratio": {label: row["ratio"] for label, row in timed.items()},
     }

@@ -1,216 +1,260 @@
-// The hands of a head at distance m, each on a ring of its own, and D(m) around that distance.
-import { handError, nearestCode, nearRepeats } from "./aliasing.js";
-import { axes, curve, disc, level, line, text, wide } from "./kit/draw.js";
+// All distances at once: how far the code of a head is from its start, and the hands at one of them.
+import { cosineSums, nearRepeats } from "./aliasing.js";
+import { axes, disc, level, line, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { BASE, codeDistance, inverseFrequencies, shortWay } from "./rope.js";
 
 const FARTHEST = 131072;
-const AROUND = 40; // distances shown on each side of m
+const LABELLED = [44, 710, 103993];
+const DIALS = 8;
 
-/** What the figure says about a distance: one hand, all hands, and the neighbour to beat. */
-export function reading(m, dim) {
-  const invFreq = inverseFrequencies(dim, BASE);
-  return { hand: handError(m * invFreq[0]), bank: codeDistance(m, invFreq), neighbour: codeDistance(1, invFreq) };
-}
+/** The hands of a head with so many pairs of channels. */
+const handsOf = (pairs) => inverseFrequencies(2 * pairs, BASE);
 
-/** The nearest of all distances 1 .. FARTHEST for a head of this width. */
-export function winner(dim) {
-  return nearestCode(inverseFrequencies(dim, BASE), FARTHEST);
-}
-
-/**
- * The caption: `now` is the reading at m; `record` the fastest hand's near repeat there, if it is
- * one; `found` the nearest of all distances, if they were searched.
- */
-export function words(m, dim, now, record, found) {
-  const pairs = dim / 2;
-  const near = record ? ` (${num(record.turns, 0)} turns, nearer than ever before)` : "";
-  const hands = { 1: "the only hand", 2: "both hands together" }[pairs] ?? `all ${pairs} hands together`;
-  const fine = (d) => num(d, d < 0.01 ? 5 : 3);
-  const search = found
-    ? ` Searched all ${num(FARTHEST, 0)} distances: the nearest is **${num(found.distance, 0)}**, ` +
-      `with D = **${fine(found.codeDistance)}**.`
-    : "";
-  return (
-    `Distance **${num(m, 0)}**: the fastest hand is **${num(now.hand, now.hand < 0.01 ? 6 : 4)}** from its start` +
-    `${near}, ${hands} D = **${fine(now.bank)}**. ${verdict(m, now)}${search}`
+/** The last distance of each of `columns` columns of a logarithmic axis from 1 to FARTHEST. */
+function columnEnds(columns) {
+  return Array.from({ length: columns }, (_, k) =>
+    k === columns - 1 ? FARTHEST : Math.floor(FARTHEST ** ((k + 0.5) / (columns - 1))),
   );
 }
 
-function verdict(m, { bank, neighbour }) {
-  if (m === 0) return "Distance 0 is the start itself.";
-  if (m === 1) return "This is the neighbour, the distance to beat.";
-  const beat = num(neighbour, 3);
-  if (bank < neighbour) return `That is **nearer than a neighbour**, which has D(1) = ${beat}.`;
-  return `A neighbour is nearer: D(1) = ${beat}.`;
+/**
+ * D(m) of all distances 1 .. FARTHEST for a head with so many pairs: { neighbour, count, nearest,
+ * records, columns }. count: the distances beyond 1 that are no farther than the neighbour; records:
+ * those nearer than all before them; columns: { low, high, at } of the distances in each column of a
+ * logarithmic axis (at: the distance of low), or null where there is none.
+ */
+export function survey(pairs, columns) {
+  const sums = cosineSums(handsOf(pairs), FARTHEST); // the larger the sum, the nearer the code
+  const far = (m) => Math.sqrt(Math.max(2 - (2 * sums[m]) / pairs, 0));
+  const records = [1];
+  let count = 0;
+  let m = 1;
+  const found = columnEnds(columns).map((end) => {
+    if (m > end) return null;
+    let [least, most] = [m, m];
+    for (; m <= end; m++) {
+      if (sums[m] > sums[least]) least = m;
+      if (sums[m] < sums[most]) most = m;
+      if (sums[m] >= sums[1] && m > 1) count += 1;
+      if (sums[m] > sums[records.at(-1)]) records.push(m);
+    }
+    return { low: far(least), high: far(most), at: least };
+  });
+  return { neighbour: far(1), count, nearest: records.at(-1), records, columns: found };
+}
+
+/** The distances that the arrow keys walk: where the fastest hand, or all, come nearer than ever before. */
+export function landmarks(records) {
+  const ofOne = nearRepeats(1, FARTHEST).map(({ distance }) => distance);
+  return [...new Set([...ofOne, ...records])].sort((a, b) => a - b);
+}
+
+/** So many landmarks on from m, or back, or the last there is. */
+export function walk(marks, m, step) {
+  const ahead = step < 0 ? marks.filter((mark) => mark < m).reverse() : marks.filter((mark) => mark > m);
+  return ahead[Math.abs(step) - 1] ?? ahead.at(-1) ?? m;
+}
+
+const fine = (x) => num(x, x < 0.01 ? 6 : 3);
+
+/** What is said of a head with so many pairs, of which the survey is given, and of a distance m. */
+export function words(m, pairs, { neighbour, count, nearest }) {
+  const hands = pairs === 1 ? "one hand" : `${pairs} hands`;
+  const answer = count
+    ? `With **${hands}**, yes: **${num(count, 0)}** distances are as near as a neighbour or nearer, ` +
+      `**${num(nearest, 0)}** the nearest.`
+    : `With **${hands}**, no: no distance from 2 to ${num(FARTHEST, 0)} comes as near as a neighbour.`;
+  const here =
+    m === 1
+      ? `Distance **1**, the neighbour: D(1) = **${fine(neighbour)}**`
+      : `Distance **${num(m, 0)}**: D = **${fine(codeDistance(m, handsOf(pairs)))}**, a neighbour has ${fine(neighbour)}`;
+  const off = Math.abs(shortWay(m)); // the fastest hand turns by 1 rad a token
+  const turns = Math.round(m / TURN);
+  const after = turns && off < 0.3 ? `, after ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
+  return `${answer}\n${here}. The fastest hand is **${fine(off)}** rad from its start${after}.`;
 }
 
 const LABEL =
-  "A dial with one ring for every hand, fast hands outside; an arc on each ring leads from the start to the hand. " +
-  "Beside it one hand's error and the distance D of all hands over the distances nearby";
+  "Every distance from 1 to 131,072 on a logarithmic axis and how far its code is from that of distance 0; " +
+  "what lies under the line of the neighbour is red. Below it the fastest hands at the chosen distance as dials";
 const NOTICE =
-  "At 44, 710 and 103,993 the fastest hand is almost back, because 2π is almost 44/7, 710/113 and 103,993/16,551. " +
-  "With one or two hands that is a collision. With 64 hands the others are elsewhere at that moment: to a head " +
-  "that weighs all 64 alike, no distance up to 131,072 is nearer than the immediate neighbour. A head that reads a " +
-  "few hands only has the clock with a few hands.";
+  "With eight hands nothing is left below the line: when one hand is back, the others are elsewhere. That holds for a " +
+  "head that weighs its hands alike; one that reads a few of them only has no such guarantee.";
 
-const dialSize = (width) => (wide(width) ? Math.min(width * 0.5, 360) : Math.min(width, 330));
+const narrow = (width) => width < 480;
+const chartHeight = (width) => (narrow(width) ? 226 : 300);
+const dialsHeight = (width) => (narrow(width) ? 92 : 124);
 
 export default figure((fig) => {
-  const records = nearRepeats(1, FARTHEST); // of the fastest hand, which turns by 1 rad a token
-  const keep = (m) => clamp(m, 0, FARTHEST);
-  let found = null; // { dim, distance, codeDistance } of the last search
-
+  let seen = null; // the survey last made, with its { key, marks }
+  let chart = null; // axes of the picture
   const plot = fig.canvas({
     label: LABEL,
-    help: "With the picture in focus, the arrow keys move by one token, with Shift by ten.",
-    height: (width) => (wide(width) ? dialSize(width) : dialSize(width) + 250),
+    help: "Tap a dot, or walk the dots with the arrow keys (up and down: one token).",
+    height: (width) => chartHeight(width) + dialsHeight(width),
+    point({ x, y, type }) {
+      if (chart && type === "pointerdown" && y < chart.box.y1 + 8) fig.set({ m: under(x, y) });
+    },
     keys({ dx, dy }) {
-      fig.set({ m: keep(fig.traits.m + dx - dy) });
+      const { m } = fig.traits;
+      fig.set({ m: dx ? walk(seen.marks, m, dx) : clamp(m - dy, 1, FARTHEST) });
     },
   });
 
+  /** The dot under a point, or the nearest code of the column there. */
+  const under = (x, y) => {
+    const theta = handsOf(fig.traits.pairs);
+    const away = (m) => Math.hypot(chart.x(m) - x, chart.y(codeDistance(m, theta)) - y);
+    const mark = seen.marks.reduce((a, b) => (away(b) < away(a) ? b : a));
+    if (away(mark) <= 22) return mark;
+    const k = clamp(Math.round(x - chart.box.x0), 0, seen.columns.length - 1);
+    const filled = (at) => seen.columns[at]?.at;
+    for (let d = 0; ; d++) if (filled(k - d) ?? filled(k + d)) return filled(k - d) ?? filled(k + d);
+  };
+
   fig.draw(() => {
-    const { m } = fig.traits;
-    const dim = Number(fig.traits.dim);
-    const invFreq = inverseFrequencies(dim, BASE);
-    const now = reading(m, dim);
-    const { width } = plot.clear();
-    const size = dialSize(width);
-    drawDial(plot, wide(width) ? size / 2 : width / 2, size / 2, size / 2 - 8, m, invFreq);
-    const box = wide(width) ? { left: size + 62, top: 34, bottom: 42 } : { left: 46, top: size + 36, bottom: 42 };
-    drawNearby(plot, box, m, invFreq, now);
-    const record = records.find(({ distance }) => distance === m && distance > 1);
-    fig.say(words(m, dim, now, record, found?.dim === dim ? found : null));
-    fig.root.dataset.values = JSON.stringify({ m, dim, ...now, found });
+    const { m, pairs } = fig.traits;
+    const { width, height } = plot.clear();
+    chart = axes(plot, {
+      x: [1, FARTHEST],
+      y: [0, 2],
+      xLog: true,
+      xTicks: [1, 10, 100, 1000, 10000, 100000],
+      xLabel: "distance (tokens)",
+      yLabel: narrow(width) ? "D(m)" : "distance of the codes, D(m)",
+      yTicks: [0, 0.5, 1, 1.5, 2],
+      box: { left: 44, right: 26, top: 22, bottom: height - chartHeight(width) + 38 },
+    });
+    const columns = Math.round(chart.box.x1 - chart.box.x0) + 1;
+    const key = `${pairs} ${columns}`;
+    if (seen?.key !== key) {
+      const found = survey(pairs, columns);
+      seen = { key, marks: landmarks(found.records), ...found };
+    }
+    drawCloud(plot, chart, seen);
+    drawMarks(plot, chart, seen, m, pairs);
+    drawDials(plot, chart.box.y1 + 56, m, pairs);
+    fig.say(words(m, pairs, seen));
+    const { neighbour, count, nearest } = seen;
+    const now = codeDistance(m, handsOf(pairs));
+    fig.root.dataset.values = JSON.stringify({ m, pairs, neighbour, count, nearest, now });
   });
 
-  const search = () => {
-    const dim = Number(fig.traits.dim);
-    found = { dim, ...winner(dim) };
-    fig.root.dataset.found = String(found.distance);
-    fig.redraw();
-    return fig.glide({ m: found.distance }, 1200);
-  };
   fig.showMe(async () => {
-    for (const dim of ["2", "4", "128"]) {
-      fig.set({ dim, m: 0 });
-      await fig.pause(300);
-      await fig.glide({ m: 44 }, 2200);
-      await fig.pause(900);
-      await search();
-      await fig.pause(2200);
+    fig.set({ pairs: 1, m: 44 });
+    await fig.pause(1600);
+    fig.set({ m: 710 });
+    await fig.pause(1600);
+    for (const [pairs, m] of [
+      [2, 84823],
+      [4, 100531],
+      [8, 710],
+    ]) {
+      fig.set({ pairs, m });
+      await fig.pause(1600);
     }
+    await fig.glide({ pairs: 64 }, 2600);
   });
-  fig.button("− 1", () => fig.set({ m: keep(fig.traits.m - 1) }));
-  fig.button("+ 1", () => fig.set({ m: keep(fig.traits.m + 1) }));
-  for (const m of [44, 710, 103993]) fig.button(num(m, 0), () => fig.set({ m }));
-  fig.button("84,823 with d = 4", () => fig.set({ m: 84823, dim: "4" }));
-  fig.button("Find the nearest", search);
   fig.notice(NOTICE);
 });
 
-function drawDial(plot, cx, cy, radius, m, invFreq) {
+/** Each column's distances from the nearest to the farthest code: grey, and red under the neighbour's line. */
+function drawCloud(plot, { x, y, box }, { neighbour, columns }) {
   const { ctx, colors } = plot;
-  const pairs = invFreq.length;
-  const inner = radius * (pairs > 8 ? 0.16 : 0.3);
-  const gap = pairs > 1 ? (radius - 14 - inner) / (pairs - 1) : 0;
-  const ring = (i) => radius - 14 - i * gap;
-  const thick = pairs > 8 ? Math.max(gap * 0.86, 1) : 7;
-
-  ctx.save();
-  ctx.lineWidth = 1;
-  ctx.strokeStyle = colors.rule;
-  ctx.beginPath();
-  ctx.arc(cx, cy, radius - 4, 0, TURN);
-  ctx.stroke();
-  for (let hour = 0; hour < 24; hour++) {
-    const [c, s] = [Math.cos((hour * TURN) / 24), Math.sin((hour * TURN) / 24)];
-    const length = hour % 6 ? 4 : 8;
-    const inside = radius - 12 + length;
-    line(ctx, cx + (radius - 4) * c, cy - (radius - 4) * s, cx + inside * c, cy - inside * s);
-  }
-  if (pairs <= 8) {
-    for (let i = 0; i < pairs; i++) {
-      ctx.beginPath();
-      ctx.arc(cx, cy, ring(i), 0, TURN);
-      ctx.stroke();
-    }
-  }
-
-  // each arc leads from the start to the hand, the short way
-  for (let i = 0; i < pairs; i++) {
-    const angle = shortWay(m * invFreq[i]);
-    ctx.beginPath();
-    ctx.arc(cx, cy, ring(i), 0, -angle, angle > 0);
-    ctx.lineWidth = thick;
-    ctx.strokeStyle = pairColor(i, pairs);
-    ctx.globalAlpha = pairs > 8 ? 0.55 : 0.4;
-    ctx.stroke();
-  }
+  const border = y(neighbour);
+  ctx.fillStyle = colors.warm;
+  ctx.globalAlpha = colors.dark ? 0.16 : 0.09;
+  ctx.fillRect(box.x0, border, box.x1 - box.x0, box.y1 - border);
   ctx.globalAlpha = 1;
-
-  // the start: where every hand would have to be
-  ctx.strokeStyle = colors.ink;
-  ctx.lineWidth = 1.5;
-  line(ctx, cx + inner - (pairs > 1 ? 6 : inner), cy, cx + radius - 4, cy);
-
-  for (let i = 0; i < pairs; i++) {
-    const angle = m * invFreq[i];
-    const [x, y] = [cx + ring(i) * Math.cos(angle), cy - ring(i) * Math.sin(angle)];
-    if (pairs <= 8) {
-      ctx.strokeStyle = pairColor(i, pairs);
-      ctx.lineWidth = 2.5;
-      line(ctx, cx, cy, x, y);
-    }
-    disc(plot, x, y, pairs > 8 ? Math.max(2.6, gap * 0.7) : 6, pairColor(i, pairs), { ring: colors.paper });
-  }
-  if (pairs <= 8) disc(plot, cx, cy, 4, colors.muted);
-  ctx.restore();
+  columns.forEach((column, k) => {
+    if (!column) return;
+    const { low, high, at } = column;
+    const alone = columns[k - 1] === null || columns[k + 1] === null;
+    const red = low <= neighbour && at > 1;
+    if (alone) return disc(plot, x(at), y(low), 2.5, red ? colors.warm : colors.muted);
+    const bar = (from, to, color, alpha) => {
+      ctx.fillStyle = color;
+      ctx.globalAlpha = alpha;
+      ctx.fillRect(box.x0 + k - 0.5, from, 1.05, Math.max(to - from, 1));
+    };
+    if (high > neighbour || !red) bar(y(high), Math.min(y(low), border), colors.muted, 0.4);
+    if (red) bar(Math.max(y(high), border), y(low), colors.warm, 0.55);
+    ctx.globalAlpha = 1;
+  });
+  level(plot, border, box, colors.ink, { width: 1.75 });
 }
 
-function drawNearby(plot, margin, m, invFreq, now) {
-  const { ctx, colors } = plot;
-  const first = clamp(m - AROUND, 0, FARTHEST - 2 * AROUND);
-  const distances = Array.from({ length: 2 * AROUND + 1 }, (_, k) => first + k);
-  const at = axes(plot, {
-    x: [first - 0.5, first + 2 * AROUND + 0.5],
-    y: [0, 2],
-    xLabel: "distance m (tokens)",
-    yTicks: [0, 0.5, 1, 1.5, 2],
-    xTicks: [first, first + AROUND, first + 2 * AROUND],
-    box: { right: 26, ...margin },
-  });
-  const one = pairColor(0, invFreq.length);
-  const step = (at.box.x1 - at.box.x0) / distances.length;
-  const bar = (distance, d, width) => {
-    ctx.fillStyle = colors.accent;
-    ctx.fillRect(at.x(distance) - (step * width) / 2, at.y(d), step * width, at.box.y1 - at.y(d));
+/** The landmarks as dots, with numbers where there is room: the chosen one, the nearest, the famous three. */
+function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs) {
+  const { colors } = plot;
+  const theta = handsOf(pairs);
+  const border = y(neighbour);
+  const dot = (mark, radius, ring) => {
+    const d = codeDistance(mark, theta);
+    const color = mark === m ? colors.accent : d <= neighbour && mark > 1 ? colors.warm : colors.muted;
+    disc(plot, x(mark), y(d), radius, color, { ring });
+    return { color, at: y(d) };
   };
-  // one hand, thin; all hands, bars
-  for (const distance of distances) {
-    ctx.globalAlpha = distance === m ? 1 : colors.dark ? 0.34 : 0.28;
-    bar(distance, codeDistance(distance, invFreq), 0.72);
+  for (const mark of marks) dot(mark, 4);
+  const said = [];
+  for (const mark of new Set([m, nearest, ...LABELLED])) {
+    const { color, at } = dot(mark, mark === m ? 7 : 5, mark === m ? colors.ink : colors.paper);
+    const label = num(mark, 0);
+    const half = 3.6 * label.length + 4;
+    const place = clamp(x(mark), box.x0 + half, box.x1 - half);
+    if (said.some((other) => Math.abs(other.place - place) < half + other.half && Math.abs(other.at - at) < 16))
+      continue;
+    said.push({ place, half, at });
+    const options = { align: "center", bold: true, halo: true, color: mark === m ? colors.accent : colors.ink };
+    text(plot, label, place, at < box.y0 + 20 ? at + 15 : at - 15, mark === m ? options : { ...options, color });
   }
-  ctx.globalAlpha = 1;
-  if (invFreq.length > 1) {
-    const heights = distances.map((d) => at.y(handError(d * invFreq[0])));
-    curve(plot, distances.map(at.x), heights, one, { width: 1.3, alpha: colors.dark ? 0.9 : 0.6 });
-    bar(m, now.bank, 0.84);
-    disc(plot, at.x(m), at.y(now.hand), 4.5, one);
-  }
-  const neighbour = at.y(now.neighbour);
-  level(plot, neighbour, at.box, colors.ink, { width: 1.25, dash: [5, 4] });
-  const beside = { align: "right", size: 11.5, color: colors.ink, halo: true };
-  text(plot, "a neighbour, D(1)", at.box.x1 - 2, neighbour - 9, beside);
-  const y = at.box.y0 - 20;
-  ctx.fillStyle = colors.accent;
-  ctx.fillRect(at.box.x0, y - 5, 8, 10);
-  text(plot, "all hands, D(m)", at.box.x0 + 14, y, { color: colors.ink });
-  if (invFreq.length > 1) {
-    disc(plot, at.box.x0 + 128, y, 4.5, one);
-    text(plot, "fastest hand alone", at.box.x0 + 138, y, { color: colors.ink });
+  const line = { color: colors.ink, halo: true };
+  text(plot, `as near as a neighbour: D(1) = ${num(neighbour, 2)}`, box.x0 + 6, border + 11, line);
+}
+
+/** The fastest hands at distance m, each on a dial of its own, with the way from its start. */
+function drawDials(plot, top, m, pairs) {
+  const { ctx, colors, width } = plot;
+  const theta = handsOf(pairs);
+  const shown = Math.min(pairs, DIALS);
+  const cell = Math.min((width - 8) / DIALS, 92);
+  const radius = Math.min(cell * 0.42, 30);
+  const hands = { 1: "the hand", 2: "both hands" }[pairs] ?? `the ${shown} fastest hands`;
+  const title = `At distance ${num(m, 0)}: ${hands}`;
+  const whole = narrow(width) ? title : `${title}, and how far from the start`;
+  text(plot, whole, 4, top - 8, { color: colors.ink, bold: true });
+  for (let i = 0; i < shown; i++) {
+    const [cx, cy] = [4 + (i + 0.5) * cell, top + 10 + radius];
+    const off = shortWay(m * theta[i]);
+    const color = pairColor(i, Math.max(pairs, 2));
+    ctx.save();
+    ctx.strokeStyle = colors.rule;
+    ctx.lineWidth = 1.5;
+    ctx.beginPath();
+    ctx.arc(cx, cy, radius, 0, TURN);
+    ctx.stroke();
+    ctx.beginPath();
+    ctx.moveTo(cx, cy);
+    ctx.arc(cx, cy, radius, 0, -off, off > 0);
+    ctx.fillStyle = color;
+    ctx.globalAlpha = 0.22;
+    ctx.fill();
+    ctx.globalAlpha = 1;
+    ctx.strokeStyle = colors.ink;
+    ctx.lineWidth = 1.25;
+    line(ctx, cx + radius - 4, cy, cx + radius + 3, cy);
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 3;
+    ctx.lineCap = "round";
+    line(ctx, cx, cy, cx + (radius - 3) * Math.cos(off), cy - (radius - 3) * Math.sin(off));
+    ctx.restore();
+    const degrees = (Math.abs(off) * 360) / TURN;
+    text(plot, degrees < 0.05 ? "0°" : `${num(degrees, degrees < 10 ? 1 : 0)}°`, cx, cy + radius + 12, {
+      align: "center",
+      color: colors.ink,
+    });
   }
 }

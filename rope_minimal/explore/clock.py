@@ -1,9 +1,9 @@
-"""Up to 64 hands on one dial: one of them comes back, all of them together do not."""
+"""All distances at once: one hand comes back, all hands together do not."""
 
 import ipywidgets
 
 from . import controls
-from .figure import Choice, Figure, Whole
+from .figure import Figure, Whole
 
 __all__ = ["Clock", "clock"]
 
@@ -11,38 +11,35 @@ FARTHEST = 131072
 
 
 class Clock(Figure):
-    """Every hand of a head at one distance, and how far from its start (``clock.js``)."""
+    """Every distance's code, and the hands at one of them (``clock.js``)."""
 
-    m = Whole(44, low=0, high=FARTHEST, help="distance in tokens")
-    dim = Choice(["2", "4", "8", "128"], default="128", help="rotated width of one head")
+    pairs = Whole(64, low=1, high=64, help="hands: pairs of channels of the head")
+    m = Whole(710, low=1, high=FARTHEST, help="the distance whose hands are shown, in tokens")
 
 
-def clock(m: int = 44, dim: int = 128) -> ipywidgets.VBox:
-    """Return the clock of all hands with its controls.
+def clock(pairs: int = 64, m: int = 710) -> ipywidgets.VBox:
+    """Return the clock of a head, all its distances at once, with its control.
 
     Parameters
     ----------
+    pairs
+        Pairs of channels of the head, each a hand of the clock, 1 to 64; base 10000.
     m
-        Distance between query and key in tokens, 0 to 131072.
-    dim
-        Rotated width of one head: 2, 4, 8 or 128, which is 1, 2, 4 or 64 hands; base 10000.
+        The distance whose hands are shown, 1 to 131072 tokens.
 
     Returns
     -------
     VBox
-        Question, controls and figure. "Find the nearest" tries every distance.
+        Question, figure and slider. A tap or the arrow keys choose another distance.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind or out of range; the message names it.
     """
-    figure = Clock(m=m, dim=str(dim))
+    figure = Clock(pairs=pairs, m=m)
     return controls.box(
         figure,
-        [
-            controls.slider(figure, "m", "Distance m", unit="tokens"),
-            controls.choice(figure, "dim", "Head width d (two channels a hand)"),
-        ],
+        [controls.slider(figure, "pairs", "Hands", unit="pairs of channels")],
         question="One hand comes back to its start. Do all of them ever come back together?",
     )

@@ -1,5 +1,5 @@
 // Sixty-four faders: the multiplier of every frequency, and meters for what they do.
-import { nearestCode, rescaledFrequencies, unseenPairs } from "./aliasing.js";
+import { rescaledFrequencies, unseenPairs } from "./aliasing.js";
 import { curve, level, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, short } from "./kit/numbers.js";
@@ -55,17 +55,18 @@ export function setting(name) {
   return cache[name];
 }
 
-/** What the meters show for 64 multipliers and a length. */
-export function meters(multipliers, length) {
-  const plain = inverseFrequencies(DIM, BASE);
-  const invFreq = plain.map((theta, i) => theta * multipliers[i]);
-  const unseen = unseenPairs(invFreq, length, plain, TRAINED);
-  return {
-    unseen,
-    count: unseen.filter(Boolean).length,
-    contrast: codeDistance(1, invFreq),
-    nearest: nearestCode(invFreq, length),
-  };
+const PLAIN = inverseFrequencies(DIM, BASE);
+const NEIGHBOURS = codeDistance(1, PLAIN);
+
+/** Which pairs meet angles at ASKED tokens that training never showed, unless they are slowed by FACTOR. */
+const ARC = unseenPairs(PLAIN, ASKED, PLAIN, TRAINED);
+
+/** What the meters show for 64 multipliers; kept: the contrast of neighbours against that of training. */
+export function meters(multipliers) {
+  const invFreq = PLAIN.map((theta, i) => theta * multipliers[i]);
+  const unseen = unseenPairs(invFreq, ASKED, PLAIN, TRAINED);
+  const contrast = codeDistance(1, invFreq);
+  return { unseen, count: unseen.filter(Boolean).length, contrast, kept: contrast / NEIGHBOURS };
 }
 
 const STRIP = 0.07; // the part at the bottom of a fader: stands still, or off the scale
@@ -99,16 +100,20 @@ export function apart(now, other) {
   return { pair, ratio: ratios[pair], first: now[pair], second: other[pair] };
 }
 
-/** The caption, from what is shown: the traits, the meters, the two factors and the difference, or null. */
-export function words(
-  { title, compare, length, pair, multiplier, attention, difference },
-  { count, contrast, nearest },
-) {
+/** A part as a percentage; what is not quite all is not rounded up to it. */
+function share(part) {
+  const percent = part < 1 ? Math.min(100 * part, 99.9) : 100 * part;
+  return `${short(percent, percent < 0.1 ? 3 : percent < 10 || (percent > 99 && percent < 100) ? 1 : 0)}%`;
+}
+
+/** What is said: of the traits shown, the meters, the factor on the scores and the difference, or null. */
+export function words({ title, compare, pair, multiplier, attention, difference }, { count, contrast, kept }) {
+  const meet = count ? `**${count}** of them meet${count === 1 ? "s" : ""}` : "no pair meets";
   return (
-    `**${title}**, ${num(length, 0)} tokens: **${count}** of 64 pairs meet angles that training never showed. ` +
-    `The nearest code is at distance **${num(nearest.distance, 0)}** with D = **${num(nearest.codeDistance, 4)}**; ` +
-    `neighbours are D(1) = **${num(contrast, 4)}** apart. ` +
-    `Scores are multiplied by **${num(attention ** 2, 3)}**. ` +
+    `The **${ARC.filter(Boolean).length}** slowest, ${ARC.indexOf(true)} to ${ARC.lastIndexOf(true)}. ` +
+    `**${title}**: ${meet} angles that training never showed, and one step has **${share(kept)}** of the size it had.\n` +
+    `One step is D(1) = **${num(contrast, 4)}**, in training ${num(NEIGHBOURS, 4)}; ` +
+    `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
     `Pair **${pair}** turns at × **${fraction(multiplier)}**.${difference ? against(compare, difference) : ""}`
   );
 }
@@ -129,35 +134,33 @@ function fraction(x) {
 
 const FADERS =
   "Sixty-four faders from the fastest pair on the left to the slowest on the right; the height is the multiplier " +
-  "of the frequency; shaded faders meet angles that training never showed";
-const GAUGES =
-  "Meters: pairs that meet unseen angles, the smallest distance between position codes, the factor on the scores";
+  "of the frequency; in the red field, above 1/16 over the slowest pairs, a fader meets angles that training never showed";
+const GAUGES = "Meters: pairs that meet new angles, how much of a step is left, the factor on the scores";
 const NOTICE =
-  "Shaded faders are the hands that meet new angles. Pull down only those to 1/16: the first meter falls to zero " +
-  "and neighbours stay as far apart as they were. PI pulls down all 64, the fast ones too, and neighbours move " +
-  "together. YaRN's paper and its released code draw two different ramps. The LongRoPE curve is an illustration of " +
-  "its shape: its published lists are searched, model by model.";
+  "Only the slow pairs have to come down to 1/16. PI pulls down all 64, the fast ones too, and neighbours move " +
+  "together. LongRoPE is drawn as an illustration: its published lists are searched, model by model.";
+
+const REACH = 18; // pixels above and below a fader's handle where it can be taken
 
 const narrow = (width) => width < 480;
 
 export default figure((fig) => {
   const multipliers = () => (fig.traits.faders.length ? fig.traits.faders : setting(fig.traits.preset).multipliers);
   let area = { x0: 0, x1: 1, y0: 0, y1: 1 };
-  let measured = null; // the meters of the faders last drawn
   let last = null; // the fader and height of a stroke so far
 
   const plot = fig.canvas({
     label: FADERS,
-    help: "Draw over the faders, or focus them: left and right choose a pair, up and down move it.",
-    height: (width) => (narrow(width) ? 258 : 300),
+    help: "Take a handle and draw, or use the arrow keys.",
+    height: (width) => (narrow(width) ? 236 : 290),
     keys({ dx, dy }) {
       const { pair } = fig.traits;
       if (dx) fig.set({ pair: clamp(pair + dx, 0, PAIRS - 1) });
       if (dy) fig.set({ faders: multipliers().with(pair, nextMultiplier(multipliers()[pair], -dy)) });
     },
     drag({ x, y, begins }) {
-      if (begins && (y < area.y0 - 12 || y > area.y1 + 12)) return false;
       const pair = clamp(Math.floor(((x - area.x0) / (area.x1 - area.x0)) * PAIRS), 0, PAIRS - 1);
+      if (begins && Math.abs(y - heightOf(area, multipliers()[pair])) > REACH) return false;
       const part = clamp((area.y1 - y) / (area.y1 - area.y0), 0, 1);
       const from = begins ? { pair, part } : last;
       const next = [...multipliers()];
@@ -173,32 +176,30 @@ export default figure((fig) => {
   });
   // another rescaling puts all faders back
   fig.whenChanged("preset", () => fig.set({ faders: [] }));
-  const gauges = fig.canvas({ label: GAUGES, height: (width) => (narrow(width) ? 134 : 66) });
+  const gauges = fig.canvas({ label: GAUGES, height: 66 });
 
   fig.draw(() => {
     const { preset, compare, pair, faders } = fig.traits;
-    const length = Number(fig.traits.length);
     const now = multipliers();
     const { attention } = setting(preset);
-    const key = `${length} ${now}`;
-    if (measured?.key !== key) measured = { key, ...meters(now, length) };
+    const measured = meters(now);
     const other = compare === "nothing" ? null : setting(compare).multipliers;
     const difference = other && apart(now, other);
     area = { x0: 44, x1: plot.width - 8, y0: other ? 38 : 24, y1: plot.height - 40 };
-    drawFaders(plot, area, now, other, measured.unseen, pair, length);
+    drawFaders(plot, area, now, other, measured.unseen, pair);
     if (other) text(plot, `faders: ${preset}   line: ${compare}`, area.x0, 10, { color: fig.colors.ink });
-    drawGauges(gauges, { ...measured, attention, length });
+    drawGauges(gauges, { ...measured, attention });
 
     const title = faders.length ? `${preset}, moved by hand` : preset;
-    fig.say(words({ title, compare, length, pair, multiplier: now[pair], attention, difference }, measured));
-    const { count, contrast, nearest } = measured;
+    fig.say(words({ title, compare, pair, multiplier: now[pair], attention, difference }, measured));
+    const { count, contrast, kept } = measured;
     const finite = difference && { ...difference, ratio: Number.isFinite(difference.ratio) ? difference.ratio : null };
-    const shown = { preset, compare, length, pair, multipliers: now, count, contrast, nearest, attention };
+    const shown = { preset, compare, pair, multipliers: now, count, contrast, kept, attention };
     fig.root.dataset.values = JSON.stringify({ ...shown, difference: finite });
   });
 
   fig.showMe(async () => {
-    fig.set({ preset: "as trained", compare: "nothing", length: String(ASKED), faders: [], pair: PAIRS - 1 });
+    fig.set({ preset: "as trained", compare: "nothing", faders: [], pair: PAIRS - 1 });
     await fig.pause(900);
     const faders = [...setting("as trained").multipliers];
     for (let i = PAIRS - 1; i >= 46; i--) {
@@ -221,12 +222,15 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-function drawFaders(plot, area, now, other, unseen, pair, length) {
+/** Where a multiplier stands on its fader, in pixels. */
+const heightOf = ({ y0, y1 }, multiplier) => y1 - faderPart(multiplier) * (y1 - y0);
+
+function drawFaders(plot, area, now, other, unseen, pair) {
   const { ctx, colors } = plot.clear();
-  const { x0, x1, y0, y1 } = area;
+  const { x0, x1, y1 } = area;
   const step = (x1 - x0) / PAIRS;
   const x = (i) => x0 + (i + 0.5) * step;
-  const y = (multiplier) => y1 - faderPart(multiplier) * (y1 - y0);
+  const y = (multiplier) => heightOf(area, multiplier);
   drawUnseen(plot, area, step, unseen);
 
   // the scale
@@ -238,7 +242,7 @@ function drawFaders(plot, area, now, other, unseen, pair, length) {
     text(plot, label, x0 - 7, at, { align: "right", size: 11.5, bold: one, color: one ? colors.ink : colors.muted });
   }
   text(plot, "still", x0 - 7, y1 + 4, { align: "right", size: 11.5 });
-  level(plot, y(TRAINED / length), area, colors.warm, { width: 1.25, dash: [5, 4] });
+  level(plot, y(1 / FACTOR), area, colors.warm, { width: 1.25, dash: [5, 4] });
 
   // the faders
   const cap = Math.max(step * 0.84, 3);
@@ -284,49 +288,48 @@ function drawFaders(plot, area, now, other, unseen, pair, length) {
   text(plot, "pair, fast to slow", (x0 + x1) / 2, y1 + 33, { align: "center" });
 }
 
-/** A shade behind the hands that meet unseen angles. */
-function drawUnseen(plot, { x0, x1, y0, y1 }, step, unseen) {
+/** The field in which a fader meets angles that training never showed, darker where one does. */
+function drawUnseen(plot, area, step, unseen) {
   const { ctx, colors, width } = plot;
+  const { x0, y0 } = area;
+  const [first, end] = [ARC.indexOf(true), ARC.lastIndexOf(true) + 1];
+  const low = heightOf(area, 1 / FACTOR);
   ctx.fillStyle = colors.warm;
-  ctx.globalAlpha = colors.dark ? 0.2 : 0.13;
+  ctx.globalAlpha = colors.dark ? 0.16 : 0.1;
+  ctx.fillRect(x0 + first * step, y0 - 4, (end - first) * step, low - y0 + 4);
+  ctx.globalAlpha = colors.dark ? 0.26 : 0.2;
   unseen.forEach((meets, i) => {
-    if (meets) ctx.fillRect(x0 + i * step, y0 - 4, step + 0.3, y1 - y0 + 4);
+    if (meets) ctx.fillRect(x0 + i * step, y0 - 4, step + 0.3, low - y0 + 4);
   });
   ctx.globalAlpha = 1;
-  const first = unseen.indexOf(true);
-  if (first < 0) return;
-  const middle = (first + unseen.lastIndexOf(true) + 1) / 2;
-  const [title, room] = narrow(width) ? ["unseen angles", 44] : ["these hands meet unseen angles", 92];
-  const x = clamp(x0 + middle * step, x0 + 90, x1 - room);
-  text(plot, title, x, y0 - 11, { align: "center", color: colors.warm });
+  const right = x0 + end * step;
+  const title = narrow(width) ? "in here: new angles" : "in here a pair meets new angles";
+  text(plot, title, right, y0 - 13, { align: "right", color: colors.warm });
 }
 
-function drawGauges(plot, { count, nearest, attention, length }) {
+function drawGauges(plot, { count, kept, attention }) {
   const { ctx, colors, width } = plot.clear();
   const small = narrow(width);
-  const bar = (left, top, wide, color) => {
+  const gap = small ? 12 : 16;
+  const wide = (width - 2 * gap) / 3;
+  const bar = (left, long, color) => {
     ctx.fillStyle = color;
     ctx.beginPath();
-    ctx.roundRect(left, top, wide, 8, 4);
+    ctx.roundRect(left, 54, long, 8, 4);
     ctx.fill();
   };
-  const gauge = ([column, row], title, value, part, color, note) => {
-    const third = (width - 16 * (small ? 1 : 2)) / (small ? 2 : 3);
-    const wide = row ? width : third;
-    const left = column * (third + 16);
-    const top = row * 68 + 13;
-    text(plot, title, left, top + 2, { color: colors.ink });
-    text(plot, value, left, top + 24, { size: 20, bold: true, color });
-    text(plot, note, left + wide, top + 27, { size: 11, align: "right" });
-    bar(left, top + 41, wide, colors.rule);
-    bar(left, top + 41, Math.max(wide * clamp(part, 0, 1), part > 0 ? 6 : 0), color);
+  const gauge = (column, title, value, part, color, note) => {
+    const left = column * (wide + gap);
+    text(plot, title, left, 15, { color: colors.ink });
+    text(plot, value, left, 37, { size: 20, bold: true, color });
+    if (!small) text(plot, note, left + wide, 40, { size: 11, align: "right" });
+    bar(left, wide, colors.rule);
+    bar(left, Math.max(wide * clamp(part, 0, 1), part > 0 ? 6 : 0), color);
   };
   const { accent, warm } = colors;
-  gauge([0, 0], "pairs with unseen angles", String(count), count / 64, count ? warm : accent, "of 64");
-  const d = nearest.codeDistance;
-  const code = small ? "nearest code, D" : `nearest code up to ${num(length, 0)}`;
-  gauge([1, 0], code, num(d, d < 0.1 ? 4 : 3), d / 0.3, accent, `at ${num(nearest.distance, 0)}`);
   const factor = attention ** 2;
   const root = attention === 1 ? "no temperature" : `√ = ${num(attention, 3)}`;
-  gauge(small ? [0, 1] : [2, 0], "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
+  gauge(0, "pairs at new angles", String(count), count / PAIRS, count ? warm : accent, `of ${PAIRS}`);
+  gauge(1, small ? "size of a step" : "size of one step, D(1)", share(kept), kept, accent, "of training");
+  gauge(2, small ? "all scores" : "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
 }

@@ -29,13 +29,12 @@ PRESETS = [
 class RescalingFaders(Figure):
     """Sixty-four faders between training and use (``rescaling_faders.js``)."""
 
-    preset = Choice(PRESETS, help="the rescaling that the faders start from")
+    preset = Choice(PRESETS, default="YaRN, code", help="the rescaling that the faders start from")
     compare = Choice(["nothing", *PRESETS], help="a second rescaling, drawn as a line")
-    length = Choice(["8192", "16384", "32768", "65536"], default="65536", help="tokens asked for")
     faders: traitlets.List[float] = traitlets.List(
         help="64 multipliers once the reader has moved one"
     ).tag(sync=True)
-    pair = traitlets.Int(50, help="the fader that the keyboard moves").tag(sync=True)
+    pair = traitlets.Int(46, help="the fader that the keyboard moves").tag(sync=True)
 
     @traitlets.validate("faders")
     def _check_faders(self, proposal: Any) -> list[float]:
@@ -51,7 +50,7 @@ class RescalingFaders(Figure):
         return proposal["value"]
 
 
-def rescaling_faders(preset: str = "as trained", compare: str = "nothing") -> ipywidgets.VBox:
+def rescaling_faders(preset: str = "YaRN, code", compare: str = "nothing") -> ipywidgets.VBox:
     """Return the faders of a 128-channel head trained on 4,096 tokens, with its controls.
 
     Parameters
@@ -64,7 +63,7 @@ def rescaling_faders(preset: str = "as trained", compare: str = "nothing") -> ip
     Returns
     -------
     VBox
-        Question, controls and figure. Faders follow the pointer, and the arrow keys once focused.
+        Question, figure and controls. Faders follow a pointer that took a handle, and the arrow keys.
 
     Raises
     ------
@@ -74,10 +73,7 @@ def rescaling_faders(preset: str = "as trained", compare: str = "nothing") -> ip
     figure = RescalingFaders(preset=preset, compare=compare)
     return controls.box(
         figure,
-        [
-            controls.choice(figure, "preset", "Rescaling"),
-            controls.choice(figure, "compare", "Compare with"),
-            controls.choice(figure, "length", "Asked for (tokens)"),
-        ],
-        question="Trained on 4,096 tokens, asked for 65,536: which hands must be slowed?",
+        [controls.choice(figure, "preset", "Rescaling")],
+        more=[controls.choice(figure, "compare", "Compare with")],
+        question="Trained on 4,096 tokens, asked for 65,536: which pairs must turn more slowly?",
     )

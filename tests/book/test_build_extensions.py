@@ -211,7 +211,12 @@ def test_a_quotation_with_a_bold_first_line_is_a_box_of_its_kind(chapter):
         (["exercise", "admonition"], "Exercise 4.1"),
     ]
     claim, myth, *_ = chapter.select(".admonition")
-    assert claim["id"] == "claim-4-1"
+    assert [box.get("id") for box in chapter.select(".admonition")] == [
+        "claim-4-1",
+        "myth-it-x-is",
+        None,
+        "exercise-4-1",
+    ]
     assert claim.select_one("p a")["href"] == "../book/claims.html#claim-4-1-check"
     assert claim.select_one("em").text == "claim"
     assert claim.select_one("pre").text == "code\n"

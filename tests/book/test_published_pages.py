@@ -16,6 +16,9 @@ from sphinx.errors import ExtensionError
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+import chapter  # noqa: E402
+import figures  # noqa: E402
+import formulas  # noqa: E402
 import page as pages  # noqa: E402
 import policy  # noqa: E402
 import published  # noqa: E402
@@ -68,6 +71,125 @@ def test_the_code_of_the_figures_stands_once_and_is_small():
     assert "render" in shared[keys["_esm"]]
     assert shared[keys["_css"]] == "a{top:0}\n"
     assert len(shared) == 2
+
+
+LINK = '<a class="headerlink" href="#x" title="Link to this heading">#</a>'
+CELL = """<div class="cell docutils container">
+<div class="cell_input docutils container">
+<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>{}
+</pre></div>
+</div>
+</div>
+</div>
+"""
+
+
+def test_goals_needs_and_imports_are_a_line_each_and_the_story_follows():
+    imports, code = CELL.format('<span class="kn">import</span> a'), CELL.format("a = 1")
+    body = (
+        f'<section id="after-this-chapter-you-can">\n<h2>You can{LINK}</h2>\n<ol>1</ol></section>\n'
+        f'<section id="what-you-need-first">\n<h2>You need{LINK}</h2>\n<div><table>2</table>\n'
+        f"</div>\n{imports}{imports}{code}</section>\n<p>Once</p>"
+    )
+    folded = chapter.fold_opening(body)
+    titles = re.findall(r'<details class="opening" id="([^"]*)">\n<summary>([^<]*)', folded)
+    assert titles == [
+        ("after-this-chapter-you-can", "You can"),
+        ("what-you-need-first", "You need"),
+        ("imports", "What the cells import"),
+    ]
+    inside, _, after = folded.rpartition("</details>")
+    assert "<ol>1</ol>" in inside
+    assert inside.count(">import<") == 2
+    assert after == f"\n</div>\n{code}\n<p>Once</p>"
+    assert chapter.fold_opening("<p>Once</p>") == "<p>Once</p>"
+
+
+def test_a_box_says_where_it_stands_and_how_to_cite_it():
+    title = 'Claim 4.1 <a class="reference" href="claims.html">second check</a>'
+    box = f'<div class="claim admonition" id="claim-4-1">\n<p class="admonition-title">{title}</p>'
+    linked = chapter.link_boxes(box)
+    assert linked.startswith(box.removesuffix("</p>"))
+    assert '<a class="cite" href="#claim-4-1" aria-label="Cite Claim 4.1">cite</a>' in linked
+    assert 'href="#claim-4-1" title="Link to this claim">#</a></p>' in linked
+
+
+def test_the_time_to_read_counts_words_figures_and_questions(tmp_path):
+    cells = [("markdown", "word " * 1000), ("code", "import a\nexplore.rotor()"), ("code", "a")]
+    source = [{"cell_type": kind, "source": [text], "metadata": {}} for kind, text in cells]
+    path = tmp_path / "a.ipynb"
+    path.write_text(json.dumps({"cells": source}))
+    assert chapter.minutes(path) == 10  # 5 for the words and 1 for the figure, by fives
+
+
+def test_formulas_are_typeset_and_code_is_not():
+    body = r"<p>\(a &lt; b\) and \[\frac{1}{2}\]</p><pre>\(a\)</pre><code>\[b\]</code>"
+    style, page = formulas.typeset_formulas(body).split("</style>\n")
+    assert "mjx-container" in style
+    assert page.count("<mjx-container") == 2
+    assert "<mi>a</mi><mo>&lt;</mo><mi>b</mi>" in page
+    assert 'display="true"' in page
+    assert page.endswith(r"<pre>\(a\)</pre><code>\[b\]</code>")
+    assert formulas.typeset_formulas("<p>a</p>") == "<p>a</p>"
+
+
+def test_a_formula_that_is_none_fails_the_build():
+    with pytest.raises(ExtensionError, match="frac"):
+        formulas.typeset_formulas(r"<p>\(\frac{a\)</p>")
+
+
+def test_mathjax_comes_only_with_what_writes_formulas_and_late():
+    source = "../_static/vendor/mathjax/tex-chtml.js?v=1"
+    script = f'<script>window.MathJax = {{}}</script><script defer src="{source}"></script>'
+    assert formulas.load_mathjax_late(f"{script}<p>a</p>") == "<p>a</p>"
+    late = formulas.load_mathjax_late(f"{script}{policy.LIVE}")
+    assert re.findall(r' src="([^"]*)"', late) == ["../_static/late-mathjax.js"]
+    assert f'data-mathjax="{source}"' in late
+
+
+VIEW = """<div class="cell_output docutils container">
+<script type="application/vnd.jupyter.widget-view+json">{{"model_id": "{}"}}</script></div>
+"""
+
+
+def test_a_figure_has_its_place_before_it_is_there(tmp_path, monkeypatch):
+    table = tmp_path / "figures.json"
+    table.write_text('{"notebooks/a": [[500, 700]]}')
+    monkeypatch.setattr(figures, "HEIGHTS", table)
+    named = "<script>DOCUMENTATION_OPTIONS.pagename = 'notebooks/{}';</script>"
+    views = VIEW.format("a") + VIEW.format("b")
+    held = figures.hold_places(named.format("a") + views)
+    assert held.count('container place" style="--desk: 500px; --phone: 700px">') == 1
+    assert held.endswith(VIEW.format("b"))  # nobody has measured it
+    assert figures.hold_places(named.format("b") + views) == named.format("b") + views
+
+
+def page_of_two_figures_and_a_question():
+    kinds = {"a": "VBoxModel", "b": "AnyModel", "c": "VBoxModel"}
+    state = {
+        name: {"model_name": kind, "state": {"children": [f"IPY_MODEL_{name}1", "IPY_MODEL_x"]}}
+        for name, kind in kinds.items()
+    }
+    for name in kinds:
+        state[f"{name}1"] = {"model_name": "HTMLModel", "state": {"value": f"<p>Is {name}?</p>"}}
+    opening = f"<p>Why?</p>\n{figures.OPENINGS}</div>"
+    return opening + "".join(map(VIEW.format, kinds)) + DATA.format(json.dumps({"state": state}))
+
+
+def test_the_tab_key_can_pass_a_figure_and_go_to_the_next():
+    page = figures.skip_figures(page_of_two_figures_and_a_question())
+    assert re.findall(r'href="#([^"]*)"', page) == ["after-figure-1", "figure-2", "after-figure-2"]
+    places = ['id="figure-1"', '"model_id": "a"', 'id="after-figure-1"', '"model_id": "b"']
+    places += ['id="figure-2"', '"model_id": "c"', 'id="after-figure-2"']
+    assert sorted(places, key=page.index) == places
+
+
+def test_a_chapter_lists_what_its_figures_ask_under_its_question():
+    page = figures.list_figures(page_of_two_figures_and_a_question())
+    links = re.findall(r'<a href="#(figure-\d)">([^<]*)</a>', page)
+    assert links == [("figure-1", "Is a?"), ("figure-2", "Is c?")]
+    assert page.index("Why?") < page.index("Is a?") < page.index(figures.OPENINGS)
+    assert figures.list_figures(figures.OPENINGS) == figures.OPENINGS
 
 
 @pytest.fixture

@@ -189,6 +189,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     # the module's positions
     (lambda: RotaryEmbedding(8, 0), "ValueError: max_seq_len ... got 0"),
     (lambda: RotaryEmbedding(8, 16.0), "TypeError: max_seq_len ... 16.0"),
+    (lambda: RotaryEmbedding(8, 16)(X.to("meta")), "ValueError: x must be on cpu ... got meta"),
     (lambda: rope(offset=-1), "ValueError: offset ... got -1"),
     (lambda: rope(offset=1.0), "TypeError: offset ... got 1.0"),
     (lambda: rope(offset=IDS[0]), "TypeError: offset ... got tensor([0, 1, 2, 3])"),

@@ -89,16 +89,12 @@ def test_a_bank_that_stands_still_has_no_horizon(ask):
 
 
 @few
-@given(dim=dims, base=bases, theta=thetas, last=st.integers(1, 20000), first=st.integers(1, 999))
-def test_the_nearest_code_is_that_of_the_package(ask, dim, base, theta, last, first):
+@given(dim=dims, base=bases, theta=thetas, last=st.integers(0, 3000))
+def test_the_sums_of_cosines_are_those_of_the_package(ask, dim, base, theta, last):
     bank = _bank(dim, base, theta)
-    last = max(first, last)
-    ours = ask("nearestCode", bank.tolist(), last, first)
-    exact = aliasing.nearest_code(bank, last, first)
-    assert ours["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
-    assert float(aliasing.code_distance(ours["distance"], bank)) == pytest.approx(
-        exact.code_distance, abs=1e-9
-    )
+    sums = np.array(ask("cosineSums", bank.tolist(), last))
+    exact = aliasing.mean_cosine(np.arange(last + 1), bank)
+    assert np.abs(sums / len(bank) - exact).max() < 1e-10
 
 
 @many
@@ -297,22 +293,54 @@ def test_the_error_of_an_entry_is_that_of_exact_rounding(ask, position, pair, dt
 # ---- the figures --------------------------------------------------------------------------------
 
 
-@many
-@given(m=st.integers(0, 131072), dim=st.sampled_from([2, 4, 8, 128]))
-def test_the_clock_reads_the_package(node, m, dim):
-    bank = inverse_frequencies(dim)
-    ours = node.call("clock.js", "reading", m, dim)
-    assert ours["hand"] == pytest.approx(float(aliasing.code_distance(m, bank[:1])), abs=1e-9)
-    assert ours["bank"] == pytest.approx(float(aliasing.code_distance(m, bank)), abs=1e-9)
-    assert ours["neighbour"] == pytest.approx(aliasing.neighbour_contrast(bank), abs=1e-9)
+@pytest.fixture(scope="module")
+def far():
+    """Return D(m) of the distances 1 to 131,072 for a head with so many pairs."""
+    distances = np.arange(1, 131_073)
+    return lambda pairs: aliasing.code_distance(distances, inverse_frequencies(2 * pairs))
 
 
-@pytest.mark.parametrize(("dim", "distance"), [(2, 103993), (4, 84823), (8, 100531), (128, 1)])
-def test_the_clock_finds_the_nearest_of_all_distances(node, dim, distance):
-    ours = node.call("clock.js", "winner", dim)
-    exact = aliasing.nearest_code(inverse_frequencies(dim), 131072)
-    assert ours["distance"] == exact.distance == distance
-    assert ours["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-12)
+@pytest.mark.parametrize(
+    ("pairs", "count", "nearest"),
+    [(1, 41_720, 103_993), (2, 10_151, 84_823), (4, 420, 100_531), (7, 4, 49_769), (8, 0, 1)],
+)
+def test_the_clock_surveys_every_distance(node, far, pairs, count, nearest):
+    ours = node.call("clock.js", "survey", pairs, 300)
+    D = far(pairs)
+    assert ours["count"] == (D[1:] <= D[0]).sum() == count
+    assert ours["nearest"] == D.argmin() + 1 == nearest
+    assert ours["neighbour"] == pytest.approx(D[0], abs=1e-12)
+    lowest = np.minimum.accumulate(D)
+    assert ours["records"] == [1, *(np.flatnonzero(np.diff(lowest) < 0) + 2)]
+
+    # each distance belongs to the column that its logarithm is nearest to
+    column = np.round(299 * np.log(np.arange(1, 131_073)) / np.log(131_072)).astype(int)
+    for k, seen in enumerate(ours["columns"]):
+        here = D[column == k]
+        assert (seen is None) == (len(here) == 0)
+        if seen:
+            assert (seen["low"], seen["high"]) == pytest.approx((here.min(), here.max()), abs=1e-6)
+            assert D[seen["at"] - 1] == pytest.approx(here.min(), abs=1e-9)
+
+
+def test_from_eight_hands_on_no_distance_is_as_near_as_the_neighbour(node):
+    assert [p for p in range(1, 65) if node.call("clock.js", "survey", p, 10)["count"]] == [
+        *range(1, 8)
+    ]
+
+
+def test_the_arrow_keys_walk_the_records_of_one_hand_and_of_all(node):
+    records = node.call("clock.js", "survey", 2, 10)["records"]
+    marks = node.call("clock.js", "landmarks", records)
+    of_one = [r.distance for r in aliasing.near_repeats(1.0, 131_072)]
+    assert marks == sorted({*of_one, *records})
+
+    def walk(m, step):
+        return node.call("clock.js", "walk", marks, m, step)
+
+    assert [walk(m, 1) for m in (1, 100, 84_823, 131_072)] == [6, 333, 103_993, 131_072]
+    assert [walk(m, -1) for m in (710, 700, 2, 1)] == [622, 622, 1, 1]
+    assert (walk(44, 10**9), walk(44, -10), walk(44, "#Infinity")) == (103_993, 1, 103_993)
 
 
 @given(angle=st.floats(-1e5, 1e5))
@@ -325,7 +353,7 @@ def test_the_short_way_ends_at_the_same_hand(node, angle):
 
 
 @many
-@given(distance=st.integers(0, 2048), theta=st.floats(0.001, 3.16), dim=dims)
+@given(distance=st.integers(1, 10000), theta=st.floats(0.001, math.pi), dim=dims)
 def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
     bank = _bank(dim, 10000.0, theta)
     ours = node.call("wrap_explorer.js", "reading", distance, theta, dim)
@@ -335,50 +363,47 @@ def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
     assert ours["mean"] == pytest.approx(float(aliasing.mean_cosine(distance, bank)), abs=1e-9)
 
 
+@pytest.mark.parametrize("theta", [0.001, 1.0, math.pi])
+@pytest.mark.parametrize("dim", [2, 4, 128, 256])
+def test_every_mark_of_the_wrap_explorer_stays_in_its_picture(node, theta, dim):
+    turns = node.call("wrap_explorer.js", "horizons", theta, dim)
+    bank = _bank(dim, 10000.0, theta)
+    assert turns["wrap"] == float(aliasing.angle_horizon(theta))
+    assert turns["cosine"] == aliasing.cosine_horizon(theta)
+    assert turns["mean"] == aliasing.cosine_horizon(bank)
+    assert 1 < min(turns.values()) <= max(turns.values()) < 10_000
+
+
 @many
-@given(theta=st.floats(0.002, 1.0))
-def test_the_dial_reads_the_package(node, theta):
-    bank = _bank(128, 10000.0, theta)
-    ours = _numbers(node.call("horizon_dial.js", "meters", theta))
-    assert ours["wrap"] == float(aliasing.angle_horizon(theta))
-    assert ours["cosine"] == aliasing.cosine_horizon(theta)
-    assert ours["mean"] == aliasing.cosine_horizon(bank)
-    assert ours["contrast"] == pytest.approx(aliasing.neighbour_contrast(bank), abs=1e-9)
+@given(slower=st.floats(1.0, 2000.0))
+def test_the_dial_reads_the_package(node, slower):
+    bank = inverse_frequencies(128) / slower
+    ours = node.call("horizon_dial.js", "meters", slower)
+    assert ours["cosine"] == aliasing.cosine_horizon(bank[0])
     for dtype, snr in ours["snr"].items():
         assert snr == pytest.approx(aliasing.neighbour_snr(bank, dtype), rel=1e-9)
 
 
 @many
-@given(low=st.floats(4e-5, 0.9), ratio=st.floats(1.05, 3.0))
+@given(low=st.floats(1.0, 1900.0), ratio=st.floats(1.05, 3.0))
 def test_the_meters_of_the_dial_move_against_each_other(node, low, ratio):
-    slow, fast = (
-        _numbers(node.call("horizon_dial.js", "meters", t)) for t in (low, min(low * ratio, 1))
+    fast, slow = (
+        node.call("horizon_dial.js", "meters", s) for s in (low, min(low * ratio, 2000.0))
     )
     assert slow["cosine"] >= fast["cosine"]
     assert all(slow["snr"][dtype] < fast["snr"][dtype] for dtype in slow["snr"])
 
 
-@pytest.mark.parametrize("n", [512, 2048, 8192, 32768])
-def test_the_pins_are_the_published_and_the_reconstructed_settings(node, n):
-    pins = {pin["short"]: pin["theta"] for pin in node.call("horizon_dial.js", "pins", n)}
+def test_the_places_of_the_dial_are_published_and_reconstructed_settings(node):
+    places = {name: slower for name, _, slower in node.call("horizon_dial.js", "PLACES")}
     half, whole = (
-        rescaled_frequencies("monotone", 128, max_positions=n, turns=turns)[0][0]
+        rescaled_frequencies("monotone", 128, max_positions=2048, turns=turns)[0][0]
         for turns in (0.5, 1.0)
     )
     interpolated = rescaled_frequencies("linear", 128, factor=16)[0][0]
-    assert pins["A"] == pytest.approx(half, rel=1e-12)
-    assert pins["B"] == pytest.approx(whole, rel=1e-12)
-    assert pins["π/(2n)"] == pytest.approx(half / 2, rel=1e-12)
-    assert pins["PI 16×"] == pytest.approx(interpolated, rel=1e-12)
-    assert (pins["RoPE"], pins["0.4096"]) == (1, 2 * 2048 / 10000)
-    explore.horizon_dial(theta=pins["π/(2n)"], window=n)  # every pin is on the scale
-
-
-@many
-@given(theta=st.floats(4e-5, 1.0))
-def test_the_knob_gives_back_the_theta_it_stands_at(node, theta):
-    angle = node.call("horizon_dial.js", "knobAngle", theta)
-    assert node.call("horizon_dial.js", "knobTheta", angle) == pytest.approx(theta, rel=1e-9)
+    expected = {"RoPE": 1, "PI ×16": 1 / interpolated, "B": 1 / whole, "A": 1 / half}
+    assert places == pytest.approx(expected, rel=1e-12)
+    assert explore.horizon_dial().children[1].slower == pytest.approx(places["A"], rel=1e-12)
 
 
 def test_the_presets_of_both_languages_have_the_same_names(node):
@@ -393,30 +418,29 @@ def test_the_faders_reads_the_package(node, name):
     ours = node.call("rescaling_faders.js", "setting", name)
     np.testing.assert_allclose(ours["multipliers"], inv_freq / plain, rtol=1e-9)
     assert ours["attention"] == pytest.approx(attention, rel=1e-12)
-    meters = node.call("rescaling_faders.js", "meters", ours["multipliers"], 16384)
-    assert meters["unseen"] == aliasing.unseen_pairs(inv_freq, 16384, plain, 4096).tolist()
+    meters = node.call("rescaling_faders.js", "meters", ours["multipliers"])
+    assert meters["unseen"] == aliasing.unseen_pairs(inv_freq, 65536, plain, 4096).tolist()
     assert meters["count"] == sum(meters["unseen"])
-    exact = aliasing.nearest_code(inv_freq, 16384)
-    assert meters["nearest"]["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
-    assert meters["contrast"] == pytest.approx(aliasing.neighbour_contrast(inv_freq), abs=1e-9)
+    contrast = aliasing.neighbour_contrast(inv_freq)
+    assert meters["contrast"] == pytest.approx(contrast, abs=1e-9)
+    assert meters["kept"] == pytest.approx(contrast / aliasing.neighbour_contrast(plain), rel=1e-6)
 
 
 @few
-@given(seed=st.integers(0, 9999), length=st.integers(4097, 20000))
-def test_the_faders_reads_any_faders(node, seed, length):
+@given(seed=st.integers(0, 9999))
+def test_the_faders_reads_any_faders(node, seed):
     faders = np.exp2(np.random.default_rng(seed).uniform(-5, 1, 64))
     inv_freq = inverse_frequencies(128) * faders
-    meters = node.call("rescaling_faders.js", "meters", faders.tolist(), length)
-    unseen = aliasing.unseen_pairs(inv_freq, length, inverse_frequencies(128), 4096)
+    meters = node.call("rescaling_faders.js", "meters", faders.tolist())
+    unseen = aliasing.unseen_pairs(inv_freq, 65536, inverse_frequencies(128), 4096)
     assert meters["unseen"] == unseen.tolist()
-    exact = aliasing.nearest_code(inv_freq, length)
-    assert meters["nearest"]["codeDistance"] == pytest.approx(exact.code_distance, abs=1e-9)
+    assert meters["contrast"] == pytest.approx(aliasing.neighbour_contrast(inv_freq), abs=1e-9)
 
 
 def test_the_slow_faders_alone_remove_every_unseen_angle(node):
     faders = [1.0] * 46 + [1 / 16] * 18
-    before = node.call("rescaling_faders.js", "meters", [1.0] * 64, 65536)
-    after = node.call("rescaling_faders.js", "meters", faders, 65536)
+    before = node.call("rescaling_faders.js", "meters", [1.0] * 64)
+    after = node.call("rescaling_faders.js", "meters", faders)
     assert (before["count"], after["count"]) == (18, 0)
     assert after["contrast"] == pytest.approx(before["contrast"], abs=1e-5)
 
@@ -502,14 +526,13 @@ MAKERS = [
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_at_most_four_controls_each_labelled_and_linked(make):
+def test_a_few_controls_each_labelled_and_linked(make):
     title, figure, *rows = make().children
     assert "rope-question" in title.value
     assert title.value.count("?") == 1
-    made = [control for row in rows for control in row.children]
-    assert 1 <= len(made) <= 4
+    assert 1 <= len(rows[0].children) <= 3
     linked = links()
-    for control in made:
+    for control in (control for row in rows for control in row.children):
         name = "index" if hasattr(control, "index") else "value"
         target, trait = linked[control, name]
         assert target is figure
@@ -520,13 +543,13 @@ def test_at_most_four_controls_each_labelled_and_linked(make):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: explore.clock(m=-1), ValueError, "m must .* got -1"),
-        (lambda: explore.clock(dim=6), ValueError, "dim must .* got '6'"),
+        (lambda: explore.clock(m=0), ValueError, "m must .* got 0"),
+        (lambda: explore.clock(pairs=65), ValueError, "pairs must .* got 65"),
         (lambda: explore.wrap_explorer(theta=0.0), ValueError, r"theta must .* got 0\.0"),
         (lambda: explore.wrap_explorer(dim=7), ValueError, "dim must .* got 7"),
-        (lambda: explore.wrap_explorer(window=8, distance=9), ValueError, "distance must .* got 9"),
-        (lambda: explore.horizon_dial(theta=2.0), ValueError, r"theta must .* got 2\.0"),
-        (lambda: explore.horizon_dial(window=1000), ValueError, "window must .* got '1000'"),
+        (lambda: explore.wrap_explorer(distance=0), ValueError, "distance must .* got 0"),
+        (lambda: explore.horizon_dial(slower=0.5), ValueError, r"slower must .* got 0\.5"),
+        (lambda: explore.horizon_dial("A"), TypeError, "slower must .* got 'A'"),
         (lambda: explore.rescaling_faders("boost"), ValueError, "preset must .* got 'boost'"),
         (lambda: explore.RescalingFaders(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
         (lambda: explore.RescalingFaders(faders=[3.0] * 64), ValueError, "faders must be 64"),

@@ -1,4 +1,4 @@
-"""The trained models: their data from the records, and what the script makes of them."""
+"""The trained models and their heads: data from the records, and what the scripts make of them."""
 
 import json
 
@@ -7,22 +7,22 @@ import pytest
 
 from experiments import run, summary
 from experiments.encodings import ENCODINGS
-from experiments.figure import DONE, trained_models_data, turning
-from experiments.run import AIDED, BINS, TIMES
+from experiments.figure import trained_heads_data, trained_models_data, turning
+from experiments.run import TIMES
 from experiments.tasks import TASKS
 from rope_minimal import explore
-from rope_minimal.explore.trained_models import AIDS, ENTRIES, TrainedModels
+from rope_minimal.explore.trained_models import ENTRIES, TrainedModels
 from rope_minimal.explore.trained_models import TASKS as SHOWN
 from tests.tools.node import Node
 
 CELLS = [
-    ("copy", "monotone_a", "rope", 1, "none"),
-    ("copy", "rope", "alibi", 4, "temperature"),
-    ("find", "slow_half", "rope", 8, "none"),
-    ("induction", "rope", "monotone_b", 4, "parts"),
-    ("language", "rope", "slow_half", 4, "parts+t"),
-    ("language", "nope", "alibi", 2, "none"),
-    ("language", "rope", "rope", 1, "none"),
+    ("copy", "monotone_a", 1),
+    ("copy", "alibi", 4),
+    ("find", "slow_half", 8),
+    ("induction", "monotone_b", 4),
+    ("language", "slow_half", 4),
+    ("language", "nope", 2),
+    ("language", "rope", 1),
 ]
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
@@ -40,8 +40,12 @@ def data():
 
 
 @pytest.fixture(scope="module")
-def entries(data):
-    """Every entry of the figure by the names of its task and its encoding."""
+def heads():
+    return trained_heads_data()
+
+
+def entries_of(data):
+    """Return every entry of a figure by the names of its task and its encoding."""
     return {
         (task, encoding): shown["entries"][WORDS[encoding]]
         for task, shown in zip(TASKS, data["tasks"], strict=True)
@@ -54,83 +58,78 @@ def recorded(task, encoding, times, kind="none"):
     return summary.values(record, encoding, TASKS[task].unit, times=times, kind=kind)
 
 
-def in_the_figure(entry, times, kind):
-    return entry["scores"][TIMES.index(times)] if kind == "none" else entry["aids"][DONE[kind]]
+def reading(node, data, task="copy", encoding="rope", half=False):
+    traits = {"task": task, "encoding": WORDS[encoding], "half": half}
+    return node.call("trained_models.js", "reading", data, traits)
 
 
-@pytest.fixture(scope="module")
-def said(node, data, entries):
-    found = []
-    for task, a, b, times, kind in CELLS:
-        shown = [entries[task, a], entries[task, b]]
-        less = TASKS[task].unit == "bits"
-        first, second = (in_the_figure(one, times, kind) for one in shown)
-        rows = node.call("trained_models.js", "rowsOf", data["done"], shown)
-        found.append(
-            {
-                "of": node.call("seeds.js", "spread", first),
-                "apart": node.call("seeds.js", "compare", first, second, less),
-                "rows": [words for group in rows for words in group],
-            }
-        )
-    return found
-
-
-def test_the_figure_has_the_words_of_the_experiments(data):
-    assert [task.words for task in TASKS.values()] == SHOWN
+def test_the_figures_have_the_words_of_the_experiments(data, heads):
+    assert list(TASKS) == SHOWN
     assert list(WORDS.values()) == ENTRIES
-    assert list(DONE.values()) == AIDS
-    assert [words for group in data["done"] for words in group] == AIDS
+    for shown in (data, heads):
+        assert [task["name"] for task in shown["tasks"]] == SHOWN
+        for task in shown["tasks"]:
+            trained = summary.load(task["name"])["settings"]["encodings"]
+            assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
+    assert len(json.dumps(data)) + len(json.dumps(heads)) < 60_000
 
 
-def test_the_data_are_small_and_every_trained_encoding_is_in_them(data):
-    assert len(json.dumps(data)) < 90_000
-    for task, name in zip(data["tasks"], TASKS, strict=True):
-        trained = summary.load(name)["settings"]["encodings"]
-        assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
+def test_every_score_of_the_record_is_in_the_figure(data):
+    for (task, encoding), entry in entries_of(data).items():
+        tests = summary.measured(summary.load(task), encoding)["test"]
+        assert len(entry["scores"]) == len(TIMES)
+        assert len(entry["bfloat16"]) == len(tests["bfloat16"])
+        for kind, name in (("none", "scores"), ("bfloat16", "bfloat16")):
+            for times, values in zip(TIMES, entry[name], strict=False):
+                assert values == recorded(task, encoding, times, kind), (task, encoding, kind)
 
 
-def test_every_score_of_the_record_is_in_the_figure(entries):
-    for (task, encoding), entry in entries.items():
-        run = summary.measured(summary.load(task), encoding)
-        assert {words for kind, words in DONE.items() if kind in run["test"]} == set(entry["aids"])
-        shown = {("none", n): entry["scores"][i] for i, n in enumerate(TIMES)}
-        for kind, words in DONE.items():
-            if words in entry["aids"]:
-                shown[kind, AIDED] = entry["aids"][words]
-        for kind in ("bfloat16", "stored"):
-            assert len(entry[kind]) == len(run["test"][kind])
-            shown |= {(kind, n): entry[kind][i] for i, n in enumerate(TIMES[: len(entry[kind])])}
-        for (kind, times), values in shown.items():
-            assert values == recorded(task, encoding, times, kind), (task, encoding, kind, times)
+@pytest.mark.parametrize("task", TASKS)
+def test_the_rows_go_from_the_best_to_the_worst(node, data, task):
+    names = node.call("trained_models.js", "ranked", data["tasks"][list(TASKS).index(task)])
+    encodings = {words: name for name, words in WORDS.items()}
+    means = [
+        np.mean([np.median(recorded(task, encodings[name], times)) for times in TIMES])
+        for name in names
+    ]
+    assert sorted(means, reverse=TASKS[task].unit != "bits") == means
+    assert len(set(names)) == len(summary.load(task)["settings"]["encodings"])
 
 
-def test_the_distances_have_medians_and_intervals_of_the_seeds_that_were_asked(entries):
-    for (task, encoding), entry in entries.items():
-        assert ("bins" in entry) == TASKS[task].by_distance
-        for times, rows in zip(TIMES, entry.get("bins", ()), strict=False):
-            exact = summary.measured(summary.load(task), encoding)["test"]["none"][str(times)]
-            assert len(rows) == len(exact["bins"]) < len(BINS)
-            for row, values in zip(rows, exact["bins"], strict=True):
-                answered = sorted(value for value in values if value is not None)
-                assert row[0] == pytest.approx(np.median(answered), abs=6e-3)
-                assert row[1:] == pytest.approx([answered[1], answered[-2]], abs=6e-3)
+@pytest.mark.parametrize("task", TASKS)
+def test_the_answer_counts_what_the_record_holds(node, data, task):
+    now = reading(node, data, task)
+    names = summary.load(task)["settings"]["encodings"]
+    median = lambda *asked: float(np.median(recorded(task, *asked)))  # noqa: E731
+    medians = {n: [median(n, times) for times in (1, 8)] for n in names}
+    half = {n: median(n, 1, "bfloat16") for n in names}
+    assert now["tried"] == len(names)
+    for i in (0, 1):
+        assert now["well"][i] == sum(round(m[i], 2) >= 0.9 for m in medians.values())
+        best = (min if TASKS[task].unit == "bits" else max)(m[i] for m in medians.values())
+        assert now["best"][i]["value"] == pytest.approx(best)
+    worse = -1 if TASKS[task].unit == "bits" else 1
+    lost = {n: worse * (round(medians[n][0], 2) - round(half[n], 2)) for n in names}
+    assert now["kept"] == sum(abs(value) < 0.011 for value in lost.values())
+    assert now["worst"]["lost"] == pytest.approx(max(lost.values()))
 
 
-def test_the_note_says_how_often_the_interval_holds_the_median(node):
-    covered = summary.coverage(len(summary.measured(summary.load("copy"), "rope")["seeds"]))
-    assert f"interval of {covered:.0%} for the median" in node.call("trained_models.js", "NOTICE")
-
-
-def test_the_script_reads_the_summary(said):
-    for (task, a, b, times, kind), found in zip(CELLS, said, strict=True):
-        first, second = (np.array(recorded(task, one, times, kind)) for one in (a, b))
-        for ours, exact in ((found["of"], first), (found["apart"], first - second)):
+def test_the_script_reads_the_summary(node, data):
+    for task, encoding, times in CELLS:
+        entries = entries_of(data)
+        first, second = (np.array(recorded(task, one, times)) for one in (encoding, "rope"))
+        less, at = TASKS[task].unit == "bits", TIMES.index(times)
+        mine, rope = (entries[task, one]["scores"][at] for one in (encoding, "rope"))
+        apart = node.call("seeds.js", "compare", mine, rope, less)
+        for ours, exact in (
+            (node.call("seeds.js", "spread", mine), first),
+            (apart, first - second),
+        ):
             assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(
                 summary.spread(exact)[:3], abs=1e-9
             )
-        gains = (second - first) if TASKS[task].unit == "bits" else (first - second)
-        apart, better, worse = found["apart"], int((gains > 0).sum()), int((gains < 0).sum())
+        gains = (second - first) if less else (first - second)
+        better, worse = int((gains > 0).sum()), int((gains < 0).sum())
         assert (apart["better"], apart["worse"]) == (better, worse)
         both = min(1.0, 2 * min(summary.sign_flip(gains), summary.sign_flip(-gains)))
         assert apart["p"] == pytest.approx(both)
@@ -140,16 +139,13 @@ def test_the_script_reads_the_summary(said):
         assert ("undecided" in apart["verdict"]) == (both >= summary.SIGNIFICANT and gains.any())
         if "undecided" not in apart["verdict"] and gains.any():
             assert apart["verdict"].startswith("better" if gains.sum() > 0 else "worse")
+        now = reading(node, data, task, encoding)
+        said = [] if encoding == "rope" else [apart["verdict"]]
+        assert now["verdicts"][at : at + 1] == said
 
 
-def test_the_rows_are_what_was_done_to_either_of_the_two(said, entries):
-    for (task, a, b, _, _), found in zip(CELLS, said, strict=True):
-        tried = {*entries[task, a]["aids"], *entries[task, b]["aids"]}
-        assert found["rows"] == [words for words in AIDS if words in tried]
-
-
-def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(entries):
-    for (task, encoding), entry in entries.items():
+def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(heads):
+    for (task, encoding), entry in entries_of(heads).items():
         run = summary.measured(summary.load(task), encoding)
         attention, usage = np.array(run["attention"][0]), np.array(run["usage"][0])
         assert run["seeds"][0] == 0
@@ -162,9 +158,9 @@ def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(entries):
         assert entry["inv_freq"] == pytest.approx(bank, rel=1e-3)
 
 
-def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(entries):
+def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(heads):
     """A model trained here guesses if its bias hides that distance, and copies without others."""
-    shown = int(np.argmax(entries["copy", "t5"]["attention"]))
+    shown = int(np.argmax(entries_of(heads)["copy", "t5"]["attention"]))
     rate = summary.measured(summary.load("copy"), "t5")["learning_rate"]
     models = run.train(TASKS["copy"], "t5", (2000,), rate, TASKS["copy"].steps)
     bias = models.weights["t5"].data
@@ -199,10 +195,25 @@ def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
         assert hands == pytest.approx(how.inv_freq(32, TASKS["copy"].window))
 
 
-def test_reset_leaves_the_data_alone(data):
-    figure = explore.trained_models(data).children[1]
-    start = {"task": 0, "encoding": 1, "against": 1, "times": 0, "aid": 3, "m": 7}
-    assert figure._start == start
+@pytest.mark.parametrize(
+    ("task", "encoding", "looks", "turns"),
+    [("copy", "rope", (7, 1.0), True), ("find", "nope", (0, 0.032), False)],
+)
+def test_the_head_that_is_read(node, heads, task, encoding, looks, turns):
+    traits = {"task": task, "encoding": WORDS[encoding], "m": 7}
+    now = node.call("trained_head.js", "reading", heads, traits)
+    entry = entries_of(heads)[task, encoding]
+    assert (now["head"]["distance"], now["head"]["peak"]) == looks
+    assert now["head"]["share"] == max(entry["usage"]) == entry["usage"][now["head"]["pair"]]
+    assert now["head"]["theta"] == entry["inv_freq"][now["head"]["pair"]]
+    assert now["attention"] == entry["attention"][7]
+    assert now["turns"] == turns
+
+
+def test_reset_leaves_the_data_alone(data, heads):
+    models = explore.trained_models(data).children[1]
+    assert models._start == {"task": 0, "encoding": 1, "half": False}
+    assert explore.trained_head(heads).children[1]._start == {"task": 0, "encoding": 0, "m": 7}
     assert "data" not in TrainedModels.figure_traits()
 
 
@@ -211,19 +222,39 @@ def test_reset_leaves_the_data_alone(data):
     [
         ({"task": "chess"}, "task must be one of .* got 'chess'"),
         ({"encoding": "xPos"}, "encoding must be one of .* got 'xPos'"),
-        ({"times": 3}, "times must be one of 1, 2, 4, 8; got '3'"),
     ],
 )
-def test_bad_values_are_named(data, values, message):
-    with pytest.raises(ValueError, match=message):
-        explore.trained_models(data, **values)
+def test_bad_values_are_named(data, heads, values, message):
+    for make, given in ((explore.trained_models, data), (explore.trained_head, heads)):
+        with pytest.raises(ValueError, match=message):
+            make(given, **values)
+    with pytest.raises(TypeError, match="half must be True or False, got 2"):
+        explore.trained_models(data, half=2)
+    with pytest.raises(ValueError, match=r"m must be in 0 \.\. 32, got 33"):
+        explore.trained_head(heads, m=33)
 
 
-def test_data_of_something_else_are_refused(data):
-    with pytest.raises(ValueError, match="data must hold the tasks"):
-        explore.trained_models({"tasks": []})
-    for change in ({"xPos": {}}, {"RoPE": {"aids": {"xPos": []}}}):
-        other = json.loads(json.dumps(data))
-        other["tasks"][0]["entries"] |= change
-        with pytest.raises(ValueError, match=r"known entries only, got \{'xPos'\}"):
-            explore.trained_models(other)
+def test_data_of_something_else_are_refused(data, heads):
+    for make, given in ((explore.trained_models, data), (explore.trained_head, heads)):
+        with pytest.raises(ValueError, match="data must hold the tasks"):
+            make({"tasks": []})
+        other = json.loads(json.dumps(given))
+        other["tasks"][0]["entries"]["xPos"] = {}
+        with pytest.raises(ValueError, match=r"known encodings only, got \{'xPos'\}"):
+            make(other)
+
+
+def test_every_answer_is_short_enough_to_be_read_first(node, data, heads):
+    lengths = []
+    for task in SHOWN:
+        for encoding in ENTRIES:
+            for script, given, more in (
+                ("trained_models.js", data, {"half": False}),
+                ("trained_models.js", data, {"half": True}),
+                ("trained_head.js", heads, {"m": 7}),
+            ):
+                traits = {"task": task, "encoding": encoding} | more
+                said = node.call(script, "words", node.call(script, "reading", given, traits))
+                lengths.append(len(said.partition("\n")[0].replace("*", "")))
+                assert said.partition("\n")[0].endswith(".")
+    assert max(lengths) < 220

@@ -10,10 +10,11 @@ import math
 import numpy as np
 import pytest
 
-from experiments.figure import trained_models_data
+from experiments.figure import trained_heads_data, trained_models_data
 from rope_minimal import aliasing, explore, inverse_frequencies, reference, rescaled_frequencies
 from rope_minimal.explore import palette
-from rope_minimal.explore.byte_budget import FORMS
+from rope_minimal.explore.byte_budget import FORMS, SHAPES
+from rope_minimal.explore.trained_models import ENTRIES
 from tests.tools.node import Node
 from tests.tools.pictures import angles, shown
 
@@ -167,32 +168,65 @@ def test_the_rotor_plays_both_words_and_comes_back(node):
 
 
 @WIDTHS
-@pytest.mark.parametrize(("m", "dim"), [(44, 128), (17, 8), (710, 4), (0, 128)])
-def test_clock(node, m, dim, width):
-    seen = shown(node, explore.clock(m=m, dim=dim), width=width)
+@pytest.mark.parametrize(("m", "pairs"), [(710, 64), (84823, 2), (1, 1), (44, 4)])
+def test_clock(node, m, pairs, width):
+    seen = shown(node, explore.clock(m=m, pairs=pairs), width=width)
     (plot,) = seen.plots
-    pairs, theta = dim // 2, inverse_frequencies(dim)
-    dial = plot.arcs(seen.colors["rule"])[0]
-    hands = np.array([plot.discs(pair_color(i, pairs))[0] for i in range(pairs)])
-    drawn = angles(hands, dial["center"])
-    off = [math.remainder(a - m * t, TURN) for a, t in zip(drawn, theta, strict=True)]
-    assert np.abs(off).max() < 1e-6
-    far = np.linalg.norm(hands - dial["center"], axis=1)
-    assert (np.diff(far) < 0).all(), "fast hands are outside"
+    theta = inverse_frequencies(2 * pairs)
+    D = lambda m: aliasing.code_distance(m, theta)  # noqa: E731
+    split = 262 if width > 480 else 188
+    chart = lambda x, y: y <= split + 20  # noqa: E731
+    x, y = plot.x_axis(chart, log=True), plot.y_axis(chart)
+    neighbour = plot.curve(seen.colors["ink"], chart, width=1.75)
+    y.agrees(neighbour[:, 1], [D(1)] * 2)
+    assert y.values.tolist() == [0, 0.5, 1, 1.5, 2], "the axis stays as it is"
 
-    side = (lambda x, y: x > 380) if width > 560 else below(330)
-    x, y = plot.x_axis(side), plot.y_axis(side)
-    first = max(m - 40, 0)
-    bars = np.array([r for r in plot.rects(seen.colors["accent"]) if r[3] != 10])[:81]
-    distances = np.arange(first, first + 81)
-    x.agrees(bars[:, 0] + bars[:, 2] / 2, distances)
-    y.agrees(bars[:, 1], aliasing.code_distance(distances, theta))
-    y.agrees(bars[:, 1] + bars[:, 3], np.zeros(81))
-    if pairs > 1:
-        alone = plot.curve(pair_color(0, pairs), side, width=1.3)
-        y.agrees(alone[:, 1], 2 * np.abs(np.sin(distances / 2)))
-    neighbour = plot.curve(seen.colors["ink"], side, width=1.25)
-    y.agrees(neighbour[:, 1], [aliasing.code_distance(1, theta)] * 2)
+    # the chosen distance, and the numbers beside the dots
+    (chosen,) = plot.discs(seen.colors["accent"], 7)
+    x.agrees([chosen[0]], [m])
+    y.agrees([chosen[1]], [D(m)])
+    for mark in (44, 710, 103_993):
+        at = [d for d in plot.discs() if abs(d[0] - np.interp(np.log10(mark), *_line(x))) < 1]
+        assert min(abs(y.read(d[1]) - D(mark)) for d in at) < 0.02, mark
+    assert plot.texts(f"^{m:,}$", chart)
+
+    # the columns from the lowest to the highest, red under the line of the neighbour
+    every = D(np.arange(1, 131_073))
+    bars = [one for one in plot.kind("rect") if one["rect"][2] == 1.05]
+    of = lambda color: np.array([one["rect"] for one in bars if one["color"] == color])  # noqa: E731
+    grey, red = of(seen.colors["muted"]), of(seen.colors["warm"])
+    assert (grey[:, 1] + grey[:, 3] <= neighbour[0, 1] + 1.5).all()
+    assert (len(red) > 0) == (pairs < 8)
+    if len(red):
+        assert (red[:, 1] >= neighbour[0, 1] - 1e-6).all()
+    both = np.concatenate([grey, red]) if len(red) else grey
+    for first in both[both[:, 0] > 200][::97, 0]:
+        low, high = 10 ** x.read([first - 1, first + 2])
+        here = every[math.ceil(low) - 1 : math.floor(high)]
+        ends = both[both[:, 0] == first]
+        lowest, highest = y.read([(ends[:, 1] + ends[:, 3]).max(), ends[:, 1].min()])
+        assert here.min() - 0.03 <= lowest <= highest <= here.max() + 0.03
+
+    # eight dials at most, each hand where it stands at distance m
+    dials = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] > 12]
+    assert len(dials) == min(pairs, 8)
+    for i, dial in enumerate(dials):
+        hand = plot.curve(pair_color(i, max(pairs, 2)), below(split + 30), width=3)
+        hands = [
+            line
+            for one in plot.kind("stroke", color=pair_color(i, max(pairs, 2)), width=3)
+            for line in one["lines"]
+        ]
+        ((_, tip),) = [line for line in hands if math.dist(line[0], dial["center"]) < 1e-6]
+        assert len(hand) == 2
+        turned = angles(np.array([tip]), tuple(dial["center"]))[0]
+        assert math.remainder(turned - m * theta[i], TURN) == pytest.approx(0, abs=1e-6)
+
+
+def _line(axis):
+    """Values and pixels of an axis, for np.interp."""
+    ends = np.array([0.0, 2000.0])
+    return axis.read(ends), ends
 
 
 # ---- heatmaps -----------------------------------------------------------------------------------
@@ -200,44 +234,58 @@ def test_clock(node, m, dim, width):
 COLOURS = {"wrapped angle": "phase", "true angle": "angle", "cosine": "cosine"}
 
 
-@pytest.mark.parametrize("show", COLOURS)
-def test_angle_heatmap(node, show):
-    made = explore.angle_heatmap(dim=32, first=100, count=64, show=show, pair=3)
+@WIDTHS
+@pytest.mark.parametrize("show", ["wrapped angle", "cosine"])
+def test_angle_heatmap(node, show, width):
+    made = explore.angle_heatmap(dim=32, first=100, count=48, show=show, pair=3)
     made.children[1].position = 130
-    seen = shown(node, made)
+    seen = shown(node, made, width=width)
     (plot,) = seen.plots
     theta = inverse_frequencies(32)
-    angle = np.outer(theta, np.arange(100, 164))  # fast pairs above, positions to the right
-    largest = 163.0
-    at = {
+    angle = np.outer(theta, np.arange(100, 148))  # fast pairs above, positions to the right
+    scales = {
         "wrapped angle": np.floor(angle % TURN / TURN * 256) / 256,
-        "true angle": np.round(np.log1p(angle / 0.01) / np.log1p(largest / 0.01) * 255) / 255,
+        "true angle": np.round(np.log1p(angle / 0.01) / np.log1p(147 / 0.01) * 255) / 255,
         "cosine": np.floor((np.cos(angle) + 1) * 127.5 + 0.5) / 255,
-    }[show]
-    table = getattr(palette, COLOURS[show].upper())
-    pixels, (x0, y0, wide, tall) = plot.image()
-    assert np.abs(pixels - 255 * table(at)[..., :3]).max() <= 2.5
-    rows = plot.texts(r"^\d+$", lambda x, y: x < x0 and y < y0 + tall)
-    assert [label for label, _ in rows] == ["0", "5", "10", "15"]
-    for label, (_, height) in rows:
-        assert height == pytest.approx(y0 + (int(label) + 0.5) / 16 * tall)
-    x = plot.x_axis(below(y0 + tall))
-    x.agrees([x0 + (30 + 0.5) / 64 * wide], [130])
-
-    y = plot.y_axis(below(y0 + tall))
-    values = {"wrapped angle": angle[3] % TURN, "true angle": angle[3], "cosine": np.cos(angle[3])}
-    points = plot.discs(pair_color(3, 16), 2.5)
-    y.agrees(points[:, 1], values[show])
-    x.agrees(points[:, 0], np.arange(100, 164))
-    (cursor,) = [d for d in plot.discs(pair_color(3, 16), 4.5) if d[1] > y0 + tall]
-    y.agrees([cursor[1]], [values[show][30]])
+    }
+    plotted = {
+        "wrapped angle": angle[3] % TURN,
+        "true angle": angle[3],
+        "cosine": np.cos(angle[3]),
+    }
+    curve = 92 if width > 560 else 38
+    boxes = [plot.image(side)[1] for side in (0, 1)]
+    assert (boxes[0][1] == boxes[1][1]) == (width > 560), "side by side where there is room"
+    for side, shows in enumerate(("true angle", show)):
+        table = getattr(palette, COLOURS[shows].upper())
+        pixels, (x0, y0, wide, tall) = plot.image(side)
+        assert np.abs(pixels - 255 * table(scales[shows])[..., :3]).max() <= 2.5
+        bottom = y0 + tall
+        beside = lambda x, low, high: x0 - 20 < x < x0 + wide + 12 and low < high  # noqa: E731, B023
+        under = lambda x, y: beside(x, bottom, y) and y < bottom + 11 + curve  # noqa: E731, B023
+        ticks = lambda x, y: beside(x, bottom + 12 + curve, y)  # noqa: E731, B023
+        if side == 0:
+            rows = plot.texts(r"^\d+$", lambda x, y: x < x0 and y < y0 + tall)  # noqa: B023
+            assert [label for label, _ in rows] == ["0", "5", "10", "15"]
+            for label, (_, height) in rows:
+                assert height == pytest.approx(y0 + (int(label) + 0.5) / 16 * tall)
+        points = np.array([d for d in plot.discs(pair_color(3, 16), 2.5) if under(*d)])
+        (cursor,) = [d for d in plot.discs(pair_color(3, 16), 4.5) if under(*d)]
+        if width > 560:
+            plot.y_axis(under).agrees(points[:, 1], plotted[shows])
+            plot.y_axis(under).agrees([cursor[1]], [plotted[shows][30]])
+        if side == 1 or width > 560:
+            x = plot.x_axis(ticks)
+            x.agrees([x0 + (30 + 0.5) / 48 * wide, cursor[0]], [130, 130])
+            x.agrees(points[:, 0], np.arange(100, 148))
 
 
 def test_the_key_of_a_heatmap_stands_below_its_own_colours(node):
     (plot,) = shown(node, explore.angle_heatmap(dim=32, show="wrapped angle")).plots
-    bars = [one for one in plot.kind("rect") if one["rect"][3] == 8]
+    right = plot.image(1)[1][0]
+    bars = [one for one in plot.kind("rect") if one["rect"][3] == 8 and one["rect"][0] > right]
     for label, turn in (("0", 0), ("π", 0.5), ("2π", 1)):
-        ((_, (x, _)),) = plot.texts(f"^{label}$", lambda x, y: y < 40)
+        ((_, (x, _)),) = plot.texts(f"^{label}$", lambda x, y: y < 40 and x > right)
         nearest = min(bars, key=lambda one: abs(one["rect"][0] - x))
         rgb = [int(c) for c in nearest["color"][4:-1].split(",")]
         assert np.abs(rgb - 255 * np.array(palette.PHASE(turn)[:3])).max() <= 6
@@ -301,67 +349,89 @@ def test_where_no_number_is_left_the_microscope_is_red(node):
 
 
 @WIDTHS
-@pytest.mark.parametrize(("theta", "window"), [(1.0, 20), (0.4096, 50)])
-def test_wrap_explorer(node, theta, window, width):
-    seen = shown(node, explore.wrap_explorer(theta=theta, window=window), width=width)
+@pytest.mark.parametrize(
+    ("theta", "dim"), [(1.0, 128), (0.001, 256), (math.pi / 2048, 64), (3.1, 2)]
+)
+def test_wrap_explorer(node, theta, dim, width):
+    seen = shown(node, explore.wrap_explorer(theta=theta, dim=dim), width=width)
     (plot,) = seen.plots
-    hands = theta * inverse_frequencies(128)
-    whole = np.arange(window + 1)
-    tall = 118 if width > 480 else 104
+    hands = theta * inverse_frequencies(dim)
+    tall = 104 if width > 480 else 72
     inside = [lambda x, y, k=k: 0 <= y - 22 - k * (tall + 26) <= tall for k in range(3)]
-    x = plot.x_axis(below(400 if width > 480 else 380))
-    values = [whole * theta % TURN, np.cos(whole * theta), aliasing.mean_cosine(whole, hands)]
+    x = plot.x_axis(below(3 * (tall + 26)), log=True)
+    assert x.values.tolist() == [1, 10, 100, 1000, 10000], "the axis stays as it is"
+    dots = np.arange(1, 12 if width > 480 else 5)
+    values = [dots * theta % TURN, np.cos(dots * theta), aliasing.mean_cosine(dots, hands)]
     colors = [pair_color(0, 64), pair_color(0, 64), seen.colors["accent"]]
     horizons = [aliasing.angle_horizon(theta), *map(aliasing.cosine_horizon, ([theta], hands))]
     for panel, wanted, color, horizon in zip(inside, values, colors, horizons, strict=True):
-        dots = np.array([d for d in plot.discs(color, 3.4) if panel(*d)])
-        x.agrees(dots[:, 0], whole)
-        plot.y_axis(panel).agrees(dots[:, 1], wanted)
-        if horizon <= window:
-            line = plot.curve(seen.colors["warm"], panel, width=1.6)
-            x.agrees(line[:, 0], [float(horizon)] * 2)
+        drawn = np.array([d for d in plot.discs(color, 3.2) if panel(*d)])
+        x.agrees(drawn[:, 0], dots)
+        plot.y_axis(panel).agrees(drawn[:, 1], wanted)
+        line = plot.curve(seen.colors["warm"], panel, width=1.8)
+        x.agrees(line[:, 0], [float(horizon)] * 2)
+        assert 1 < horizon < 10_000, "the mark stays in the picture"
+
+    # far away the mean is a bar from its lowest to its highest in each pixel
+    bars = plot.rects(seen.colors["accent"])
+    y = plot.y_axis(inside[2])
+    every = aliasing.mean_cosine(np.arange(1, 10_001), hands)
+    for left, top, _, high in bars[-40::13]:
+        first, last = np.round(10 ** x.read([left - 1, left + 2])).astype(int)
+        near = every[first - 1 : min(last, 10_000)]
+        lowest, highest = y.read([top + high - 0.9, top + 0.9])
+        assert near.min() - 0.05 <= lowest <= highest <= near.max() + 0.05
+        assert highest - lowest >= 0.5 * np.ptp(near) - 0.05
+    # and no hand is a solid slab
+    for one in plot.kind("rect", color=pair_color(0, 64)):
+        assert one["alpha"] < 0.2
 
 
 @WIDTHS
-@pytest.mark.parametrize("theta", [1.0, math.pi / 2048, 0.05])
-def test_the_knob_and_its_meters(node, theta, width):
-    seen = shown(node, explore.horizon_dial(theta=theta), width=width)
+@pytest.mark.parametrize("slower", [1.0, 16.0, 2048 / math.pi, 2000.0])
+def test_the_meters_of_the_dial(node, slower, width):
+    seen = shown(node, explore.horizon_dial(slower=slower), width=width)
     (plot,) = seen.plots
-    shade = next(one["arc"] for one in plot.kind("fill") if "arc" in one)
-    center = np.array(shade["center"])
-    clockwise = lambda point: np.arctan2(*((np.array(point) - center) * [1, -1]))  # noqa: E731
-    ring = dict(plot.texts(r"^(1|10⁻[¹²³⁴])$", lambda *at: math.dist(at, center) < 104))
-    (knob,) = plot.discs(seen.colors["accent"], 7)
-    turns = [clockwise(ring[t]) for t in ("1", "10⁻¹", "10⁻²", "10⁻³", "10⁻⁴")]
-    assert (np.diff(turns) > 0).all(), "slower is further clockwise"
-    assert np.interp(clockwise(knob), turns, range(5)) == pytest.approx(
-        -math.log10(theta), abs=0.01
-    )
-
-    right = (lambda x, y: x > 380) if width > 600 else below(304)
-    top = 8 if width > 600 else 304
-    far = plot.x_axis(lambda x, y: right(x, y) and y < top + 80, log=True)
-    bar = plot.rects(seen.colors["accent"], alpha=1)[0]
-    far.agrees([bar[0] + bar[2]], [aliasing.cosine_horizon([theta])], within=2.5)
-    loud = plot.x_axis(lambda x, y: right(x, y) and y > top + 180, log=True)
-    bars = [one for one in plot.kind("rect", alpha=1) if one["rect"][3] == 22][1:]
-    ends = np.array([one["rect"][0] + one["rect"][2] for one in bars])
-    hands = theta * inverse_frequencies(128)
-    snr = [aliasing.neighbour_snr(hands, t) for t in ("float32", "float16", "bfloat16")]
-    loud.agrees(ends, snr, within=2.5)
-    for one, value in zip(bars, snr, strict=True):
-        assert (one["color"] == seen.colors["warm"]) == (value < 1)
+    hands = inverse_frequencies(128) / slower
+    horizon = aliasing.cosine_horizon(hands[0])
+    loud = aliasing.neighbour_snr(hands, "bfloat16")
+    bars = [one for one in plot.kind("rect") if one["rect"][3] == 30]
+    for k, (value, goal, good) in enumerate(
+        [(horizon, 2048, horizon >= 2048), (loud, 1, loud >= 1)]
+    ):
+        ground, bar = bars[2 * k : 2 * k + 2]
+        meter = lambda x, y, k=k: k * 132 <= y < (k + 1) * 132  # noqa: E731
+        axis = plot.x_axis(lambda x, y, k=k: k * 132 + 90 < y < k * 132 + 105, log=True)
+        axis.agrees([bar["rect"][0] + bar["rect"][2]], [value], within=2.5)
+        assert bar["color"] == seen.colors["accent" if good else "warm"]
+        assert ground["rect"][2] > bar["rect"][2]
+        line = plot.curve(seen.colors["ink"], meter, width=2)
+        axis.agrees(line[:, 0], [goal] * 2)
+        # RoPE's tick stands where RoPE is
+        rope = (
+            aliasing.cosine_horizon([1.0])
+            if k == 0
+            else aliasing.neighbour_snr(inverse_frequencies(128), "bfloat16")
+        )
+        ((_, (label, _)),) = plot.texts("^RoPE$", meter)
+        axis.agrees([label], [rope], within=2.5)
 
 
 # ---- faders -------------------------------------------------------------------------------------
 
 
 @WIDTHS
-def test_the_faders_and_their_meters(node, width):
+@pytest.mark.parametrize(("preset", "kind"), [("YaRN, code", "yarn"), ("NTK", "ntk")])
+def test_the_faders_and_their_meters(node, preset, kind, width):
     plain = inverse_frequencies(128)
     pi = rescaled_frequencies("linear", 128, factor=16.0)[0]
-    by_code = rescaled_frequencies("yarn", 128, factor=16.0, original_max_position_embeddings=4096)
-    made = explore.rescaling_faders(preset="YaRN, code", compare="PI")
+    inv_freq, attention = rescaled_frequencies(
+        kind,
+        128,
+        factor=16.0,
+        **({} if kind == "ntk" else {"original_max_position_embeddings": 4096}),
+    )
+    made = explore.rescaling_faders(preset=preset, compare="PI")
     seen = shown(node, made, width=width)
     plot, gauges = seen.plots
     y = plot.y_axis(log=True)  # × 2, × 1, 1/2 ... 1/32
@@ -370,22 +440,29 @@ def test_the_faders_and_their_meters(node, width):
     assert len(caps) == 64
     middle = np.array([[x + wide / 2, top + 3.5] for x, top, wide, _ in caps])
     assert (np.diff(middle[:, 0]) > 0).all(), "fast hands are on the left"
-    y.agrees(middle[:, 1], by_code[0] / plain)
+    y.agrees(middle[:, 1], inv_freq / plain)
     other = plot.curve(seen.colors["ink"], width=2)
     y.agrees(other[::2, 1], pi / plain)
 
-    shaded = plot.rects(seen.colors["warm"])
-    unseen = aliasing.unseen_pairs(by_code[0], 65536, plain, 4096)
+    # a red field over the pairs that have seen an arc, above 1/16; darker where one is in it
+    low = y.pixels[np.argmin(np.abs(y.values - 1 / 16))]
+    field, *shaded = plot.rects(seen.colors["warm"])
     step = (middle[-1, 0] - middle[0, 0]) / 63
-    at = np.round((shaded[:, 0] - middle[0, 0]) / step + 0.5) if len(shaded) else []
-    assert set(at) == set(np.flatnonzero(unseen))
+    pairs = lambda x: round((x - middle[0, 0]) / step + 0.5)  # noqa: E731
+    arc = np.flatnonzero(aliasing.unseen_pairs(plain, 65536, plain, 4096))
+    assert (pairs(field[0]), pairs(field[0] + field[2])) == (arc[0], arc[-1] + 1)
+    assert field[1] + field[3] == pytest.approx(low, abs=1)
+    unseen = aliasing.unseen_pairs(inv_freq, 65536, plain, 4096)
+    assert {pairs(one[0]) for one in shaded} == set(np.flatnonzero(unseen))
     texts = [text for text, _ in gauges.texts()]
     assert str(int(unseen.sum())) in texts
-    factor = by_code[1] ** 2
-    assert f"× {factor:.2f}" in texts
-    bars = [one["rect"][2] for one in gauges.kind("fill", color=seen.colors["accent"])]
+    assert f"× {attention**2:.2f}" in texts
+    bars = [one["rect"][2] for one in gauges.kind("fill") if one["color"] != seen.colors["rule"]]
     ground = [one["rect"][2] for one in gauges.kind("fill", color=seen.colors["rule"])]
-    assert bars[-1] / ground[-1] == pytest.approx(factor - 1, abs=0.01)
+    kept = aliasing.neighbour_contrast(inv_freq) / aliasing.neighbour_contrast(plain)
+    wanted = [unseen.sum() / 64, kept, attention**2 - 1]
+    for bar, whole, part in zip(bars, ground, wanted, strict=True):
+        assert bar / whole == pytest.approx(part, abs=0.01)
 
 
 # ---- layouts ------------------------------------------------------------------------------------
@@ -422,37 +499,57 @@ def test_the_threads_lead_every_row_to_its_place(node, move):
 
 
 @WIDTHS
-@pytest.mark.parametrize("form", list(FORMS))
-def test_the_blocks_and_bars_of_a_byte_budget(node, form, width):
-    made = explore.byte_budget(form=form)
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("shape", [list(SHAPES)[i] for i in (0, 2)])
+def test_all_forms_of_a_byte_budget_stand_on_one_axis(node, shape, dtype, width):
+    made = explore.byte_budget(shape=shape, dtype=dtype, form="roll, signed sine")
     data = made.children[1].data
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
-    steps = data["forms"][form]["float32"]
-    blocks = {
-        name: [r for r in plot.rects(seen.colors[name]) if r[1] > 40 and r[3] in (13, 15)]
-        for name in ("k", "q")
-    }
-    unit = max(r[2] for r in [*blocks["k"], *blocks["q"]]) + 2
-    for name, which in (("k", 1), ("q", 2)):
-        rows = sorted({r[1] for both in blocks.values() for r in both})
-        for row, step in zip(rows, steps, strict=True):
-            width_of = sum(r[2] + 2 for r in blocks[name] if r[1] == row)
-            assert width_of == pytest.approx(step[which] * unit, abs=3), (form, step)
-    total = sum(read + written for _, read, written in steps)
-    sums = [text for text, _ in plot.texts(r" N$")]
-    assert sums[-1] == f"{total:g} N" or sums[-1] == f"{total:.2f} N"
+    x = plot.x_axis(below(370))
+    ((said, _),) = plot.texts("^time")
+    unit = {"time (ms)": 1000, "time (µs)": 1}[said]
+    (case,) = (c for c in data["cases"] if (c["dtype"], c["shape"]) == (dtype, [*SHAPES[shape]]))
+    a_pass = case["floor_us"] / 2 / unit
+    rows = {text: at[1] for text, at in plot.texts() if text in FORMS}
+    assert list(rows) == list(FORMS), "every form has its row"
+    pitch = (max(rows.values()) - min(rows.values())) / (len(rows) - 1)
+    ticks = [one["lines"][0] for one in plot.kind("stroke", color=seen.colors["ink"], width=1.5)]
+    for i, (name, height) in enumerate(rows.items()):
+        here = [one for one in plot.kind("rect") if -14 < one["rect"][1] - height < pitch - 12]
+        bars = {
+            color: [(one["rect"], one["alpha"]) for one in here if one["color"] == value]
+            for color, value in seen.colors.items()
+        }
+        steps = data["forms"][name][dtype]
+        for alpha, which in ((0.35, 1), (0.85, 2)):
+            chosen = "accent" if name == "roll, signed sine" else "muted"
+            blocks = [rect[2] for rect, own in bars[chosen] if own == alpha]
+            wanted = sum(step[which] for step in steps) * a_pass / x.slope
+            assert sum(blocks) == pytest.approx(wanted, abs=len(blocks) + 1), (name, which)
+        passes = sum(read + written for _, read, written in steps)
+        x.agrees([ticks[i][0][0]], [passes * a_pass])
+        measured = case["us"].get(name, 0) / unit
+        ends = [
+            rect[0] + rect[2]
+            for color in ("ink", "warm")
+            for rect, _ in bars[color]
+            if rect[3] < 10
+        ]
+        x.agrees([max(ends, default=x.pixels[0])], [measured])
+        late = [rect for rect, _ in bars["warm"] if rect[2] > 1]
+        assert bool(late) == (measured > passes * a_pass + x.slope), name
 
-    case = next(c for c in data["cases"] if c["dtype"] == "float32" and c["shape"][2] == 4096)
-    times = {
-        "muted": case["floor_us"],
-        "accent": case["floor_us"] * total / 2,
-        "warm": case["us"].get(form, 0.0),
-    }
-    longest, room = max(times.values()), width - (118 if width > 480 else 84) - 96
-    for name, us in times.items():
-        (bar,) = [r for r in plot.rects(seen.colors[name]) if r[3] == 20]
-        assert bar[2] == pytest.approx(us / longest * room, abs=2)
+
+@WIDTHS
+def test_the_axis_of_a_byte_budget_stays_where_it_is(node, width):
+    read = []
+    for form in ("rotate_half (textbook, Hugging Face)", "one complex product (Meta)"):
+        for dtype in ("float32", "bfloat16"):
+            seen = shown(node, explore.byte_budget(form=form, dtype=dtype), width=width)
+            x = seen.plots[0].x_axis(below(370))
+            read.append((x.start, x.slope))
+    np.testing.assert_allclose(read, [read[0]] * 4)
 
 
 # ---- bugs ---------------------------------------------------------------------------------------
@@ -559,91 +656,126 @@ def test_the_path_and_the_score_of_a_family(node, kind, width):
 
 # ---- trained models -----------------------------------------------------------------------------
 
-FIRST, SECOND = "the proposal, half a turn", "RoPE"
-
 
 @pytest.fixture(scope="module")
-def trained():
+def models():
     return trained_models_data()
 
 
-@WIDTHS
-@pytest.mark.parametrize("task", [0, 1, 3])
-def test_the_scores_of_the_trained_models(node, trained, task, width):
-    data = trained["tasks"][task]
-    made = explore.trained_models(trained, task=data["words"], encoding=FIRST, against=SECOND)
-    seen = shown(node, made, width=width)
-    chart = seen.plots[0]
-    colors = [seen.colors["accent"], seen.colors["warm"]]
-    wide = width > 560
-    bins = "bins" in data["entries"][FIRST]
-    inside = (lambda x, y: x < width * 0.56) if wide and bins else (lambda x, y: y < 306)
-    y, x = chart.y_axis(inside), chart.x_axis(inside, log=True)
-    tokens = np.array(trained["times"]) * data["window"]
-    for name, color, fill in ((FIRST, colors[0], colors[0]), (SECOND, colors[1], "#ffffff")):
-        entry = data["entries"][name]
-        medians = [np.median(values) for values in entry["scores"]]
-        curve = chart.curve(color, inside, width=1.3)
-        y.agrees(curve[:, 1], medians)
-        assert np.abs(x.read(curve[:, 0]) - np.log10(tokens)).max() < 0.15
-        points = np.array([p for p in chart.discs(fill, 2.6) if inside(*p)])
-        y.agrees(points[:, 1], np.concatenate(entry["scores"]))
-        line = sorted(entry["scores"][0])
-        bars = [one["lines"][0] for one in chart.kind("stroke", color=color, width=2)]
-        y.agrees([bars[0][0][1], bars[0][1][1]], [line[1], line[-2]])
-        if bins:
-            right = (lambda x, y: x > width * 0.56) if wide else below(340)
-            far = chart.curve(color, right, width=2, dash=[] if name == FIRST else [6, 4])
-            chart.y_axis(right).agrees(far[:, 1], [row[0] for row in entry["bins"][0]])
-            edges = np.array(trained["bins"])
-            middles = np.sqrt(edges[:-1] * edges[1:])[: len(far)]
-            chart.x_axis(right, log=True).agrees(far[:, 0], middles)
+@pytest.fixture(scope="module")
+def heads():
+    return trained_heads_data()
 
 
 @WIDTHS
-def test_the_aids_stand_in_their_rows(node, trained, width):
-    data = trained["tasks"][2]
-    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("task", [0, 2, 3])
+def test_every_encoding_stands_in_its_row_and_every_task_in_its_column(
+    node, models, task, half, width
+):
+    data = models["tasks"][task]
+    name = "the proposal, half a turn"
+    made = explore.trained_models(models, task=data["name"], encoding=name, half=half)
     seen = shown(node, made, width=width)
-    plot = seen.plots[1]
-    entry = data["entries"][SECOND]
-    x = plot.x_axis()
-    points = plot.discs(seen.colors["accent"], 2.6)
-    at = trained["times"].index(trained["aided_times"])
-    wanted = {"nothing": entry["scores"][at], **entry["aids"]}
-    labels = dict(plot.texts())
-    for words, values in wanted.items():
-        height = labels[words][1] + (0 if width > 560 else 18)
-        lane = points[np.abs(points[:, 1] - height) < 8]
-        x.agrees(np.sort(lane[:, 0]), np.sort(values))
+    (plot,) = seen.plots
+    rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
+    order = node.call("trained_models.js", "ranked", data)
+    assert [row for row in rows if row in data["entries"]] == order
+    assert (len(rows) == len(ENTRIES)) == (width > 560 or task == 0)
+    assert list(rows.values()) == sorted(rows.values())
+
+    heights = list(rows.values())
+    ticks = plot.texts("^[0-9.]+$", lambda x, y: y < heights[1])
+    places = plot.texts("^[1248]$", lambda x, y: y > heights[-1])
+    own = [
+        one for one in plot.kind("stroke", color=seen.colors["ink"]) if one["width"] in (1.6, 2.5)
+    ]
+    for column in models["tasks"] if width > 560 else [data]:
+        (best, high), (worst, low) = (
+            (float(text), at[1]) for text, at in (ticks.pop(0), ticks.pop(0))
+        )
+        assert (best < worst) == (column["unit"] == "bits")
+        across = [places.pop(0) for _ in models["times"]]
+        assert [text for text, _ in across] == ["1", "2", "4", "8"]
+        for row, height in rows.items():
+            if row not in column["entries"]:
+                continue
+            drawn = own.pop(0)
+            assert (drawn["width"] == 2.5) == (row == name)
+            scores = column["entries"][row]["bfloat16" if half else "scores"]
+            line = np.array(drawn["lines"][0])
+            middles = [at[0] for _, at in across[: len(scores)]]
+            np.testing.assert_allclose(line[:, 0], middles, atol=1e-6)
+            up = (low - (line[:, 1] - height + heights[0])) / (low - high)
+            medians = [np.median(values) for values in scores]
+            np.testing.assert_allclose(worst + up * (best - worst), medians, atol=1e-6)
+    assert ticks == places == own == []
+
+
+def test_green_is_ahead_of_rope_and_red_behind(node, models):
+    data = models["tasks"][1]
+    seen = shown(node, explore.trained_models(models, task="find"), width=330)
+    (plot,) = seen.plots
+    rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
+    pitch = (max(rows.values()) - min(rows.values())) / (len(rows) - 1)
+    rope = [np.median(values) for values in data["entries"]["RoPE"]["scores"]]
+    for name, height in rows.items():
+        mine = [np.median(values) for values in data["entries"][name]["scores"]]
+        for color, sign in (("accent", 1), ("warm", -1)):
+            areas = [one["lines"][0] for one in plot.kind("fill", color=seen.colors[color])]
+            tall = [
+                abs(ours[1] - theirs[1])
+                for line in areas
+                for ours, theirs in (line[::3], line[1:3])
+                if len(line) == 4 and abs(ours[1] - height) < pitch / 2
+            ]
+            wanted = max(0, *(sign * (a - b) for a, b in zip(mine, rope, strict=True)))
+            assert max(tall, default=0) == pytest.approx(wanted * (pitch - 8), abs=1e-6), name
+
+
+def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models):
+    made = explore.trained_models(models, encoding="RoPE")
+    seen = shown(node, made, press=("find", "in 16 bits"))
+    assert (seen.values["task"], seen.values["half"]) == ("find", True)
+    assert seen.says.startswith("On find, in 16 bits ")
+    assert "gained" in dict(seen.plots[0].texts())
+    again = shown(node, made, press=("find", "in 16 bits", "in 16 bits"))
+    assert again.values["half"] is False
+    assert "ahead" in dict(again.plots[0].texts())
+
+
+# ---- a trained head -----------------------------------------------------------------------------
 
 
 @WIDTHS
-def test_the_hands_the_usage_and_the_attention_of_a_head(node, trained, width):
-    data = trained["tasks"][0]
-    made = explore.trained_models(trained, task=data["words"], encoding=SECOND, against="nothing")
-    made.children[1].m = 11
-    seen = shown(node, made, width=width)
-    plot = seen.plots[2]
-    entry = data["entries"][SECOND]
+def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
+    seen = shown(node, explore.trained_head(heads, m=11), width=width)
+    (plot,) = seen.plots
+    entry = heads["tasks"][0]["entries"]["RoPE"]
     usage, attention = np.array(entry["usage"]), np.array(entry["attention"])
     wide = width > 560
-    chart = (lambda x, y: x > 260) if wide else below(266)
-    split = 150 if wide else 405
-    lower = lambda x, y: chart(x, y) and y > split  # noqa: E731
+    looks = (lambda x, y: x > 250 and y < 170) if wide else (lambda x, y: y < 160)
+    uses = (lambda x, y: x > 250 and y > 185) if wide else (lambda x, y: x > 160 and y > 170)
+
+    y = plot.y_axis(uses)
     bars = np.concatenate([plot.rects(pair_color(i, 16)) for i in range(16)])
-    ((_, (_, ground)),) = plot.texts("^0%$", lambda x, y: chart(x, y) and y < split)
-    np.testing.assert_allclose(bars[:, 1] + bars[:, 3], ground, atol=1)
-    np.testing.assert_allclose(bars[:, 3] / bars[:, 3].max(), usage / usage.max(), atol=1e-6)
-    assert bars[:, 3].max() > 60
-    line = plot.curve(seen.colors["accent"], lower, width=2)
-    plot.y_axis(lower).agrees(line[:, 1], attention)
-    x = plot.x_axis(lower)
-    x.agrees(line[:, 0], np.arange(len(attention)))
-    x.agrees([plot.curve(seen.colors["ink"], lower, width=1)[0, 0]], [11])
+    y.agrees(bars[:, 1], usage)
+    y.agrees(bars[:, 1] + bars[:, 3], np.zeros(16))
+    x, y = plot.x_axis(looks), plot.y_axis(looks)
+    bars = plot.rects(seen.colors["muted"])
+    x.agrees(bars[:, 0] + bars[:, 2] / 2, np.delete(np.arange(33), 11))
+    y.agrees(bars[:, 1], np.delete(attention, 11))
+    (chosen,) = plot.rects(seen.colors["accent"])
+    x.agrees([chosen[0] + chosen[2] / 2], [11])
+    y.agrees([chosen[1]], [attention[11]])
 
     dial = plot.arcs(seen.colors["rule"])[0]
     hands = np.array([plot.discs(pair_color(i, 16))[0] for i in range(16)])
     turned = angles(hands, tuple(dial["center"]))
     off = [math.remainder(a - 11 * t, TURN) for a, t in zip(turned, entry["inv_freq"], strict=True)]
     assert np.abs(off).max() < 1e-6
+
+
+def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
+    seen = shown(node, explore.trained_head(heads, task="find", encoding=ENTRIES[-1]))
+    assert [text for text, _ in seen.plots[0].texts()] == ["not tried"]

@@ -30,37 +30,39 @@ def on_page(opened_once):
     return open_figure
 
 
-def test_the_clock_on_the_page_reads_the_package(on_page, rng):
+@pytest.mark.parametrize("pairs", [1, 2, 7, 8])
+def test_the_clock_on_the_page_reads_the_package(on_page, pairs):
     clock = on_page(ALIASING, "clock")
-    for dim in ("2", "4", "8", "128"):
-        clock.press("Head width", dim)
-        m = int(rng.integers(0, 131073))
-        clock.write("Distance m", m)
-        says = clock.values(m=m, dim=int(dim))
-        bank = inverse_frequencies(int(dim))
-        hand = float(aliasing.code_distance(m, bank[:1]))
-        assert says["hand"] == pytest.approx(hand, **NEAR)
-        assert says["bank"] == pytest.approx(float(aliasing.code_distance(m, bank)), **NEAR)
-        assert says["neighbour"] == pytest.approx(aliasing.neighbour_contrast(bank), **NEAR)
+    clock.write("Hands", pairs)
+    says = clock.values(pairs=pairs, m=710)
+    D = aliasing.code_distance(np.arange(1, 131_073), inverse_frequencies(2 * pairs))
+    assert says["count"] == (D[1:] <= D[0]).sum()
+    assert says["nearest"] == D.argmin() + 1
+    assert says["neighbour"] == pytest.approx(D[0], **NEAR)
+    assert says["now"] == pytest.approx(D[709], **NEAR)
+    expect(clock.figure.locator(".rope-answer")).to_contain_text("no:" if pairs == 8 else "yes:")
 
 
-def test_the_hunt_ends_at_the_neighbour(on_page):
+def test_a_tap_and_the_arrow_keys_choose_a_distance(on_page):
     clock = on_page(ALIASING, "clock")
-    clock.button("84,823 with d = 4")
-    assert clock.values(m=84823, dim=4)["bank"] < 0.0012
-    clock.press("Head width", "128")
-    clock.values(dim=128)
-    clock.button("Find the nearest")
-    says = clock.values(m=1)
-    exact = aliasing.nearest_code(inverse_frequencies(128), 131072)
-    assert says["found"]["distance"] == exact.distance == 1
-    assert says["found"]["codeDistance"] == pytest.approx(exact.code_distance, **NEAR)
-    caption = clock.figure.locator(".rope-caption")
-    expect(caption).to_contain_text("Searched all 131,072 distances")
-    clock.figure.locator(".rope-canvas").press("ArrowRight")
-    clock.values(m=2)
+    canvas = clock.figure.locator(".rope-canvas")
+    canvas.press("ArrowRight")
+    clock.values(m=103_993)
+    canvas.press("ArrowLeft")
+    canvas.press("ArrowLeft")
+    clock.values(m=333)
+    canvas.press("ArrowUp")
+    clock.values(m=334)
+    canvas.press("Home")
+    clock.values(m=1)
+    frame = canvas.bounding_box()
+    left, right = 44, frame["width"] - 26
+    D = float(aliasing.code_distance(44, inverse_frequencies(128)))
+    x = left + (right - left) * math.log(44) / math.log(131_072)
+    canvas.click(position={"x": x + 3, "y": 22 + (262 - 22) * (1 - D / 2) - 3})
+    clock.values(m=44)
     clock.button("Reset")
-    clock.values(m=44, dim=128)
+    clock.values(m=710, pairs=64)
 
 
 def test_the_wrap_explorer_on_the_page_reads_the_package(on_page, rng):
@@ -68,65 +70,40 @@ def test_the_wrap_explorer_on_the_page_reads_the_package(on_page, rng):
     assert wrap.values()["wrapped"] == pytest.approx(7.0 - 2.0 * math.pi, **NEAR)  # 0.7168
     for _ in range(3):
         dim = 2 * int(rng.integers(1, 129))
-        window = int(rng.integers(20, 2049))
         theta = float(np.exp(rng.uniform(np.log(0.001), np.log(3.0))))
         wrap.write("Head width", dim)
-        wrap.write("Largest distance", window)
         wrap.write("Turn per token", theta)
-        says = wrap.values(dim=dim, window=window, distance=7)
+        says = wrap.values(dim=dim, distance=7)
         theta = says["theta"]  # as the slider took it
         bank = theta * inverse_frequencies(dim)
         assert says["angle"] == pytest.approx(7 * theta, **NEAR)
         assert says["wrapped"] == pytest.approx(float(aliasing.wrapped_angle(7 * theta)), **NEAR)
         assert says["cosine"] == pytest.approx(math.cos(7 * theta), **NEAR)
         assert says["mean"] == pytest.approx(float(aliasing.mean_cosine(7, bank)), **NEAR)
-        horizons = {
+        assert says["horizons"] == {
             "wrap": float(aliasing.angle_horizon(theta)),
             "cosine": aliasing.cosine_horizon(theta),
             "mean": aliasing.cosine_horizon(bank),
         }
-        assert says["horizons"] == {k: v if v < math.inf else None for k, v in horizons.items()}
 
 
 def test_the_dial_on_the_page_reads_the_package(on_page, rng):
     dial = on_page(ALIASING, "horizon-dial")
-    settings = [("RoPE", 1.0), ("A: π/n", math.pi / 8192), ("B: 2π/n", 2.0 * math.pi / 8192)]
-    dial.press("Window n", "8192")
-    for name, theta in [*settings, (None, float(np.exp(rng.uniform(np.log(0.002), 0.0))))]:
-        if name:
-            dial.button(name)
-        else:
-            dial.write("Turn per token", theta)
+    answer = dial.figure.locator(".rope-answer")
+    expect(answer).to_contain_text("no hand turns back in the window")
+    for slower in (1.0, 2000.0, float(np.exp(rng.uniform(0.0, np.log(600.0))))):
+        dial.write("All hands slowed", slower)
         dial.page.wait_for_function(
-            """([figure, theta]) =>
-                Math.abs(JSON.parse(figure.dataset.values).theta / theta - 1) < 0.05""",
-            arg=[dial.figure.element_handle(), theta],
+            """([figure, slower]) =>
+                Math.abs(JSON.parse(figure.dataset.values).slower / slower - 1) < 0.05""",
+            arg=[dial.figure.element_handle(), slower],
         )
-        says = dial.values(window=8192)
-        theta = says["theta"]
-        bank = theta * inverse_frequencies(128)
-        assert says["cosine"] == aliasing.cosine_horizon(theta)
-        assert says["wrap"] == float(aliasing.angle_horizon(theta))
-        assert says["mean"] == aliasing.cosine_horizon(bank)
+        says = dial.values()
+        bank = inverse_frequencies(128) / says["slower"]
+        assert says["cosine"] == aliasing.cosine_horizon(bank[0])
         for dtype, snr in says["snr"].items():
             assert snr == pytest.approx(aliasing.neighbour_snr(bank, dtype), **NEAR)
-
-
-def test_the_knob_turns_by_pointer_and_by_keyboard(on_page):
-    dial = on_page(ALIASING, "horizon-dial")
-    canvas = dial.figure.locator(".rope-canvas")
-    canvas.press("ArrowRight")
-    before = dial.values()["theta"]
-    assert 0.9 < before < 1.0
-    canvas.scroll_into_view_if_needed()
-    frame = canvas.bounding_box()
-    x, y = frame["x"] + min(frame["width"] * 0.27, 190), frame["y"] + 156
-    dial.page.mouse.click(x, y - 70)  # upright: the middle of the scale
-    middle = 10**-2.25
-    dial.page.wait_for_function(
-        "([figure, at]) => Math.abs(JSON.parse(figure.dataset.values).theta / at - 1) < 0.1",
-        arg=[dial.figure.element_handle(), middle],
-    )
+    expect(answer).to_contain_text("but the fastest hand turns back at")
 
 
 FIXED = {
@@ -139,20 +116,18 @@ FIXED = {
 }
 
 
-def test_the_faders_on_the_page_reads_the_package(on_page, rng):
+def test_the_faders_on_the_page_reads_the_package(on_page):
     faders = on_page(CONTEXTS, "rescaling-faders")
     plain = inverse_frequencies(128)
     for name, (kind, parameters) in FIXED.items():
-        length = int(rng.choice([8192, 16384, 32768, 65536]))
-        faders.press("Asked for", str(length))
         faders.choose("Rescaling", name)
-        says = faders.values(preset=name, length=length)
+        says = faders.values(preset=name)
         inv_freq, attention = rescaled_frequencies(kind, 128, **parameters)
         np.testing.assert_allclose(says["multipliers"], inv_freq / plain, rtol=1e-9)
-        assert says["count"] == aliasing.unseen_pairs(inv_freq, length, plain, 4096).sum()
-        exact = aliasing.nearest_code(inv_freq, length)
-        assert says["nearest"]["codeDistance"] == pytest.approx(exact.code_distance, **NEAR)
-        assert says["contrast"] == pytest.approx(aliasing.neighbour_contrast(inv_freq), **NEAR)
+        assert says["count"] == aliasing.unseen_pairs(inv_freq, 65_536, plain, 4096).sum()
+        contrast = aliasing.neighbour_contrast(inv_freq)
+        assert says["contrast"] == pytest.approx(contrast, **NEAR)
+        assert says["kept"] == pytest.approx(contrast / aliasing.neighbour_contrast(plain), **NEAR)
         assert says["attention"] == pytest.approx(attention, **NEAR)
 
 
@@ -167,28 +142,34 @@ def test_yarn_in_the_paper_is_not_yarn_in_the_code(on_page):
     assert says["ratio"] == pytest.approx(ratio.max(), **NEAR)
 
 
-def test_faders_move_by_keyboard_and_by_pointer(on_page):
+def test_faders_move_by_keyboard_and_by_their_handles(on_page):
     faders = on_page(CONTEXTS, "rescaling-faders")
+    faders.choose("Rescaling", "as trained")
     canvas = faders.figure.locator(".rope-canvas").first
     canvas.press("End")
     faders.values(pair=63)
     canvas.press("ArrowDown")
-    says = faders.values(pair=63)
     faders.page.wait_for_function(
         "figure => JSON.parse(figure.dataset.values).multipliers[63] < 1",
         arg=faders.figure.element_handle(),
     )
-    says = faders.values()
-    assert says["multipliers"] == pytest.approx([1.0] * 63 + [2.0**-0.25])
+    assert faders.values()["multipliers"] == pytest.approx([1.0] * 63 + [2.0**-0.25])
 
-    # one stroke over all faders, a little above the strip where they stand still
+    def stroke(start, end):
+        """Draw from a height of the faders to another, from the first fader to the last."""
+        frame = canvas.bounding_box()
+        high = lambda part: frame["y"] + 24 + (1 - part) * (frame["height"] - 64)  # noqa: E731
+        faders.page.mouse.move(frame["x"] + 46, high(start))
+        faders.page.mouse.down()
+        faders.page.mouse.move(frame["x"] + 46, high(end))
+        faders.page.mouse.move(frame["x"] + frame["width"] - 10, high(end), steps=4)
+        faders.page.mouse.up()
+
     canvas.scroll_into_view_if_needed()
-    frame = canvas.bounding_box()
-    y = frame["y"] + frame["height"] - 40 - 0.15 * (frame["height"] - 64)
-    faders.page.mouse.move(frame["x"] + 46, y)
-    faders.page.mouse.down()
-    faders.page.mouse.move(frame["x"] + frame["width"] - 10, y, steps=4)
-    faders.page.mouse.up()
+    before = faders.values()["multipliers"]
+    stroke(0.15, 0.1)  # there is no handle
+    assert faders.values()["multipliers"] == before
+    stroke(0.845, 0.15)  # × 1 stands at 0.07 + 0.93 · 5/6
     says = faders.values(count=0, pair=63)
     assert len(set(says["multipliers"])) == 1
     assert says["multipliers"][0] < 1 / 16
@@ -196,7 +177,7 @@ def test_faders_move_by_keyboard_and_by_pointer(on_page):
     faders.choose("Rescaling", "PI")
     assert set(faders.values(preset="PI")["multipliers"]) == {1 / 16}
     faders.button("Reset")
-    assert set(faders.values(preset="as trained")["multipliers"]) == {1}
+    assert faders.values(preset="YaRN, code")["multipliers"][0] == 1
 
 
 def rounded(x: float, dtype: str) -> float:
@@ -256,8 +237,9 @@ def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
         (
             ALIASING,
             {
-                "horizon-dial": {"theta": math.pi / 2048},
-                "wrap-explorer": {"theta": math.pi / 2048, "window": 2048},
+                "horizon-dial": {"slower": 2048 / math.pi},
+                "wrap-explorer": {"theta": math.pi / 2048},
+                "clock": {"pairs": 64, "m": 710},
             },
         ),
         (CONTEXTS, {"rescaling-faders": {"compare": "YaRN, code"}}),

@@ -1,4 +1,4 @@
-"""The byte budget on the published page: blocks, words and times follow the controls."""
+"""The byte budget on the published page: rows, words and times follow the controls."""
 
 from rope_minimal.explore.byte_budget import FORMS, SHAPES
 from tests.tools.on_page import OnPage
@@ -13,11 +13,15 @@ def test_every_control_changes_picture_and_words(visit):
     seen = visit()
     budget = OnPage(seen.open(PAGE), "byte-budget")
     figure = budget.figure
-    caption = figure.locator(".rope-caption")
+    answer, numbers = (figure.locator(f".rope-{what}") for what in ("answer", "caption"))
     assert budget.values(form=TEXTBOOK)["passes"] == 10
     shown = [state(figure)]
+    for _ in range(7):
+        figure.locator("canvas").press("ArrowDown")
+    budget.values(form=COMPLEX, passes=2)
+    shown.append(state(figure))
+    budget.box.get_by_role("button", name="More settings").click()
     for control, label, name, option in (
-        (budget.choose, "Way of writing", "form", COMPLEX),
         (budget.choose, "Shape of x", "shape", list(SHAPES)[1]),
         (budget.press, "Number type", "dtype", "bfloat16"),
         (budget.press, "Machine", "machine", "H200, predicted"),
@@ -26,18 +30,25 @@ def test_every_control_changes_picture_and_words(visit):
         budget.values(**{name: option})
         shown.append(state(figure))
     assert len(set(shown)) == len(shown)
-    assert "4,800 GB/s" in caption.inner_text()
-    assert "Not measured yet." in caption.inner_text()
+    assert "4,800 GB/s" in numbers.inner_text()
+    assert "its time was not measured" in answer.inner_text()
     budget.button("Reset")
-    budget.values(form=TEXTBOOK, dtype="float32", machine="recorded CPU", passes=10)
+    budget.values(form=TEXTBOOK, dtype="float32", machine="the recorded one", passes=10)
+    assert seen.problems == []
 
 
-def test_show_me_walks_from_ten_passes_to_two(visit):
-    seen = visit(width=390, theme="dark", reduced_motion="reduce")
-    budget = OnPage(seen.open(PAGE), "byte-budget")
+def test_a_row_is_chosen_where_it_is_touched_and_show_me_walks_from_ten_passes_to_two(visit):
+    seen = visit(width=390, height=900, theme="dark", reduced_motion="reduce")
+    page = seen.open(PAGE)
+    budget = OnPage(page, "byte-budget")
+    canvas = budget.figure.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    frame = canvas.bounding_box()
+    page.mouse.click(frame["x"] + 30, frame["y"] + 58 + 3 * 30 + 16)
+    budget.values(form=list(FORMS)[3])
     budget.button("Show me")
     assert budget.values(form=TEXTBOOK)["passes"] == 10
     assert budget.values(form=list(FORMS)[-1])["passes"] == 2
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert budget.page.evaluate(overflow) <= 0
+    assert page.evaluate(overflow) <= 0
     assert seen.problems == []

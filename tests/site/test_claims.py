@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests.tools.boxes import boxes_with_checks
 from tests.tools.report import AXE, document, violations
 
@@ -19,7 +21,7 @@ def test_every_claim_leads_to_the_source_of_its_second_check_and_back():
         for title, check, *_ in boxes_with_checks(notebook, "Claim"):
             page, box = found.pop(re.sub(r"\W+", "-", title.lower()))
             assert page == f"notebooks/{notebook.stem}.html"
-            assert box.p.text == f"{title} second check"
+            assert box.p.text == f"{title} second check cite#"
             there = box.p.a["href"]
             assert there == f"../{LIST}#{box['id']}-check"
             entry = document(LIST).find(id=there.partition("#")[2])
@@ -30,10 +32,32 @@ def test_every_claim_leads_to_the_source_of_its_second_check_and_back():
     assert found == {}
 
 
+@pytest.mark.parametrize("page_name", [page for page in PAGES if page.startswith("notebooks/")])
+def test_every_claim_myth_and_exercise_has_an_address_and_can_be_cited(page_name):
+    for box in document(page_name).select(".admonition:is(.claim, .exercise, .myth, .theorem)"):
+        links = [link["href"] for link in box.p.select(".cite, .headerlink")]
+        assert links == [f"#{box['id']}"] * 2
+
+
+def test_what_cite_copies_names_the_claim_the_chapter_the_book_and_the_address(visit):
+    seen = visit()
+    page = seen.open("notebooks/04-many-planes.html")
+    cite = page.get_by_role("link", name="Cite Claim 4.2")
+    cite.click()
+    page.get_by_role("link", name="Cite Claim 4.2: copied").wait_for()
+    place = f"{seen.site}notebooks/04-many-planes.html#claim-4-2"
+    title = page.locator("h1").first.inner_text().removesuffix("#")
+    assert page.evaluate("navigator.clipboard.readText()") == (
+        f"Claim 4.2. In: {title}. Rotary Position Embedding. {place}"
+    )
+    assert page.url == place
+    assert seen.problems == []
+
+
 def test_a_second_check_is_found_open_and_every_fold_is_accessible(visit):
     seen = visit()
     page = seen.open("notebooks/04-many-planes.html")
-    page.locator("#claim-4-2 .admonition-title a").click()
+    page.locator("#claim-4-2 .admonition-title a").first.click()
     page.wait_for_url("**/claims.html#claim-4-2-check")
     page.locator("#claim-4-2-check pre").wait_for(state="visible")
     assert page.locator(".second-check details[open]").count() == 1

@@ -14,6 +14,8 @@ def test_the_heatmap_works_from_a_file(browser):
     figure = page.locator("[data-figure='angle-heatmap'][data-drawn]").first
     figure.wait_for()
     before = state(figure)
-    move(page.locator(".rope-box:has([data-figure='angle-heatmap']) .noUi-handle").first)
+    box = page.locator(".rope-box:has([data-figure='angle-heatmap'])").first
+    box.locator(".rope-unfold").click()
+    move(box.locator(".noUi-handle").first)
     assert state(figure) != before
     page.close()

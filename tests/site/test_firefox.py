@@ -12,10 +12,11 @@ pytestmark = pytest.mark.skipif(
     firefox.find() is None, reason="Firefox is not installed, a second browser for the figures"
 )
 
-# the first slider of every figure, or else its first choice that is not made
+# the first slider of every figure in sight, or else its first choice that is not made
 CONTROLS = """[...document.querySelectorAll('.rope-box')].map(box => {
     const figure = box.querySelector('.rope-figure');
-    const control = box.querySelector('.noUi-handle')
+    const handles = [...box.querySelectorAll('.noUi-handle')];
+    const control = handles.find(handle => handle.checkVisibility())
         ?? box.querySelector('.widget-toggle-buttons button:not(.mod-active)');
     if (!figure || !control) return null;
     window.rope ??= [];

@@ -130,6 +130,7 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     figure = box.locator("[data-figure='angle-heatmap'][data-drawn]")
     figure.wait_for()
     before = state(figure)
+    box.locator(".rope-unfold").click()
     move(box.locator(".noUi-handle").first)
     assert state(figure) != before
     # every cell came to its end, and none of them in an error

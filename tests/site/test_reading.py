@@ -7,7 +7,9 @@ from itertools import pairwise
 import pytest
 from bs4 import BeautifulSoup
 
-from .conftest import ROOT, SITE
+from tests.tools.report import document
+
+from .conftest import PAGES, ROOT, SITE
 from .figures import settle
 
 
@@ -29,6 +31,149 @@ def test_the_theme_button_turns_the_page_dark_and_back(visit):
         page.locator(".theme-switch-button").first.click()
         seen.add(page.evaluate("document.documentElement.dataset.theme"))
     assert seen == {"light", "dark"}
+
+
+CHAPTERS = [name for name in PAGES if document(name).select(".openings")]
+
+
+def test_every_chapter_opens_with_its_question_and_says_how_long_it_takes():
+    assert len(CHAPTERS) >= 11
+    for name in CHAPTERS:
+        title, time, question, *_ = document(name).select("article section > :is(h1, p)")
+        assert re.fullmatch(r"\d+ minutes", time.text)
+        assert title.find_next_siblings(["p", "div"])[:2] == [time, question]
+        assert question.em.text == question.text
+        asked = [p.text for p in document(name).select(".figures-here li")]
+        assert len(asked) == len(document(name).select(".skip-figure"))
+        assert all(words.endswith("?") for words in asked)
+        folds = document(name).select(".openings > details")
+        assert [fold.get("open") for fold in folds] in ([None] * 2, [None] * 3)
+
+
+@pytest.mark.parametrize("page_name", CHAPTERS)
+def test_on_a_phone_the_story_begins_on_the_first_screen_and_a_half(visit, page_name):
+    page = visit(width=390, height=844, has_touch=True).open(page_name)
+    story = page.locator(".openings ~ p, .openings ~ section p")
+    assert story.first.bounding_box()["y"] < 1.5 * 844
+
+
+def test_every_picture_of_a_notebook_is_on_its_page():
+    """A kernel that does not know where pictures go shows none, and says nothing."""
+    for name in PAGES:
+        notebook = ROOT / name.replace(".html", ".ipynb")
+        if not notebook.exists():
+            continue
+        cells = json.loads(notebook.read_text("utf8"))["cells"]
+        drawn = [c["metadata"]["mystnb"]["image"]["alt"] for c in cells if drawing(c)]
+        shown = document(name).select(".cell_output img")
+        assert [picture["alt"] for picture in shown] == drawn
+
+
+def drawing(cell):
+    return "image" in cell["metadata"].get("mystnb", {})
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_picture_keeps_its_place_wears_the_theme_and_leads_to_the_whole_of_it(visit, theme):
+    page = visit(theme=theme).open("notebooks/04-many-planes.html")
+    for picture in page.locator(".cell_output img").all():
+        style = picture.get_attribute("style")
+        assert re.fullmatch(r"width: [\d.]+px; height: [\d.]+px;", style)
+        assert picture.locator("..").get_attribute("href") == picture.get_attribute("src")
+        worn = picture.evaluate("e => getComputedStyle(e).filter")
+        assert ("invert" in worn) == (theme == "dark")
+
+
+def test_on_a_phone_the_words_in_a_picture_are_eleven_pixels_high(visit):
+    """The smallest have 9 points: 18 pixels in a file of 144 dots to an inch."""
+    page = visit(width=390, height=844).open("notebooks/04-many-planes.html")
+    shares = page.locator(".cell_output img").evaluate_all(
+        "all => all.map(e => e.getBoundingClientRect().width / e.naturalWidth)"
+    )
+    assert min(shares) * 18 > 11
+
+
+def test_on_paper_a_chapter_has_its_number_and_nothing_to_press(visit):
+    page = visit().open("notebooks/06-aliasing.html")
+    shapes = "all => all.map(e => e.clientWidth / e.clientHeight)"
+    before = page.locator("canvas").evaluate_all(shapes)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": int(A4_INSIDE), "height": 1000})
+    settle(page)
+    after = page.locator("canvas").evaluate_all("all => all.map(e => e.width / e.height)")
+    assert page.locator("canvas").evaluate_all(shapes) == pytest.approx(after, rel=0.02)
+    assert len(before) >= 3
+    title = page.locator("h1:visible")
+    assert re.match(r"\d+\. Aliasing", title.inner_text())
+    pressed = "article :is(button, summary, .noUi-handle, input[type=text], .cite, .copybtn)"
+    shown = "all => all.filter(e => e.checkVisibility()).map(e => e.outerHTML.slice(0, 80))"
+    assert page.locator(pressed).evaluate_all(shown) == []
+    cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
+    assert page.locator("article pre:visible").evaluate_all(cut) == []
+
+
+def test_a_copy_button_says_which_code_it_copies(visit):
+    page = visit().open("notebooks/04-many-planes.html")
+    found = page.locator("button.copybtn").evaluate_all(
+        """all => all.map(e => [
+            e.getAttribute('aria-label'),
+            e.closest('.highlight').querySelector('pre').textContent.trim().split('\\n')[0],
+        ])"""
+    )
+    assert len(found) > 20
+    for label, line in found:
+        assert label == f"Copy the code that begins: {line[:60]}"
+
+
+def test_the_tab_key_stops_at_code_only_where_it_scrolls(visit):
+    page = visit().open("notebooks/04-many-planes.html")
+    stops = page.locator("article pre").evaluate_all(
+        "all => all.filter(e => e.tabIndex === 0 && e.scrollWidth <= e.clientWidth).length"
+    )
+    assert stops == 0
+
+
+def test_a_keyboard_passes_a_figure_or_goes_to_the_next(visit):
+    page = visit(reduced_motion="reduce").open("notebooks/04-many-planes.html")
+    first, second = page.locator(".rope-box").all()[:2]
+    past, following = page.locator("#figure-1 a").all()
+    within = "figure => figure.contains(document.activeElement)"
+    for link, lands_in_second in ((past, False), (following, True)):
+        link.focus()
+        assert link.bounding_box()["width"] > 50  # seen while it has the focus
+        link.press("Enter")
+        for _ in range(4):  # the links before the figure, and its first control
+            page.keyboard.press("Tab")
+            assert not first.evaluate(within)
+            if second.evaluate(within):
+                break
+        assert second.evaluate(within) == lands_in_second
+
+
+def test_in_colours_of_the_readers_own_the_selected_button_and_the_track_are_seen(visit):
+    page = visit().open("notebooks/06-aliasing.html")
+    page.emulate_media(forced_colors="active")
+    colour = "e => getComputedStyle(e).backgroundColor"
+    group = page.locator(".widget-toggle-buttons:has(.mod-active)").first
+    chosen, other = (
+        group.locator(f"button{kind}").first for kind in (".mod-active", ":not(.mod-active)")
+    )
+    assert chosen.evaluate(colour) != other.evaluate(colour)
+    track = page.locator(".rope-box .noUi-target").first
+    assert track.evaluate("e => getComputedStyle(e).borderTopStyle") == "solid"
+
+
+def test_a_result_of_a_search_shows_prose(visit):
+    page = visit().open("search.html?q=padding")
+    page.wait_for_selector("#search-results li p.context")
+    shown = page.locator("#search-results li p.context").all_inner_texts()
+    assert shown
+    for text in shown:
+        assert not re.search(r"\\\(|plt\.|import |After this chapter you can What you need", text)
+    icon, field = (page.locator(f".bd-search {e}").last for e in ("i", "input"))
+    inset = field.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)")
+    sign = icon.bounding_box()
+    assert sign["x"] + sign["width"] <= field.bounding_box()["x"] + inset
 
 
 def test_search_finds_a_chapter(visit):

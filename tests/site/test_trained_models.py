@@ -1,11 +1,12 @@
-"""The trained models on the published page say what the recorded runs say."""
+"""The trained models and their heads on the published page say what the recorded runs say."""
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from experiments import summary
-from experiments.encodings import AIDS, ENCODINGS, SIGHTS
-from experiments.run import AIDED
+from experiments.encodings import ENCODINGS
+from experiments.run import TIMES
 from experiments.tasks import TASKS
 from tests.tools.on_page import OnPage
 
@@ -13,74 +14,82 @@ PAGE = "notebooks/08-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 
+def medians(task, encoding, times=TIMES, kind="none"):
+    record, unit = summary.load(task), TASKS[task].unit
+    return [np.median(summary.values(record, encoding, unit, times=n, kind=kind)) for n in times]
+
+
 def test_the_trained_models_say_what_the_records_say(visit):
     seen = visit()
     models = OnPage(seen.open(PAGE), "trained-models")
-    caption = models.figure.locator(".rope-caption")
-    for task, a, b, times in (
-        ("copy", "one_plane", "rope", 8),
-        ("find", "monotone_a", "slow_half", 2),
-        ("language", "nope", "mixed", 4),
-    ):
-        models.press("Task", TASKS[task].words)
-        models.press("Length of the text", str(times))
-        models.choose("Encoding", WORDS[a])
-        models.choose("Compare with", WORDS[b])
-        says = models.values(
-            task=TASKS[task].words, encoding=WORDS[a], against=WORDS[b], times=times
-        )
-        record, what = summary.load(task), TASKS[task].unit
-        both = [summary.values(record, one, what, times=times) for one in (a, b)]
-        apart = [x - y for x, y in zip(*both, strict=True)]
-        for which, values in zip(
-            ("encodingScores", "againstScores", "difference"), (*both, apart), strict=True
-        ):
-            ours, exact = says[which], summary.spread(values)
-            assert [ours["median"], ours["low"], ours["high"]] == pytest.approx(exact[:3], abs=1e-9)
-        p = min(1.0, 2 * min(summary.sign_flip(apart), summary.sign_flip([-d for d in apart])))
-        assert says["difference"]["p"] == pytest.approx(p)
-        expect(caption).to_contain_text(says["difference"]["verdict"])
-        expect(caption).to_contain_text("p before any correction")
+    canvas = models.figure.locator("canvas")
+    answer, numbers = (models.figure.locator(f".rope-{what}") for what in ("answer", "caption"))
+    for task in TASKS:
+        record = summary.load(task)["settings"]["encodings"]
+        better = 1 if TASKS[task].unit == "bits" else -1
+        ranked = sorted(record, key=lambda one: better * np.mean(medians(task, one)))
+        models.button(task)
+        for key in ("PageUp", "PageUp", "ArrowDown", "ArrowDown"):
+            canvas.press(key)
+        says = models.values(task=task, encoding=WORDS[ranked[2]], tried=len(record))
+        assert says["own"]["full"] == pytest.approx(medians(task, ranked[2]))
+        said = ", ".join(f"{value:.2f}" for value in says["own"]["full"])
+        expect(numbers).to_contain_text(f"{task} {said}")
+    canvas.press("PageDown")
+    canvas.press("PageDown")
+    expect(answer).to_contain_text("was not tried on language")
     assert seen.problems == []
     assert seen.foreign == []
 
 
-def test_the_rows_and_the_hands_turn_by_keyboard_and_pointer_on_a_phone(visit):
+def test_rows_and_tasks_are_chosen_by_finger_and_keyboard_on_a_phone(visit):
     page = visit(width=390, height=900, theme="dark", reduced_motion="reduce").open(PAGE)
     models = OnPage(page, "trained-models")
-    caption = models.figure.locator(".rope-caption")
-    rows, head = models.figure.locator("canvas[tabindex]").all()
-    words = [*AIDS.values(), *SIGHTS.values()]
-    models.choose("Encoding", WORDS["rope"])
-    rows.press("Home")
-    models.values(aid=words[0])
-    rows.press("ArrowDown")
-    aided = models.values(aid=words[1])["aided"][0]
-    record = summary.load("copy")
-    for kind, ours in (("none", aided["before"]), ("pi", aided["median"])):
-        exact = summary.score(record, "rope", times=AIDED, kind=kind)
-        assert ours == pytest.approx(exact.median, abs=1e-9)
-    expect(caption).to_contain_text(f"“{words[1]}” takes RoPE")
-    rows.press("End")
-    models.values(aid=words[-1])
-    rows.scroll_into_view_if_needed()
-    frame = rows.bounding_box()
-    page.mouse.click(frame["x"] + 200, frame["y"] + 66 + 40 + 6 + 20)
-    models.values(aid=words[0])
-    head.press("Home")
-    models.values(m=0)
-    head.press("Shift+ArrowRight")
-    models.values(m=10)
-    head.scroll_into_view_if_needed()
-    frame = head.bounding_box()
-    page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + frame["height"] - 60)
-    models.values(m=32)
+    canvas = models.figure.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    frame = canvas.bounding_box()
+    page.mouse.click(frame["x"] + 60, frame["y"] + 20 + 10)
+    best = models.values(task="copy")["encoding"]
+    assert best == WORDS["rope_unmasked"]
+    canvas.press("ArrowRight")
+    models.values(task="find", encoding=best)
+    canvas.press("End")
+    models.values(task="language", encoding=best)
+    expect(models.figure.locator(".rope-answer")).to_contain_text("in plain sight")
+    models.button("in 16 bits")
+    models.values(half=True)
+    models.button("copy")
+    canvas.press("ArrowDown")
+    says = models.values(task="copy", half=True)
+    name = next(one for one, words in WORDS.items() if words == says["encoding"])
+    assert says["own"]["half"] == pytest.approx(medians("copy", name, TIMES[:2], "bfloat16"))
     models.button("Show me")
-    models.values(task=TASKS["induction"].words, aid=AIDS["parts"], times=AIDED)
+    models.values(encoding=WORDS["monotone_b"], task="copy", half=True)
     models.button("Reset")
-    models.values(encoding=WORDS["monotone_a"], task=TASKS["copy"].words, m=7, times=1)
-    models.choose("Encoding", WORDS["rope_unmasked"])
-    models.press("Task", TASKS["language"].words)
-    expect(caption).to_contain_text("in plain sight")
-    models.choose("Compare with", WORDS["learned"])
-    expect(caption).to_contain_text(f"{WORDS['learned']} was not tried on this task.")
+    models.values(encoding=WORDS["monotone_a"], task="copy", half=False)
+
+
+def test_the_hands_turn_by_keyboard_and_pointer(visit):
+    seen = visit(width=390, height=900, reduced_motion="reduce")
+    page = seen.open(PAGE)
+    head = OnPage(page, "trained-head")
+    canvas = head.figure.locator("canvas")
+    head.choose("Encoding", WORDS["t5"])
+    head.press("Task", "induction")
+    canvas.press("Home")
+    says = head.values(task="induction", encoding=WORDS["t5"], m=0)
+    recorded = np.array(summary.measured(summary.load("induction"), "t5")["attention"][0])
+    assert says["head"]["peak"] == pytest.approx(recorded.max(), abs=6e-4)
+    canvas.press("Shift+ArrowRight")
+    head.values(m=10)
+    canvas.scroll_into_view_if_needed()
+    frame = canvas.bounding_box()
+    page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + 100)
+    head.values(m=32)
+    head.choose("Encoding", WORDS["learned"])
+    expect(head.figure.locator(".rope-answer")).to_contain_text("was not tried on induction")
+    head.button("Show me")
+    head.values(task="induction", encoding=WORDS["rope"], m=1)
+    head.button("Reset")
+    head.values(task="copy", encoding=WORDS["rope"], m=7)
+    assert seen.problems == []

@@ -27,7 +27,7 @@ def test_a_weight_counts_the_page_and_its_style_and_scripts():
     name = "book/notation.html"
     files = linked_files(name)
     assert SITE / "_static" / "book.css" in files
-    assert SITE / "_static" / "vendor" / "mathjax" / "tex-chtml.js" in files
+    assert SITE / "_static" / "scripts" / "bootstrap.js" in files
     own = (SITE / name).stat().st_size
     assert weight(name)["before"] == own + sum(path.stat().st_size for path in files)
     assert compressed_weight(name) < 0.4 * weight(name)["before"]
@@ -38,11 +38,11 @@ def test_a_page_loads_only_what_it_uses(name):
     code = [path for path in linked_files(name) if is_widget_code(path)]
     assert len(code) == (3 if contents(name)["figures"] else 0)
     scripts = {path.name for path in linked_files(name)}
-    page = document(name)
-    formulas = page.select(".math, .tex2jax_process, .mathjax_process, .text_latex")
-    typesetting = "window.MathJax" in widget_data(name).decode()
-    assert ("tex-chtml.js" in scripts) == bool(formulas or typesetting)
-    assert ("live-cells.js" in scripts) == bool(contents(name)["live cells"])
+    live = bool(contents(name)["live cells"])
+    writes = live or "explore.axioms" in widget_data(name).decode()
+    assert "tex-chtml.js" not in scripts
+    assert ("late-mathjax.js" in scripts) == writes
+    assert ("live-cells.js" in scripts) == live
 
 
 @pytest.mark.parametrize("name", PAGES)

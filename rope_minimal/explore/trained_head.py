@@ -1,0 +1,65 @@
+"""One trained head: where it looks, and which pairs it uses."""
+
+from typing import Any
+
+import ipywidgets
+import traitlets
+
+from . import controls
+from .figure import Choice, Figure, Whole
+from .trained_models import ENTRIES, TASKS, check_entries
+
+__all__ = ["TrainedHead", "trained_head"]
+
+
+class TrainedHead(Figure):
+    """A head's attention by distance, its use of the pairs, and its hands (``trained_head.js``)."""
+
+    task = Choice(TASKS, help="what the model was trained for")
+    encoding = Choice(ENTRIES, help="how positions came in")
+    m = Whole(7, low=0, high=32, help="the distance that hands and picture show")
+    data = traitlets.Dict(help="the heads, from ``experiments.figure.trained_heads_data``").tag(
+        sync=True, fixed=True
+    )
+
+    @traitlets.validate("data")
+    def _check_data(self, proposal: Any) -> dict[str, Any]:
+        return check_entries(proposal["value"])
+
+
+def trained_head(
+    data: dict[str, Any], task: str = "copy", encoding: str = "RoPE", m: int = 7
+) -> ipywidgets.VBox:
+    """Return one trained head with its controls.
+
+    Parameters
+    ----------
+    data
+        What ``experiments.figure.trained_heads_data()`` returns.
+    task
+        One of ``TASKS`` of `trained_models`' module.
+    encoding
+        One of its ``ENTRIES``.
+    m
+        The distance, 0 to 32 tokens.
+
+    Returns
+    -------
+    VBox
+        Question, picture and controls. The distance follows the pointer and the arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or unknown; the message names it.
+    """
+    figure = TrainedHead(task=task, encoding=encoding, m=m)
+    figure.data = data
+    return controls.box(
+        figure,
+        [
+            controls.choice(figure, "task", "Task"),
+            controls.choice(figure, "encoding", "Encoding"),
+        ],
+        question="Where does a trained head look, and with which pairs?",
+    )
