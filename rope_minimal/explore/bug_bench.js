@@ -126,11 +126,14 @@ function symptoms({ near, far, length }, healthy) {
     length,
     length.map(() => 1),
   );
-  const off = [near, far].map((values) => num(apart(values, healthy), 2));
+  const [first, second] = [near, far].map((values) => {
+    const off = apart(values, healthy);
+    return off < SYMPTOM ? "healthy" : `off by up to ${num(off, 2)}`;
+  });
   const scores =
-    curves({ near, far }, healthy).length > 1
-      ? `Scores are off by up to ${off[0]} from position 0 and ${off[1]} from 3,000`
-      : "Scores over the distance are healthy";
+    first === "healthy" && second === first
+      ? "Scores over the distance are healthy"
+      : `Scores are ${first} from position 0 and ${second} from 3,000`;
   const kept = lengths < SYMPTOM ? "lengths are kept" : `lengths change by up to ${num(100 * lengths, 0)}%`;
   return `${scores}; ${kept}.`;
 }
