@@ -122,7 +122,7 @@ SENTENCES = [
         ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),
         "**2** of 3 examinations see the bug; the first wrong token in “one” is **1**.\n"
         "Token **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%.",
     ),
     (
@@ -151,7 +151,7 @@ SENTENCES = [
     (
         ("bug_bench", PATIENTS, 0, [[0], [2, 0], [0, 1]], BENCH),
         "Yes: **keys turned**.\nToken **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%. Named: **1** at once, 1 at the second guess, 1 not.",
     ),
     (("bug_bench", PATIENTS, 2, [[], [], [0, 1]], BENCH), "No. It was this: **one row**.\n"),
