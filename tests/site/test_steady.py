@@ -22,10 +22,10 @@ SHIFT = """async () => {
     }
     return worst;
 }"""
-# how much higher or lower than the place held open for them figures and questions are
-# by how much the height of figures and questions differs from the place that is held open for them
-    const held = place.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
-    return Math.abs(place.getBoundingClientRect().height - parseFloat(held || 0));
+# by how much the height of a figure or a question differs from the place held open for it
+BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .widget-subarea)')].map(at => {
+    const held = at.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
+    return Math.abs(at.getBoundingClientRect().height - parseFloat(held || 0));
 })"""
 MEASURE = "build, run `.venv/bin/python -m tests.tools.heights`, and build again"
 PLACES = """() => [...document.querySelectorAll(
