@@ -89,16 +89,16 @@ export function words(data, { form, machine }, now) {
   const list = steps.map(([name, read, written]) => `${named(name)} ${short(read)} + ${short(written)}`);
   const whence = () => {
     if (machine !== RECORDED) return `at the data sheet's peak of ${num(rate / 1e9, 0)} GB/s, an assumption`;
-    return own ? `measured: ${data.machine}` : "at the rate of the largest copy of this type that was recorded";
+    return own ? data.machine : "at the rate of the largest copy of this type that was recorded";
   };
   const copy = rate
     ? `A copy takes **${duration(floor)}** (${whence()}). ` +
-      `Predicted: ${half} × ${duration(floor)} = **${duration(predicted)}**. `
-    : "No copy was measured here. ";
-  const found = measured === null ? "Not measured." : `Measured: **${duration(measured)}**.`;
+      `Predicted: ${half} × ${duration(floor)} = **${duration(predicted)}**, `
+    : "No copy was measured here; ";
+  const found = measured === null ? "not measured." : `measured **${duration(measured)}**.`;
   return (
     `**${form}** makes **${short(passes)} passes** over memory, ${many}${took}.\n` +
-    `Read + written: ${list.join(", ")}; together ${short(passes)} × ${size(bytes)} = **${size(passes * bytes)}**. ` +
+    `${list.join(", ")} (read + written): ${short(passes)} × ${size(bytes)} = **${size(passes * bytes)}**. ` +
     `${copy}${found}`
   );
 }
@@ -110,13 +110,11 @@ const LABEL =
   "Every way of writing the rotation is a row: its passes over memory as blocks, which end at the predicted time, and " +
   "under them a bar for the measured time; all rows have one time axis";
 const NOTICE =
-  "Every operator reads its operands from memory and writes its result there; the arithmetic is the same in all rows. " +
-  "For one new token the blocks hardly count: there the time is the number of calls. (A ratio here is one of two " +
-  "medians; the text takes its ratios round by round.)";
+  "The arithmetic is the same in all rows. For one new token the blocks hardly count: there the time is calls.";
 
 const SIZES = {
   broad: { left: 252, right: 108, top: 44, row: 32, blocks: 5, size: 13 },
-  slim: { left: 4, right: 8, top: 60, row: 33, blocks: 16, size: 12 },
+  slim: { left: 4, right: 8, top: 58, row: 30, blocks: 15, size: 12 },
 };
 const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 
@@ -130,7 +128,7 @@ export default figure((fig) => {
     help: "Point at a row, or use the arrow keys ↑ ↓.",
     height(width) {
       const { top, row } = sizesOf(width);
-      return top + forms.length * row + 42;
+      return top + forms.length * row + 38;
     },
     point({ y }) {
       const { top, row } = sizesOf(plot.width);

@@ -275,6 +275,14 @@ def test_what_the_compiler_makes_of_it():
         where = {"dtype": "bfloat16", "memory": memory}
         rows, stack = (copies_by_the_clock(where, f, "compiled") for f in (FOUR, STACK))
         assert rows < 2 < 5 < stack
+    for kind in (
+        "float32",
+        "bfloat16",
+    ):  # no slower as a projection leaves the prompt: by the clock
+        near, far = (
+            case(dtype=kind, memory=m)[1][FOUR, "compiled"] for m in ("contiguous", "transposed")
+        )
+        assert far["us"] < 1.02 * near["us"]
     for where in (
         {},
         {"memory": "transposed"},

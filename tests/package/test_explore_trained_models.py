@@ -242,3 +242,19 @@ def test_data_of_something_else_are_refused(data, heads):
         other["tasks"][0]["entries"]["xPos"] = {}
         with pytest.raises(ValueError, match=r"known encodings only, got \{'xPos'\}"):
             make(other)
+
+
+def test_every_answer_is_short_enough_to_be_read_first(node, data, heads):
+    lengths = []
+    for task in SHOWN:
+        for encoding in ENTRIES:
+            for script, given, more in (
+                ("trained_models.js", data, {"half": False}),
+                ("trained_models.js", data, {"half": True}),
+                ("trained_head.js", heads, {"m": 7}),
+            ):
+                traits = {"task": task, "encoding": encoding} | more
+                said = node.call(script, "words", node.call(script, "reading", given, traits))
+                lengths.append(len(said.partition("\n")[0].replace("*", "")))
+                assert said.partition("\n")[0].endswith(".")
+    assert max(lengths) < 220

@@ -525,6 +525,20 @@ def test_modules_share_nothing_and_save_nothing() -> None:
 
 
 @pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("learns", [0, 1])
+def test_half_a_table_may_learn_alone(interleaved: bool, learns: int) -> None:
+    table = rope_table(range(4), 8, dtype=torch.float64)
+    x = torch.randn(2, 4, 8, dtype=torch.float64)
+    table[learns].requires_grad_()
+    y = apply_rope(x, *table, interleaved=interleaved)
+    assert y.requires_grad
+    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
+    # of the sum of a cos - b sin and b cos + a sin
+    want = (a + b if learns == 0 else a - b).sum(dim=0)
+    assert torch.allclose(torch.autograd.grad(y.sum(), table[learns])[0], want)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
 def test_what_is_written_into_cos_and_sin_changes_nothing(interleaved: bool) -> None:
     rope, x = RotaryEmbedding(8, 16, interleaved=interleaved), torch.randn(2, 4, 8)
     before = rope(x)

@@ -122,7 +122,7 @@ SENTENCES = [
         ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),
         "**2** of 3 examinations see the bug; the first wrong token in “one” is **1**.\n"
         "Token **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%.",
     ),
     (
@@ -151,16 +151,16 @@ SENTENCES = [
     (
         ("bug_bench", PATIENTS, 0, [[0], [2, 0], [0, 1]], BENCH),
         "Yes: **keys turned**.\nToken **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%. Named: **1** at once, 1 at the second guess, 1 not.",
     ),
     (("bug_bench", PATIENTS, 2, [[], [], [0, 1]], BENCH), "No. It was this: **one row**.\n"),
     (
         ("byte_budget", {}, {"form": "a way", "machine": "H200"}, {**BUDGET, "measured": None}),
         "**a way** makes **10 passes** over memory, 5 times as many as a copy; its time was not "
-        "measured.\nRead + written: convert 1 + 1.5, add 2 + 1; together 10 × 64 MiB = "
-        "**640 MiB**. A copy takes **3.00 ms** (at the data sheet's peak of 9 GB/s, an "
-        "assumption). Predicted: 5 × 3.00 ms = **15.0 ms**. Not measured.",
+        "measured.\nconvert 1 + 1.5, add 2 + 1 (read + written): 10 × 64 MiB = **640 MiB**. "
+        "A copy takes **3.00 ms** (at the data sheet's peak of 9 GB/s, an "
+        "assumption). Predicted: 5 × 3.00 ms = **15.0 ms**, not measured.",
     ),
     (
         (
@@ -169,9 +169,9 @@ SENTENCES = [
             {**BUDGET, "passes": 2, "predicted": 3000.0},
         ),
         "**a way** makes **2 passes** over memory, as many as a copy, and took **5.4 times** as "
-        "long.\nRead + written: convert 1 + 1.5, add 2 + 1; together 2 × 64 MiB = **128 MiB**. "
-        "A copy takes **3.00 ms** (measured: some processor). "
-        "Predicted: 1 × 3.00 ms = **3.00 ms**. Measured: **16.2 ms**.",
+        "long.\nconvert 1 + 1.5, add 2 + 1 (read + written): 2 × 64 MiB = **128 MiB**. "
+        "A copy takes **3.00 ms** (some processor). "
+        "Predicted: 1 × 3.00 ms = **3.00 ms**, measured **16.2 ms**.",
     ),
     (
         (
@@ -187,11 +187,11 @@ SENTENCES = [
             {"form": "a way", "machine": "the recorded one"},
             {**BUDGET, "measured": None, "rate": None},
         ),
-        "= **640 MiB**. No copy was measured here. Not measured.",
+        "= **640 MiB**. No copy was measured here; not measured.",
     ),
     (
         ("horizon_dial", 1, {"cosine": 4, "snr": LOUD}),
-        "Not slowed, one step is **117** times as loud as the rounding of bf16, "
+        "With no hand slowed, one step is **117** times as loud as the rounding of bf16, "
         "but the fastest hand turns back at **4** tokens.\n"
         "The fastest hand turns by **1.0000** rad a token, **325.95** times around "
         "in 2,048 tokens. One step against the rounding, "
@@ -200,13 +200,13 @@ SENTENCES = [
     ),
     (
         ("horizon_dial", 2048 / math.pi, {"cosine": 2049, "snr": FAINT}),
-        "Slowed **652** times, no hand turns back in the window. "
+        "With all hands slowed **652** times, no hand turns back in the window. "
         "The price: one step is **0.54** times as loud as the rounding of bf16.\n"
         "The fastest hand turns by **0.001534** rad a token, **0.50** times around",
     ),
     (
         ("horizon_dial", 1.5, {"cosine": 6, "snr": LOUD}),
-        "Slowed **1.50** times, one step is **117** times as loud",
+        "With all hands slowed **1.50** times, one step is **117** times as loud",
     ),
     (("horizon_dial", 652, {"cosine": 2048, "snr": FAINT}), "no hand turns back in the window."),
     (("horizon_dial", 651, {"cosine": 2047, "snr": FAINT}), "turns back at **2,047** tokens."),

@@ -44,7 +44,7 @@ def test_a_row_is_chosen_where_it_is_touched_and_show_me_walks_from_ten_passes_t
     canvas = budget.figure.locator("canvas")
     canvas.scroll_into_view_if_needed()
     frame = canvas.bounding_box()
-    page.mouse.click(frame["x"] + 30, frame["y"] + 60 + 3 * 33 + 16)
+    page.mouse.click(frame["x"] + 30, frame["y"] + 58 + 3 * 30 + 16)
     budget.values(form=list(FORMS)[3])
     budget.button("Show me")
     assert budget.values(form=TEXTBOOK)["passes"] == 10
