@@ -90,16 +90,24 @@ def test_a_finger_on_a_handle_moves_it_and_not_the_page(visit):
     words.figure.evaluate("e => scrollBy(0, e.getBoundingClientRect().top - 100)")
     before = words.page.evaluate("scrollY")
     finger = words.page.context.new_cdp_session(words.page)
-    (x, y), (far, _) = words.reach(".rope-q", 3)
-    for kind, points in (
-        ("touchStart", [{"x": x, "y": y}]),
-        ("touchMove", [{"x": (x + far) / 2, "y": y - 40}]),
-        ("touchMove", [{"x": far, "y": y - 90}]),
-        ("touchEnd", []),
-    ):
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    def swipe(start, end):
+        for part in range(11):
+            x, y = (a + (b - a) * part / 10 for a, b in zip(start, end, strict=True))
+            kind = "touchMove" if part else "touchStart"
+            finger.send(
+                "Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]}
+            )
+        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+    start, end = words.reach(".rope-q", 3)
+    swipe(start, (end[0], end[1] - 90))
     assert words.at == (8, 1)
     assert words.page.evaluate("scrollY") == before
+    (x, y), _ = words.reach(".rope-line", 0)
+    swipe((x, y - 40), (x, y - 190))  # the same on the words above scrolls
+    words.page.wait_for_function("before => scrollY > before + 100", arg=before)
+    assert words.at == (8, 1)
 
 
 def test_it_plays_once_on_the_first_page_and_ends_where_it_began(visit):
