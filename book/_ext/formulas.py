@@ -1,8 +1,8 @@
 """Typeset formulas when the book is built, so that they stand in the page as it comes.
 
 MathJax makes the same HTML here as it would in the browser, with hidden MathML for screen readers:
-nothing moves while a page loads, and a page needs no MathJax unless something in it writes new
-formulas, as live cells do, and one figure.
+nothing moves while a page loads. What writes new formulas, live cells and one figure, gets MathJax
+when it does (late-mathjax.js).
 """
 
 import html
@@ -22,9 +22,9 @@ PART = re.compile(  # code, which stays as it is, or a formula
     re.DOTALL,
 )
 FONTS = "../_static/vendor/mathjax/output/chtml/fonts/woff-v2"
+SETTINGS = re.compile(r"<script>window\.MathJax = .*?</script>\s*")
 SCRIPT = re.compile(
-    r"<script>window\.MathJax = .*?</script>\s*"
-    r"|<script [^>]*mathjax/tex-chtml\.js[^>]*></script>\s*"
+    r'<script [^>]*src="([^"]*_static/)(vendor/mathjax/tex-chtml\.js[^"]*)"></script>\s*'
 )
 Formula = tuple[str, bool]  # TeX, and whether it is displayed or in a line
 WRITES_FORMULAS = (LIVE, "explore.axioms")
@@ -63,6 +63,8 @@ def typeset_formulas(body: str) -> str:
     return f"<style>{style}</style>\n{body}"
 
 
-def drop_mathjax(page: str) -> str:
-    """Drop MathJax where nothing writes formulas any more."""
-    return page if any(word in page for word in WRITES_FORMULAS) else SCRIPT.sub("", page)
+def load_mathjax_late(page: str) -> str:
+    """Load MathJax only where something writes formulas, and when it does."""
+    late = r'<script defer src="\1late-mathjax.js" data-mathjax="\1\2"></script>\n'
+    writes = any(word in page for word in WRITES_FORMULAS)
+    return SCRIPT.sub(late if writes else "", SETTINGS.sub("", page))

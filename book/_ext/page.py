@@ -19,7 +19,7 @@ from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
 from figures import hold_places, list_figures, skip_figures
-from formulas import drop_mathjax, typeset_formulas
+from formulas import load_mathjax_late, typeset_formulas
 from myst_nb.core.render import sanitize_script_content
 from policy import add_policy, hand_over_events
 from sphinx.application import Sphinx
@@ -84,9 +84,8 @@ PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<a
 FONTS = ("source-serif-4", "source-serif-4-italic")
 PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     const link = document.createElement("link");
-    document.head.append(
-      Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href }),
-    );
+    Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href });
+    document.head.append(link);
   }"""
 FIRST_SCRIPT = '<script data-cfasync="false">'
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
@@ -200,7 +199,7 @@ PAGE = [
     drop_thebe_address,
     drop_thebe_settings,
     drop_repeated_styles,
-    drop_mathjax,
+    load_mathjax_late,
     drop_printed_contents,
     preload_fonts,
     say_time,

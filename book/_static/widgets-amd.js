@@ -1,5 +1,4 @@
 // Tell RequireJS where this site keeps the widget code, so that no page asks another host for it.
-// And answer the widgets' MathJax 2 calls with MathJax 3, which is what Sphinx loads.
 // Loaded between require.js and embed-amd.js, on pages that carry widgets only.
 (() => {
   const vendor = new URL(`${document.documentElement.dataset.content_root}_static/vendor/`, document.location.href)
@@ -22,12 +21,4 @@
     }
   }
   state.textContent = JSON.stringify(data);
-  // the widgets start at "load" too, in a listener added after this one
-  window.addEventListener("load", () => {
-    if (window.MathJax && !window.MathJax.Hub) {
-      window.MathJax.Hub = {
-        Queue: ([, , element]) => window.MathJax.typesetPromise?.([element]),
-      };
-    }
-  });
 })();

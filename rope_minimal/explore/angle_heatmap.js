@@ -59,7 +59,8 @@ export function words(position, pair, theta, show) {
 
 const LABEL =
   "Two heatmaps over positions (across) and pairs (down, fastest first): on the left the true rotation angle, a " +
-  "smooth ramp; on the right the wrapped angle or the cosine, with stripes. Below each the chosen pair over the positions";
+  "smooth ramp; on the right the wrapped angle or the cosine, with stripes. Below each the chosen pair over the " +
+  "positions";
 const NOTICE = "The dashed line is each pair’s first full turn: below it, no pair has finished one.";
 
 const LEFT = 50; // margins, in pixels

@@ -16,7 +16,7 @@ const FIRST = -12; // distances shown
 const LAST = 48;
 const NARROW = 520; // pixels
 const ODD = "odd distances from even ones";
-const MIRROR = `Two mirrors cancel, so the score tells ${ODD} and no more. In a wider head other planes may turn beside it.`;
+const MIRROR = `Two mirrors cancel: the score tells ${ODD}. In a wider head other planes may turn beside it.`;
 
 /** The families, freest last: name, formula, and the sliders that they listen to. */
 export const FAMILIES = {
@@ -99,7 +99,7 @@ export function meaning(kind, theta, zeta) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
     if (still && grows) return `The score is the distance, times a product of contents, times the power ζˢ.${size}`;
     const counted = still
-      ? "The score is linear in the distance: s times a product of contents. Where that product is constant, this is ALiBi."
+      ? "The score is linear in the distance: s times a product of contents. Where that is constant, this is ALiBi."
       : `One plane is added to another at each step, so the score has the distance itself as a factor, and it ${wave}.`;
     return `${counted}${size}`;
   }
@@ -110,7 +110,8 @@ export function meaning(kind, theta, zeta) {
   }
   if (half) {
     const mirror = kind === "oblique" ? "" : ", which a mirror does as well";
-    return `Each position turns the arrow round, so the score changes its sign at every step: it tells ${ODD}${mirror}.${size}`;
+    const odd = `so the score changes its sign at every step: it tells ${ODD}${mirror}`;
+    return `Each position turns the arrow round, ${odd}.${size}`;
   }
   const wave = `a wave of **${num(TURN / theta, 1)}** tokens`;
   if (grows) return `Queries are scaled one way and keys the other, as in xPos: the score is ${wave}.${size}`;

@@ -71,7 +71,8 @@ export function contradiction(patient, other, rows, healthy) {
   if (missing >= 0) return `it would leave “${rows[missing]}” clean`;
   const moved = first((seen, would) => seen !== would);
   if (moved >= 0) {
-    return `the first wrong token in “${rows[moved]}” would be ${there.firstWrong[moved]}, not ${here.firstWrong[moved]}`;
+    const tokens = `${there.firstWrong[moved]}, not ${here.firstWrong[moved]}`;
+    return `the first wrong token in “${rows[moved]}” would be ${tokens}`;
   }
   if (here.relative !== there.relative) {
     return `its scores from 0 and from 3,000 would be ${there.relative ? "the same" : "different"}`;
@@ -99,7 +100,8 @@ export function answer(patients, index, guesses, { rows, healthy, hint }) {
   const wrong = firstWrong.filter((token) => token >= 0).length;
   const row = firstWrong.findIndex((token) => token >= 0);
   const many = wrong === rows.length ? `All **${wrong}** examinations` : `**${wrong}** of ${rows.length} examinations`;
-  const see = `${many} ${wrong === 1 ? "sees" : "see"} the bug; the first wrong token in “${rows[row]}” is **${firstWrong[row]}**.`;
+  const first = `the first wrong token in “${rows[row]}” is **${firstWrong[row]}**`;
+  const see = `${many} ${wrong === 1 ? "sees" : "see"} the bug; ${first}.`;
   return hint ? `${see} Look here: ${lower(patient.look)}` : see;
 }
 
@@ -124,11 +126,14 @@ function symptoms({ near, far, length }, healthy) {
     length,
     length.map(() => 1),
   );
-  const off = [near, far].map((values) => num(apart(values, healthy), 2));
+  const [first, second] = [near, far].map((values) => {
+    const off = apart(values, healthy);
+    return off < SYMPTOM ? "healthy" : `off by up to ${num(off, 2)}`;
+  });
   const scores =
-    curves({ near, far }, healthy).length > 1
-      ? `Scores are off by up to ${off[0]} from position 0 and ${off[1]} from 3,000`
-      : "Scores over the distance are healthy";
+    first === "healthy" && second === first
+      ? "Scores over the distance are healthy"
+      : `Scores are ${first} from position 0 and ${second} from 3,000`;
   const kept = lengths < SYMPTOM ? "lengths are kept" : `lengths change by up to ${num(100 * lengths, 0)}%`;
   return `${scores}; ${kept}.`;
 }

@@ -96,7 +96,7 @@ def bug_bench(patient: int = 1) -> ipywidgets.VBox:
     figure.data = deepcopy(cases())  # the figure is the reader's to change
     return controls.box(
         figure,
-        [controls.slider(figure, "patient", "Patient")],
+        more=[controls.slider(figure, "patient", "Patient")],
         question="One line of this package is wrong. Which bug is it?",
     )
 

@@ -67,10 +67,11 @@ export function words(m, pairs, { neighbour, count, nearest }) {
     ? `With **${hands}**, yes: **${num(count, 0)}** distances are as near as a neighbour or nearer, ` +
       `**${num(nearest, 0)}** the nearest.`
     : `With **${hands}**, no: no distance from 2 to ${num(FARTHEST, 0)} comes as near as a neighbour.`;
+  const d = codeDistance(m, handsOf(pairs));
   const here =
     m === 1
       ? `Distance **1**, the neighbour: D(1) = **${fine(neighbour)}**`
-      : `Distance **${num(m, 0)}**: D = **${fine(codeDistance(m, handsOf(pairs)))}**, a neighbour has ${fine(neighbour)}`;
+      : `Distance **${num(m, 0)}**: D = **${fine(d)}**, a neighbour has ${fine(neighbour)}`;
   const off = Math.abs(shortWay(m)); // the fastest hand turns by 1 rad a token
   const turns = Math.round(m / TURN);
   const after = turns && off < 0.3 ? `, after ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
@@ -81,8 +82,8 @@ const LABEL =
   "Every distance from 1 to 131,072 on a logarithmic axis and how far its code is from that of distance 0; " +
   "what lies under the line of the neighbour is red. Below it the fastest hands at the chosen distance as dials";
 const NOTICE =
-  "With eight hands nothing is left below the line: when one hand is back, the others are elsewhere. That holds for a " +
-  "head that weighs its hands alike; one that reads a few of them only has no such guarantee.";
+  "With eight hands nothing is left below the line: when one hand is back, the others are elsewhere. That holds for " +
+  "a head that weighs its hands alike; one that reads a few of them only has no such guarantee.";
 
 const narrow = (width) => width < 480;
 const chartHeight = (width) => (narrow(width) ? 226 : 300);

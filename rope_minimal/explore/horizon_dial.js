@@ -28,7 +28,8 @@ const ratio = (snr) => (snr >= 1e6 ? `${num(snr / 1e6, 1)} million` : num(snr, s
 
 /** What the meters say, all hands slowed by a factor. */
 export function words(slower, { cosine, snr }) {
-  const setting = slower === 1 ? "Not slowed" : `Slowed **${num(slower, slower < 10 ? 2 : 0)}** times`;
+  const setting =
+    slower === 1 ? "With no hand slowed" : `With all hands slowed **${num(slower, slower < 10 ? 2 : 0)}** times`;
   const loud = `one step is **${ratio(snr.bfloat16)}** times as loud as the rounding of bf16`;
   const answer =
     cosine >= WINDOW
@@ -46,8 +47,8 @@ const LABEL =
   "Two meters: the distance at which the fastest hand turns back, with the window of 2,048 tokens as a mark, and how " +
   "loud one step is against the rounding of bf16, with a mark where it is as loud; named settings stand above both";
 const NOTICE =
-  "What the upper meter gains, the lower one loses. A and B reconstruct a proposal whose formula is lost: the fastest " +
-  "hand makes half a turn, or one, in the window. PI ×16 is position interpolation by 16.";
+  "What the upper meter gains, the lower one loses. A and B reconstruct a proposal whose formula is lost: the " +
+  "fastest hand makes half a turn, or one, in the window. PI ×16 is position interpolation by 16.";
 
 const METER = 132; // height of one
 

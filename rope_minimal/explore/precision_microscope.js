@@ -67,7 +67,7 @@ function roundings(position, dtype, stage) {
  * by at most 2^-24 of itself (in fp32), the table's own moves a cosine by half of that, and a cosine
  * moves no further than its angle. Infinite where the fastest pair has no number.
  */
-export function law(position, dtype, stage, show) {
+function law(position, dtype, stage, show) {
   const lost = dtype === "fp16" && position >= OVERFLOW && (rounds(stage, "positions") || rounds(stage, "product"));
   if (lost) return Infinity;
   const u = unitRoundoff(TYPE[dtype]);
@@ -75,6 +75,9 @@ export function law(position, dtype, stage, show) {
   const table = shown === "cosine" && rounds(stage, "table") ? u / 2 : 0;
   return Math.min(roundings(position, dtype, stage) * position * u + table, MOST[shown]);
 }
+
+/** The law at each position. */
+export const laws = (positions, dtype, stage, show) => positions.map((p) => law(p, dtype, stage, show));
 
 /** The position from which on some pair is off by more than a hundredth, of those shown; or null. */
 export function hurtsFrom({ errors, positions }) {
@@ -298,13 +301,13 @@ function drawWorst(plot, bottom, { dtype, stage, show, count, errors, positions 
   const column = (c) => errors.subarray(c * PAIRS, (c + 1) * PAIRS);
   const worst = positions.map((_, c) => Math.max(...column(c)));
   const own = positions.map((_, c) => kept(column(c)[pair]));
-  const laws = positions.map((p) => law(p, dtype, stage, show));
-  const begins = laws.findIndex((value) => value > 0);
+  const most = laws(positions, dtype, stage, show);
+  const begins = most.findIndex((value) => value > 0);
   ctx.save();
   ctx.beginPath();
   ctx.rect(x0, y0 - 2, x1 - x0, y1 - y0 + 2);
   ctx.clip();
-  if (begins >= 0) curve(plot, xs.slice(begins), laws.slice(begins).map(kept), colors.accent, { dash: [6, 4] });
+  if (begins >= 0) curve(plot, xs.slice(begins), most.slice(begins).map(kept), colors.accent, { dash: [6, 4] });
   curve(plot, xs, worst.map(kept), colors.ink, { width: 1.2, alpha: 0.5 });
   ctx.fillStyle = colors.ink;
   worst.forEach((value, c) => value && ctx.fillRect(xs[c] - 1, kept(value) - 1, 2, 2));

@@ -111,7 +111,8 @@ export function words({ title, compare, pair, multiplier, attention, difference 
   const meet = count ? `**${count}** of them meet${count === 1 ? "s" : ""}` : "no pair meets";
   return (
     `The **${ARC.filter(Boolean).length}** slowest, ${ARC.indexOf(true)} to ${ARC.lastIndexOf(true)}. ` +
-    `**${title}**: ${meet} angles that training never showed, and one step has **${share(kept)}** of the size it had.\n` +
+    `**${title}**: ${meet} angles that training never showed, ` +
+    `and one step has **${share(kept)}** of the size it had.\n` +
     `One step is D(1) = **${num(contrast, 4)}**, in training ${num(NEIGHBOURS, 4)}; ` +
     `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
     `Pair **${pair}** turns at × **${fraction(multiplier)}**.${difference ? against(compare, difference) : ""}`
@@ -134,7 +135,8 @@ function fraction(x) {
 
 const FADERS =
   "Sixty-four faders from the fastest pair on the left to the slowest on the right; the height is the multiplier " +
-  "of the frequency; in the red field, above 1/16 over the slowest pairs, a fader meets angles that training never showed";
+  "of the frequency; in the red field, above 1/16 over the slowest pairs, a fader meets angles that " +
+  "training never showed";
 const GAUGES = "Meters: pairs that meet new angles, how much of a step is left, the factor on the scores";
 const NOTICE =
   "Only the slow pairs have to come down to 1/16. PI pulls down all 64, the fast ones too, and neighbours move " +

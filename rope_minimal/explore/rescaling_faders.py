@@ -63,7 +63,7 @@ def rescaling_faders(preset: str = "YaRN, code", compare: str = "nothing") -> ip
     Returns
     -------
     VBox
-        Question, figure and controls. Faders follow a pointer that took a handle, and the arrow keys.
+        Question, figure and controls. A pointer draws where it took a handle, as do arrow keys.
 
     Raises
     ------

@@ -89,8 +89,11 @@ export default figure((fig) => {
   const sweep = async () => {
     const { m, n } = fig.traits;
     const [up, down] = [shift(m, n, LAST), shift(m, n, -LAST)];
+    const rest = () => fig.pause(fig.reducedMotion ? 800 : 200); // who sees jumps needs time for each
     await fig.glide({ m: m + up, n: n + up }, 1800);
+    await rest();
     await fig.glide({ m: m + down, n: n + down }, 2200);
+    await rest();
     await fig.glide({ m, n }, 700);
   };
   fig.showMe(async () => {

@@ -74,7 +74,8 @@ export function words(content, pairs, distance, reading) {
   const share = num(Math.round((100 * score) / height), 0);
   return (
     `${answer(pairs, reading)}\n${contentText(content, pairs)}. At distance **${distance}** ${waves} ` +
-    `**${num(score, 2)}**, ${share}% of ${whole}. Near: lower by a tenth of all heights at most, of the distances 0 to ${FARTHEST}.`
+    `**${num(score, 2)}**, ${share}% of ${whole}. ` +
+    `Near: lower by a tenth of all heights at most, of the distances 0 to ${FARTHEST}.`
   );
 }
 

@@ -48,5 +48,5 @@ def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> ipyw
             controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=500),
             controls.slider(figure, "dim", "Head width d", unit="channels", step=2),
         ],
-        question="A hand's angle falls back after every turn: is a far token then taken for a near one?",
+        question="A hand's angle falls back after each turn: is a far token taken for a near one?",
     )

@@ -138,10 +138,13 @@ def test_a_formula_that_is_none_fails_the_build():
         formulas.typeset_formulas(r"<p>\(\frac{a\)</p>")
 
 
-def test_mathjax_comes_only_with_what_writes_formulas():
-    script = '<script>window.MathJax = {}</script><script src="a/mathjax/tex-chtml.js"></script>'
-    assert formulas.drop_mathjax(f"{script}<p>a</p>") == "<p>a</p>"
-    assert formulas.drop_mathjax(f"{script}{policy.LIVE}") == f"{script}{policy.LIVE}"
+def test_mathjax_comes_only_with_what_writes_formulas_and_late():
+    source = "../_static/vendor/mathjax/tex-chtml.js?v=1"
+    script = f'<script>window.MathJax = {{}}</script><script defer src="{source}"></script>'
+    assert formulas.load_mathjax_late(f"{script}<p>a</p>") == "<p>a</p>"
+    late = formulas.load_mathjax_late(f"{script}{policy.LIVE}")
+    assert re.findall(r' src="([^"]*)"', late) == ["../_static/late-mathjax.js"]
+    assert f'data-mathjax="{source}"' in late
 
 
 VIEW = """<div class="cell_output docutils container">

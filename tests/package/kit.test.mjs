@@ -595,6 +595,24 @@ async function ask(module, state) {
   return { page, verdict, press, inputs: [...shown.root.querySelectorAll("input")], ...shown };
 }
 
+test("a question names its inputs and its buttons, and no two share a name", async () => {
+  const names = new Set();
+  for (const [module, state] of [
+    [choice, { options: ["one", "two"], answer: 1 }],
+    [number, { answer: 0.5, tolerance: 0 }],
+  ]) {
+    const { root, inputs } = await ask(module, state);
+    const legend = root.querySelector("fieldset > legend");
+    names.add(legend.id);
+    for (const button of root.querySelectorAll("button")) {
+      assert.equal(button.getAttribute("aria-describedby"), legend.id);
+    }
+    if (module === number) assert.equal(inputs[0].getAttribute("aria-labelledby"), legend.id);
+    else assert.deepEqual(new Set(inputs.map(({ name }) => name)), new Set([legend.id]));
+  }
+  assert.equal(names.size, 2);
+});
+
 test("a choice is graded, and may be tried again", async () => {
   const { root, verdict, press, inputs } = await ask(choice, { options: ["one", "`two`"], answer: 1 });
   assert.equal(root.dataset.ropeTheme, "dark");

@@ -206,6 +206,15 @@ def test_the_cache_holds_rotated_keys_and_values_as_projected() -> None:
     torch.testing.assert_close(attention(x, cache=cache), attention(x), **SAME)
 
 
+def test_a_row_of_padding_alone_has_not_begun() -> None:
+    attention = layer()
+    cache, padding = attention.new_cache(2), torch.tensor([[True] * 3, [False] * 3])
+    attention(random(2, 3, 32), cache=cache, key_padding_mask=padding)
+    assert cache.next_position.tolist() == [[0], [3]]
+    x = random(2, 1, 32, seed=5)
+    torch.testing.assert_close(attention(x, cache=cache)[0], attention(x)[0], **SAME)
+
+
 @ALL
 def test_a_left_padded_batch_is_its_sequences_alone(options: dict[str, Any]) -> None:
     attention, lengths = layer(**options), (5, 9, 1)
@@ -481,6 +490,9 @@ def test_a_cache_under_gradients_is_refused() -> None:
     with pytest.raises(ValueError, match="holds no gradient"):
         attention(X.detach(), cache=cache)
     attention.requires_grad_(False).q_proj.requires_grad_(True)  # its keys would be overwritten
+    with pytest.raises(ValueError, match="holds no gradient"):
+        attention(X.detach(), cache=cache)
+    attention.requires_grad_(False).v_proj.requires_grad_(True)
     with pytest.raises(ValueError, match="holds no gradient"):
         attention(X.detach(), cache=cache)
     with torch.no_grad():

@@ -215,8 +215,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: rope(position_ids=IDS - 1), "ValueError: position_ids ... 0..15 ... got -1"),
     (lambda: rope(position_ids=IDS + 13), "ValueError: position_ids ... 0..15 ... got 16"),
     (
-        lambda: rope(offset=2, position_ids=IDS),
-        "ValueError: give offset or position_ids, not both, got offset = 2",
+        lambda: rope(offset=1, position_ids=IDS),
+        "ValueError: give offset or position_ids, not both, got offset = 1",
     ),
     (lambda: rope(offset=None, position_ids=IDS), "TypeError: offset ... got None"),
     # layouts

@@ -15,7 +15,7 @@ from rope_minimal.explore.bug_bench import cases
 
 SCRIPT = Path(explore.__file__).with_name("bug_bench.js")
 RUN = """
-const { contradiction, curves, findings, severity, standing, tally, withGuess } =
+const { answer, contradiction, curves, findings, severity, standing, tally, withGuess } =
   await import(process.argv[1]);
 const { data, errors, guesses } = JSON.parse(process.argv[2]);
 const { patients, rows, healthy } = data;
@@ -28,6 +28,10 @@ console.log(JSON.stringify({
   curves: patients.map((p) => curves(p, healthy).map(({ names }) => names)),
   contradictions: patients.map((p) => others(p).map((other) => apart(p, other))),
   own: patients.map((p) => apart(p, p)),
+  answers: patients.flatMap((p, i) =>
+    [[], ...p.options.map((_, option) => [option])].map((given) =>
+      answer(patients, i, given, { rows, healthy, hint: true })),
+  ),
   standing: [[], [3], [2], [3, 2], [3, 0]].map((given) => standing(given, 2)),
   guesses: [
     withGuess([[], [2]], 0, 3, 1),
@@ -127,6 +131,12 @@ def test_a_wrong_guess_is_told_what_does_not_fit(said) -> None:
             else:
                 assert fails[0] == fails[1]
     assert said["own"] == [None] * 12
+
+
+def test_an_answer_is_a_sentence_or_two(said) -> None:
+    assert len(said["answers"]) == 12 * 5
+    assert max(map(len, said["answers"])) < 220
+    assert all(re.search(r"[.?]\*{0,2}$", answer) for answer in said["answers"])
 
 
 def test_curves_are_drawn_where_they_differ(said) -> None:

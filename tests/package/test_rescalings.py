@@ -103,6 +103,18 @@ def test_longrope_takes_its_factor_from_the_two_lengths_as_transformers_does():
     assert attention == pytest.approx(want_attention, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("dim", "base", "changed"), [(64, 1e4, {"factor": 0.5}), (32, 10.0, {"factor": 4.0})]
+)
+def test_yarn_at_its_edges_is_that_of_transformers(dim, base, changed):
+    """A factor below 1 brings no temperature; a knee past the last pair is drawn back to it."""
+    own = {"original_max_position_embeddings": 2**20, "beta_fast": 9e4} | changed
+    want, want_attention = peer("yarn", dim, base, **own)
+    got, attention = rescaled_frequencies("yarn", dim, base, **own)
+    assert np.abs(got / want - 1).max() < 1e-6
+    assert attention == pytest.approx(want_attention, abs=1e-12)
+
+
 def test_no_kind_of_transformers_is_forgotten():
     rope = pytest.importorskip("transformers.modeling_rope_utils")
     assert set(rope.ROPE_INIT_FUNCTIONS) - set(_KINDS) <= {"axial"}

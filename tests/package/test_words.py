@@ -122,7 +122,7 @@ SENTENCES = [
         ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),
         "**2** of 3 examinations see the bug; the first wrong token in “one” is **1**.\n"
         "Token **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%.",
     ),
     (
@@ -151,7 +151,7 @@ SENTENCES = [
     (
         ("bug_bench", PATIENTS, 0, [[0], [2, 0], [0, 1]], BENCH),
         "Yes: **keys turned**.\nToken **1** is off by **0.20 to 3.00** usual sizes of an output. "
-        "Scores are off by up to 0.00 from position 0 and 0.25 from 3,000; "
+        "Scores are healthy from position 0 and off by up to 0.25 from 3,000; "
         "lengths change by up to 10%. Named: **1** at once, 1 at the second guess, 1 not.",
     ),
     (("bug_bench", PATIENTS, 2, [[], [], [0, 1]], BENCH), "No. It was this: **one row**.\n"),
@@ -191,7 +191,7 @@ SENTENCES = [
     ),
     (
         ("horizon_dial", 1, {"cosine": 4, "snr": LOUD}),
-        "Not slowed, one step is **117** times as loud as the rounding of bf16, "
+        "With no hand slowed, one step is **117** times as loud as the rounding of bf16, "
         "but the fastest hand turns back at **4** tokens.\n"
         "The fastest hand turns by **1.0000** rad a token, **325.95** times around "
         "in 2,048 tokens. One step against the rounding, "
@@ -200,13 +200,13 @@ SENTENCES = [
     ),
     (
         ("horizon_dial", 2048 / math.pi, {"cosine": 2049, "snr": FAINT}),
-        "Slowed **652** times, no hand turns back in the window. "
+        "With all hands slowed **652** times, no hand turns back in the window. "
         "The price: one step is **0.54** times as loud as the rounding of bf16.\n"
         "The fastest hand turns by **0.001534** rad a token, **0.50** times around",
     ),
     (
         ("horizon_dial", 1.5, {"cosine": 6, "snr": LOUD}),
-        "Slowed **1.50** times, one step is **117** times as loud",
+        "With all hands slowed **1.50** times, one step is **117** times as loud",
     ),
     (("horizon_dial", 652, {"cosine": 2048, "snr": FAINT}), "no hand turns back in the window."),
     (("horizon_dial", 651, {"cosine": 2047, "snr": FAINT}), "turns back at **2,047** tokens."),

@@ -23,6 +23,12 @@ def settle(page):
     page.evaluate(f"async () => {{ {FRAMES} }}")
 
 
+def unfold(box):
+    """Show the controls of a figure that lie in its fold."""
+    closed = box.locator(".rope-unfold[aria-expanded=false]")
+    closed.evaluate_all("all => all.forEach(button => button.click())")
+
+
 def state(figure):
     return figure.evaluate(STATE)
 

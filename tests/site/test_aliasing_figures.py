@@ -9,6 +9,8 @@ from playwright.sync_api import expect
 from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
 from tests.tools.on_page import OnPage
 
+from .figures import unfold
+
 ALIASING = "notebooks/06-aliasing.html"
 CONTEXTS = "notebooks/07-longer-contexts.html"
 PRECISION = "notebooks/10-precision.html"
@@ -205,6 +207,7 @@ def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
     scope = on_page(PRECISION, "precision-microscope")
     stages = ["positions", "inverse frequencies", "product", "table", "everything"]
     canvas = scope.figure.locator(".rope-canvas")
+    unfold(scope.box)
     for stage in stages:
         dtype = str(rng.choice(["fp32", "fp16", "bf16"]))
         show = str(rng.choice(["angle", "cosine"]))
@@ -222,6 +225,8 @@ def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
             true = cell["position"] * theta
             by_angle = show == "angle" and stage != "table"
             error = abs(angle - true if by_angle else cosine - math.cos(true))
+            if by_angle and math.isfinite(error):  # the short way round
+                error = abs(math.remainder(error, math.tau))
             expected = error if math.isfinite(error) else "infinite"
             assert cell["error"] == (
                 expected if isinstance(expected, str) else pytest.approx(expected, **NEAR)

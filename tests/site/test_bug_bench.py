@@ -1,62 +1,88 @@
-"""The bug bench on the published page: symptoms, one answer, the truth, the score."""
+"""The bug bench on the published page: symptoms, two guesses, the truth, the score."""
 
 import re
 
 from playwright.sync_api import expect
 
+from rope_minimal.explore.bug_bench import cases
+
 from .figures import settle
 
 PAGE = "notebooks/09-attention.html"
+BENCH = ".rope-box:has(.rope-figure[data-figure='bug-bench'])"
 
 
-def test_the_bench_tells_the_truth_after_one_answer_and_keeps_score(visit):
+def test_a_wrong_guess_is_told_what_does_not_fit_and_the_second_the_truth(visit):
     seen = visit()
     page = seen.open(PAGE)
-    bench = page.locator(".rope-box:has(.rope-score)")
-    score, verdict = bench.locator(".rope-score"), bench.locator(".rope-verdict")
-    options = bench.locator("input[type=radio]")
-    assert score.inner_text() == "Patient 1 of 12. Named so far: 0, of them right: 0."
+    bench = page.locator(BENCH)
+    answer, verdict = bench.locator(".rope-answer"), bench.locator(".rope-verdict")
+    caption, options = bench.locator(".rope-caption"), bench.locator("input[type=radio]")
+    before = answer.inner_text()
+    assert re.match(r"(All )?\d (of 7 )?examinations sees? the bug; the first wrong token", before)
     assert options.count() == 4
     assert verdict.inner_text() == ""
 
-    seen_rightly = 0
-    for patient in range(1, 13):
-        assert bench.locator("legend").inner_text() == f"What is wrong with patient {patient}?"
-        option = options.nth(patient % 4)
-        option.focus()
-        option.press("Space")
-        settle(page)
-        told = verdict.inner_text()
-        seen_rightly += told.startswith("Yes")
-        assert re.match("(Yes|No): ", told)
+    first = second = 0
+    for number, patient in enumerate(cases()["patients"], 1):
+        assert bench.locator("legend").inner_text() == f"What is wrong with patient {number}?"
+        right = patient["right"]
+        tries = [right] if number % 3 == 0 else [(right + 1) % 4, right]
+        if number % 3 == 2:
+            tries[1] = (right + 2) % 4
+        for guess in tries:
+            options.nth(guess).focus()
+            options.nth(guess).press("Space")
+            settle(page)
+            told = verdict.inner_text()
+            if guess == tries[-1]:
+                break
+            assert re.match("Not “.*”: .*One guess is left.", told)
+            expect(answer).to_have_text(told)
+            assert options.nth(guess).is_disabled()
+        named = right in tries
+        first += named and len(tries) == 1
+        second += named and len(tries) == 2
+        assert told.startswith("Yes: " if named else "No. It was this: ")
         assert re.search(r"Caught by tests/package/test_\w+\.py::test_\w+\.", told)
         assert "\n+ " in told
         assert verdict.locator("a").get_attribute("href").startswith("https://github.com/")
         assert options.evaluate_all("inputs => inputs.every(input => input.disabled)")
-        wanted = f"Patient {patient} of 12. Named so far: {patient}, of them right: {seen_rightly}."
-        expect(score).to_have_text(wanted)
+        score = f"Named: {first} at once, {second} at the second guess, {number - first - second}"
+        expect(caption).to_contain_text(f"{score} not.")
         bench.get_by_role("button", name="Next patient").click()
         settle(page)
 
-    assert 0 < seen_rightly < 12
-    assert verdict.inner_text() != ""  # patient 1 again, answered
+    assert verdict.inner_text() != ""  # patient 1 again, told
     bench.get_by_role("button", name="Reset").click()
     settle(page)
-    assert score.inner_text() == "Patient 1 of 12. Named so far: 0, of them right: 0."
+    assert answer.inner_text() == before
+    assert "Named" not in caption.inner_text()
     assert verdict.inner_text() == ""
     assert not options.evaluate_all("inputs => inputs.some(i => i.disabled || i.checked)")
     assert seen.problems == []
     assert seen.foreign == []
 
 
+def test_nothing_of_show_me_stays_after_reset(visit):
+    page = visit(reduced_motion="reduce").open(PAGE)
+    bench = page.locator(BENCH)
+    answer, caption = bench.locator(".rope-answer"), bench.locator(".rope-caption")
+    before = answer.inner_text(), caption.inner_text()
+    bench.get_by_role("button", name="Show me").click()
+    expect(answer).to_contain_text("Look here: ")
+    expect(caption).to_contain_text("Token 47")
+    bench.get_by_role("button", name="Reset").click()
+    settle(page)
+    assert (answer.inner_text(), caption.inner_text()) == before
+
+
 def test_the_chart_is_read_by_keyboard(visit):
     page = visit(width=390, height=800, theme="dark").open(PAGE)
-    bench = page.locator(".rope-box:has(.rope-score)")
+    bench = page.locator(BENCH)
     caption, chart = bench.locator(".rope-caption"), bench.locator("canvas[tabindex]")
-    before = caption.inner_text()
     chart.focus()
     chart.press("Home")
-    expect(caption).to_contain_text("distance 0: 1.000 from position 0")
+    expect(caption).to_contain_text("Token 0 is right in all examinations.")
     chart.press("End")
-    expect(caption).to_contain_text("Score at distance 47")
-    assert caption.inner_text() != before
+    expect(caption).to_contain_text("Token 47 is off by ")

@@ -72,7 +72,7 @@ def test_without_javascript_every_card_is_on_the_page(browser, site, name):
     context.close()
 
 
-EXACTLY = {
+FREEST = {  # of those that have these properties
     (True, True, True, True): "RoPE",
     (True, True, True, False): "RoPE with a mirror",
     (False, True, True, True): "RoPE in an oblique basis",
@@ -86,32 +86,38 @@ EXACTLY = {
 }
 
 
-def test_each_of_the_sixteen_switch_states_shows_its_family(opened_once):
+def test_fewer_demands_leave_more_families_and_one_rule_says_what_it_brings(opened_once):
     seen = opened_once(CHAPTERS[1])
     page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
     figure = box.locator(".rope-figure")
-    switches = box.locator(".rope-controls input[type=checkbox]")
+    switches = figure.locator(".rope-require input")
     assert switches.count() == 4
-    pictures = set()
-    for state in itertools.product([True, False], repeat=4):
-        for i, wanted in enumerate(state):
+    pictures, left = set(), {}
+    for required in itertools.product([True, False], repeat=4):
+        for i, wanted in enumerate(required):
             if switches.nth(i).is_checked() != wanted:
                 switches.nth(i).press("Space")
-        code = "".join(str(int(wanted)) for wanted in state)
+        code = "".join(str(int(wanted)) for wanted in required)
         page.wait_for_function(
             "([f, s]) => f.dataset.state === s", arg=[figure.element_handle(), code]
         )
-        name = figure.locator(".rope-family").inner_text()
-        assert name == EXACTLY.get(state, "None"), state
+        rule, circle, diagonalisable, orientation = required
+        holds = (rule, circle or rule, diagonalisable or rule, orientation)
+        assert figure.locator(".rope-family").inner_text() == FREEST[holds], required
+        left[required] = figure.locator(".rope-kind:not(.rope-out)").count()
+        assert figure.locator(".rope-kind[aria-pressed=true]").inner_text() == FREEST[holds]
         proof = figure.locator(".rope-certificate")
-        if state in EXACTLY:
-            pictures.add(figure.evaluate("f => f.querySelector('canvas').toDataURL()"))
-            assert "depends on m - n only" in proof.inner_text()
-        else:
+        assert "depends on m - n only" in proof.inner_text()
+        pictures.add(figure.evaluate("f => f.querySelector('canvas').toDataURL()"))
+        if holds != required:
             card = proof.locator("a").get_attribute("href")
             assert page.locator(card).get_attribute("data-kind") == "derived"
-    assert len(pictures) == len(EXACTLY)
+    assert (left[(True,) * 4], left[(False,) * 4]) == (1, 10)
+    for required, count in left.items():
+        for i in range(4):
+            assert left[(*required[:i], False, *required[i + 1 :])] >= count
+    assert len(pictures) == len(FREEST)
     assert seen.problems == []
 
 
@@ -119,9 +125,13 @@ def test_the_linear_bias_is_where_nothing_turns(opened_once):
     seen = opened_once(CHAPTERS[1])
     page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
-    box.locator(".rope-chip", has_text="Counts the distance").click()
+    box.locator(".rope-kind", has_text="Counts the distance").click()
     box.locator(".rope-var-theta .noUi-handle").press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
+    box.locator(".rope-kind", has_text="RoPE").first.click()
+    expect(box.locator(".rope-family")).to_have_text("No encoding at all: a turn by θ = 0")
+    box.locator(".rope-var-theta .noUi-handle").press("End")
+    expect(box.locator(".rope-family")).to_have_text("Half a turn: odd and even only")
     assert seen.problems == []
 
 

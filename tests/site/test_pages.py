@@ -114,6 +114,8 @@ def figure_of(control):
 
 @each_page_with(pages_with("SliderModel"))
 def test_every_slider_moved_by_keyboard_changes_its_figure(opened):
+    unfold = ".rope-unfold[aria-expanded=false]"
+    opened.page.locator(unfold).evaluate_all("all => all.forEach(button => button.click())")
     handles = opened.page.locator(".rope-box .noUi-handle:visible")
     assert handles.count() > 0
     for i in range(handles.count()):

@@ -40,7 +40,8 @@ def test_a_page_loads_only_what_it_uses(name):
     scripts = {path.name for path in linked_files(name)}
     live = bool(contents(name)["live cells"])
     writes = live or "explore.axioms" in widget_data(name).decode()
-    assert ("tex-chtml.js" in scripts) == writes
+    assert "tex-chtml.js" not in scripts
+    assert ("late-mathjax.js" in scripts) == writes
     assert ("live-cells.js" in scripts) == live
 
 
