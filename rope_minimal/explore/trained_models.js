@@ -122,9 +122,9 @@ const LABEL =
   "with the score of RoPE and that of guessing";
 const HELP = "Point at a row, or use the arrow keys: ↑ ↓ choose a row, ← → sort by a task.";
 const NOTICE =
-  "Sorted by the mean of the four medians. Green is what an encoding is ahead of RoPE (in 16 bits: of itself in 32), " +
-  "red what it is behind; points are the eight seeds. A difference is decided if all seeds agree, or an exact test " +
-  "gives less than 1 in 20, before any correction.";
+  "Sorted by the mean of the four medians. Green is ahead of RoPE (in 16 bits, of itself in 32), red behind; points " +
+  "are the eight seeds. A difference is decided where all seeds agree, or an exact test gives less than 1 in 20, " +
+  "uncorrected.";
 
 const SIZES = {
   broad: { left: 200, gap: 30, top: 20, row: 28, size: 13 },
@@ -145,9 +145,9 @@ export default figure((fig) => {
   };
   const pitch = () => (most * sizesOf(plot.width).row) / rowsNow().length;
 
-  const chip = (words, action) => make("button", { type: "button", className: "rope-chip", onclick: action }, words);
-  const tabs = names.map((task) => chip(task, () => fig.set({ task })));
-  const half = chip("in 16 bits", () => fig.set({ half: !fig.traits.half }));
+  const tab = (words, action) => make("button", { type: "button", className: "rope-tab", onclick: action }, words);
+  const tabs = names.map((task) => tab(task, () => fig.set({ task })));
+  const half = tab("in 16 bits", () => fig.set({ half: !fig.traits.half }));
   const head = { className: "rope-tabs", role: "group", "aria-label": "Sort by a task, and show 16 bits" };
   const bar = fig.element("div", head, ...tabs, half);
   const plot = fig.canvas({
@@ -169,7 +169,7 @@ export default figure((fig) => {
     const { traits } = fig;
     const { width } = plot.clear();
     const { left, gap } = sizesOf(width);
-    for (const tab of tabs) tab.setAttribute("aria-pressed", String(tab.textContent === traits.task));
+    for (const one of tabs) one.setAttribute("aria-pressed", String(one.textContent === traits.task));
     half.setAttribute("aria-pressed", String(traits.half));
     bar.style.cssText = wide(width) ? `grid-template-columns: ${left}px repeat(4, 1fr); column-gap: ${gap}px` : "";
     bar.classList.toggle("rope-broad", wide(width));
