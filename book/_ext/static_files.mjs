@@ -7,8 +7,8 @@ import { PurgeCSS } from "purgecss";
 
 const site = process.argv[2];
 const files = readdirSync(site, { recursive: true }).map((name) => join(site, name));
-// what lies in vendor brings its own style and is small already
-const own = files.filter((name) => !name.includes(join("_static", "vendor")));
+// what lies in vendor brings its own style and is small already; Sphinx reads its search index again
+const own = files.filter((name) => !name.includes(join("_static", "vendor")) && !name.endsWith("searchindex.js"));
 const ending = (end) => own.filter((name) => name.endsWith(end));
 
 const purged = await new PurgeCSS().purge({

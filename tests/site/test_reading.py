@@ -176,6 +176,11 @@ def test_a_result_of_a_search_shows_prose(visit):
     assert sign["x"] + sign["width"] <= field.bounding_box()["x"] + inset
 
 
+def test_a_build_that_goes_on_can_read_the_search_index():
+    index = (SITE / "searchindex.js").read_text("utf8").strip()
+    json.loads(index.removeprefix("Search.setIndex(").rstrip(";").removesuffix(")"))
+
+
 def test_search_finds_a_chapter(visit):
     page = visit().open("search.html?q=wavelength")
     page.wait_for_selector("#search-results li a")

@@ -18,7 +18,6 @@ BOXES = """() => [...document.querySelectorAll('.rope-box:has(.rope-canvas)')].m
         controls: inSight.map(span),
     };
 })"""
-SWIPE = 180
 
 
 @pytest.fixture(scope="module", params=WITH_WIDGETS)
@@ -56,7 +55,9 @@ def test_a_thumb_that_passes_over_a_picture_scrolls_the_page_and_changes_nothing
         values = figure.get_attribute("data-values")
         # near an edge, where no figure has a handle
         x, y = box["x"] + 0.04 * box["width"], box["y"] + min(box["height"] - 10, 250)
-        swipe = {"x": x, "y": y, "yDistance": -SWIPE, "gestureSourceType": "touch"}
-        hand.send("Input.synthesizeScrollGesture", swipe)
-        assert page.evaluate("scrollY") >= before + 0.8 * SWIPE, name
+        for type_, up in [("touchStart", 0), *(("touchMove", 12 * n) for n in range(1, 16))]:
+            points = [{"x": x, "y": y - up}]
+            hand.send("Input.dispatchTouchEvent", {"type": type_, "touchPoints": points})
+        hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+        page.wait_for_function("before => scrollY > before + 100", arg=before, timeout=5000)
         assert figure.get_attribute("data-values") == values, name
