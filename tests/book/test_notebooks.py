@@ -144,7 +144,7 @@ def until_its_last_file(path):
     "path", [path for path in NOTEBOOKS if until_its_last_file(path)], ids=lambda path: path.stem
 )
 def test_its_files_are_found_from_the_root_of_the_repository_too(path):
-    notebook = nbformat.read(path, as_version=4)
-    notebook.cells = nbformat.from_dict(until_its_last_file(path))
+    code = until_its_last_file(path)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source(c)) for c in code])
     place = {"metadata": {"path": str(ROOT)}}
     nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
