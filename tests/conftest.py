@@ -11,10 +11,11 @@ LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", 
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give the tests of a file to one process: they share what they open and what they train."""
+    shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
-        if not item.get_closest_marker("xdist_group"):
+        if shared and not item.get_closest_marker("xdist_group"):
             params = item.callspec.params if hasattr(item, "callspec") else {}
             name = params.get("page_name", item.path.stem)
             item.add_marker(pytest.mark.xdist_group(str(name)))

@@ -41,8 +41,9 @@ const count = (words) => (words === 1 ? "1 word" : `${words} words`);
 export function words(m, n, theta) {
   const { words: far, angle, turns, short, score } = apart(m, n, theta);
   const degrees = turns ? `${num(angle, 0)}°, the short way **${short}°**,` : `**${short}°**`;
+  const make = far === 1 ? "makes" : "make";
   const distance = far
-    ? `**${count(far)}** ${far === 1 ? "makes" : "make"} ${degrees} and a score of **${num(score)}**, wherever they stand.`
+    ? `**${count(far)}** ${make} ${degrees} and a score of **${num(score)}**, wherever they stand.`
     : "on one and the same word the arrows agree, **0°** and a score of **1.00**, wherever it stands.";
   const answer = theta
     ? `Only how far apart they are: ${distance}`

@@ -53,7 +53,7 @@ const LABEL =
   "One trained head: its attention by distance, the share of each pair in what it uses, and its hands on a dial at " +
   "the chosen distance";
 const NOTICE =
-  "A share is the mean length of q's part in a pair, times that of k's. On the dial, fast pairs have the outer rings, " +
+  "A share is the mean length of q's part in a pair, times that of k's. On the dial fast pairs have the outer rings, " +
   "and a larger disc is a pair that the head uses more.";
 
 /** Where the three pictures lie. */
