@@ -107,6 +107,11 @@ def test_the_copy_button_copies_a_cell_beside_figures(opened):
     assert opened.problems == []
 
 
+def open_folds(page):
+    closed = page.locator(".rope-unfold[aria-expanded=false]")
+    closed.evaluate_all("all => all.forEach(button => button.click())")
+
+
 def figure_of(control):
     box = control.locator("xpath=ancestor::*[contains(@class,'rope-box')][1]")
     return box.locator(".rope-figure").first
@@ -114,8 +119,7 @@ def figure_of(control):
 
 @each_page_with(pages_with("SliderModel"))
 def test_every_slider_moved_by_keyboard_changes_its_figure(opened):
-    unfold = ".rope-unfold[aria-expanded=false]"
-    opened.page.locator(unfold).evaluate_all("all => all.forEach(button => button.click())")
+    open_folds(opened.page)
     handles = opened.page.locator(".rope-box .noUi-handle:visible")
     assert handles.count() > 0
     for i in range(handles.count()):
@@ -131,6 +135,7 @@ def test_every_slider_moved_by_keyboard_changes_its_figure(opened):
 
 @each_page_with(pages_with("ToggleButtonsModel"))
 def test_every_choice_changes_its_figure(opened):
+    open_folds(opened.page)
     buttons = opened.page.locator(".rope-box .widget-toggle-buttons button")
     assert buttons.count() > 1
     for i in range(buttons.count()):
