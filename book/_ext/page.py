@@ -81,10 +81,14 @@ WIDGET_CODE = re.compile(
 )
 SIDEBAR = '<div id="pst-primary-sidebar"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
-FONTS = ("source-serif-4", "source-serif-4-italic")
+FONTS = ("fonts/source-serif-4.woff2", "fonts/source-serif-4-italic.woff2")
+FORMULA_FONTS = tuple(
+    f"mathjax/output/chtml/fonts/woff-v2/MathJax_{font}.woff"
+    for font in ("Zero", "Math-Italic", "Main-Regular")
+)
 PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     const link = document.createElement("link");
-    Object.assign(link, { rel: "preload", as: "font", type: "font/woff2", crossOrigin: "", href });
+    Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href });
     document.head.append(link);
   }"""
 FIRST_SCRIPT = '<script data-cfasync="false">'
@@ -166,14 +170,15 @@ def name_sidebar(page: str) -> str:
 
 
 def preload_fonts(page: str) -> str:
-    """Ask for the fonts of the text at once: the browser waits for them only a moment.
+    """Ask for the fonts of text and formulas at once: the browser waits for them only a moment.
 
     A script asks, because a page that was opened as a file may not.
     """
     found = STYLE_SHEET.search(page)
     if not found:
         return page
-    fonts = [f"{found[1]}vendor/fonts/{font}.woff2" for font in FONTS]
+    wanted = FONTS + FORMULA_FONTS if "<mjx-container" in page else FONTS
+    fonts = [f"{found[1]}vendor/{font}" for font in wanted]
     return page.replace(FIRST_SCRIPT, f"<script>{PRELOAD % fonts}</script>\n  {FIRST_SCRIPT}", 1)
 
 

@@ -151,7 +151,7 @@ def test_a_keyboard_passes_a_figure_or_goes_to_the_next(visit):
 
 
 def test_in_colours_of_the_readers_own_the_selected_button_and_the_track_are_seen(visit):
-    page = visit().open("notebooks/06-aliasing.html")
+    page = visit().open("notebooks/04-many-planes.html")
     page.emulate_media(forced_colors="active")
     colour = "e => getComputedStyle(e).backgroundColor"
     group = page.locator(".widget-toggle-buttons:has(.mod-active)").first
