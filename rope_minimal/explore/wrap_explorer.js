@@ -49,8 +49,8 @@ const LABEL =
   "Three panels over the distances 1 to 10,000 on a logarithmic axis: the wrapped angle of the fastest hand, its " +
   "cosine, and the mean cosine of all hands, with a mark where each first turns back";
 const NOTICE =
-  "Attention sees the cosine, not the angle, and a head has many hands. Slow them, and the curves move to the right " +
-  "as they are: nothing turns for long, but all is flat where neighbours must be told apart.";
+  "Attention sees the cosine, not the angle. Slow the hands, and the curves move to the right as they are: flat " +
+  "where neighbours must be told apart.";
 
 const COSINE = { y: [-1.08, 1.08], yTicks: [-1, 0, 1] };
 const FINEST = 4; // pixels that a turn needs to be drawn
