@@ -88,7 +88,7 @@ BUGS: tuple[Bug, ...] = (
         thread="https://github.com/sgl-project/sglang-jax/issues/1472",
         story="sglang-jax converted the inverse frequencies to the model's type before "
         "multiplying by the position; at position 4,095 outputs were off by 0.83.",
-        look="The two curves: do they agree with each other? With the grey one?",
+        look="The curve from 0 and from 3,000: is it one curve or two? Is it the grey one?",
         why="Every pair turns at a slightly wrong speed, and at the same wrong speed everywhere. "
         "So scores still depend on the distance alone, and lengths are kept; only a comparison "
         "with somebody else's numbers shows the error, and it grows with the distance.",

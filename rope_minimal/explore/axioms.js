@@ -97,15 +97,15 @@ export function meaning(kind, theta, zeta) {
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
-    if (still && grows) return `The score is the distance, times a product of contents, times the power ζˢ.${size}`;
+    if (still && grows) return `A part of the score is the distance, times contents and a power of ζ.${size}`;
     const counted = still
       ? "The score is linear in the distance: s times a product of contents. Where that is constant, this is ALiBi."
-      : `One plane is added to another at each step, so the score has the distance itself as a factor, and it ${wave}.`;
+      : `One plane is added to another at each step: a part of the score has the distance as a factor, and it ${wave}.`;
     return `${counted}${size}`;
   }
   if (still) {
     return grows
-      ? `Nothing turns: the score is a power ζˢ of the distance.${size}`
+      ? `Nothing turns: the score is ζˢ, times a product of contents.${size}`
       : "Nothing turns: the score is the same at every distance, so it says nothing of positions.";
   }
   if (half) {
@@ -231,7 +231,7 @@ export function words(required, kind, theta, zeta, remain) {
   return `${wish}, ${left}.\nScore at distance ${scores.join(", ")}.`;
 }
 
-const NOTICE = "Each tick is a demand on M in the score qᵀ Mˢ k. Taking one away only lets more families in.";
+const NOTICE = "Each tick is a demand on M in the score qᵀ Mˢ k. Taking one away never shuts a family out.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];

@@ -51,14 +51,20 @@ function contentText(content, pairs) {
 
 const MEET = 0.995; // of all heights
 
+/** How many waves have a crest: of half a content half of them are flat. */
+const crests = (content, pairs) => (pairs > 1 && content.endsWith("half") ? pairs / 2 : pairs);
+
 /** The answer: where the crests meet, or come nearest to it, and how many distances come near that. */
-export function answer(pairs, { height, best, peak, near }) {
+export function answer(content, pairs, { height, best, peak, near }) {
   const share = `${num((100 * peak) / height, 0)}%`;
   const meet = peak > MEET * height;
-  const waves = { 1: "The only wave has a crest", 2: "Both crests meet" }[pairs] ?? `All ${pairs} crests meet`;
+  const count = crests(content, pairs);
+  const only = pairs === 1 ? "The only wave" : "The one wave that is not flat";
+  const waves = { 1: `${only} has a crest`, 2: "Both crests meet" }[count] ?? `All ${count} crests meet`;
   const first = meet
     ? `${waves} at distance **${best}**`
-    : `The crests never all meet: at best they reach **${share}** of their heights, at distance **${best}**`;
+    : `Up to distance ${FARTHEST} the crests never all meet: at best they reach **${share}** of their heights, ` +
+      `at distance **${best}**`;
   const others =
     near === 1
       ? "**1** other distance comes"
@@ -69,11 +75,13 @@ export function answer(pairs, { height, best, peak, near }) {
 /** The caption: the answer, and what a reading says of a content at a distance. */
 export function words(content, pairs, distance, reading) {
   const { score, height } = reading;
-  const waves = { 1: "the only wave is", 2: "both waves add up to" }[pairs] ?? `the ${pairs} waves add up to`;
-  const whole = pairs === 1 ? "its height" : "all heights together";
+  const count = crests(content, pairs);
+  const only = pairs === 1 ? "the only wave is" : "the one wave that is not flat is";
+  const waves = { 1: only, 2: "both waves add up to" }[count] ?? `the ${count} waves add up to`;
+  const whole = count === 1 ? "its height" : "all heights together";
   const share = num(Math.round((100 * score) / height), 0);
   return (
-    `${answer(pairs, reading)}\n${contentText(content, pairs)}. At distance **${distance}** ${waves} ` +
+    `${answer(content, pairs, reading)}\n${contentText(content, pairs)}. At distance **${distance}** ${waves} ` +
     `**${num(score, 2)}**, ${share}% of ${whole}. ` +
     `Near: lower by a tenth of all heights at most, of the distances 0 to ${FARTHEST}.`
   );

@@ -460,14 +460,15 @@ SENTENCES = [
     ),
     (
         ("waves", "fast half", 2, 21, {**NEAREST, "near": 1}),
-        "Both crests meet at distance **60**; **1** other distance comes near that.\n"
-        "Equal content, held by the fast half of the pairs. "
-        "At distance **21** both waves add up to **1.00**",
+        "The one wave that is not flat has a crest at distance **60**; **1** other distance comes "
+        "near that.\nEqual content, held by the fast half of the pairs. "
+        "At distance **21** the one wave that is not flat is **1.00**",
     ),
     (
         ("waves", "random", 64, 21, {**NEAREST, "peak": 0.62, "near": 3}),
-        "The crests never all meet: at best they reach **31%** of their heights, at distance "
-        "**60**; **3** other distances come near that.\nQuery and key drawn at random.",
+        "Up to distance 200 the crests never all meet: at best they reach **31%** of their "
+        "heights, at distance **60**; **3** other distances come near that.\n"
+        "Query and key drawn at random.",
     ),
     *(
         (
