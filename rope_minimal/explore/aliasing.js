@@ -11,11 +11,6 @@ export function angleHorizon(theta) {
   return Math.ceil(TURN / theta);
 }
 
-/** |1 - exp(i angle)|: how far one hand is from its start, 0 to 2. */
-export function handError(angle) {
-  return 2 * Math.abs(Math.sin(angle / 2));
-}
-
 /**
  * The record distances at which one hand comes nearest to its start, up to maxDistance:
  * [{ distance, turns, error }], error in radians, negative short of the start. Exact: integers

@@ -145,10 +145,11 @@ export default figure((fig) => {
   });
 
   fig.showMe(async () => {
-    fig.set({ pairs: 1, m: 44 });
-    await fig.pause(1600);
-    fig.set({ m: 710 });
-    await fig.pause(1600);
+    fig.set({ pairs: 1, m: 1 });
+    for (const m of [44, 710]) {
+      await fig.glide({ m }, 1200);
+      await fig.pause(1600);
+    }
     for (const [pairs, m] of [
       [2, 84823],
       [4, 100531],

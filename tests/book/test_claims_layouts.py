@@ -1,6 +1,7 @@
 """The claims of chapter 05, each against an oracle of its own: plain loops over the definition."""
 
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from rope_minimal import (
     to_half,
     to_interleaved,
 )
+from tests.tools.boxes import boxes_with_checks
 from tests.tools.cells import read_cells, read_probe, run_cells
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "05-layouts.ipynb"
@@ -39,6 +41,17 @@ def rotate_by_loop(x, m, dim, interleaved):
         y[u] = x[u] * math.cos(angle) - x[v] * math.sin(angle)
         y[v] = x[u] * math.sin(angle) + x[v] * math.cos(angle)
     return np.array(y)
+
+
+def test_every_claim_has_its_number_and_a_second_check_that_exists():
+    claims = list(boxes_with_checks(NOTEBOOK, "Claim"))
+    assert [title for title, *_ in claims] == [f"Claim 5.{n}" for n in range(1, 7)]
+    for title, check, text, code in claims:
+        file, names = re.fullmatch(r'\.\./(tests/\w+/\w+\.py) "([\w ]+)"', check).groups()
+        source = (NOTEBOOK.parent.parent / file).read_text(encoding="utf-8")
+        assert all(f"def {name}(" in source for name in names.split()), title
+        assert text.count(". ") <= 1, title  # one sentence or two
+        assert "assert" in code, title
 
 
 # ---- one vector, two answers ---------------------------------------------------------------------

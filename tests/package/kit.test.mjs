@@ -367,7 +367,7 @@ test("another button takes over, and Reset goes back to the start", async () => 
 
 test("an action that fails is not swallowed, and ends its play", async () => {
   const { root } = await probe();
-  const player = makePlayer(root, root.querySelector(".rope-buttons"), { began() {}, ended() {} });
+  const player = makePlayer(root, root.querySelector(".rope-buttons"), { ended() {} });
   const fail = async () => {
     throw new Error("on purpose");
   };

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.tools.report import AXE, document, violations
 
 from .conftest import PAGES, WITH_WIDGETS, pages_with
-from .figures import move, settle, state
+from .figures import move, settle, state, unfold
 
 each_page_with = partial(pytest.mark.parametrize, "page_name", scope="module")
 
@@ -107,11 +107,6 @@ def test_the_copy_button_copies_a_cell_beside_figures(opened):
     assert opened.problems == []
 
 
-def open_folds(page):
-    closed = page.locator(".rope-unfold[aria-expanded=false]")
-    closed.evaluate_all("all => all.forEach(button => button.click())")
-
-
 def figure_of(control):
     box = control.locator("xpath=ancestor::*[contains(@class,'rope-box')][1]")
     return box.locator(".rope-figure").first
@@ -119,7 +114,7 @@ def figure_of(control):
 
 @each_page_with(pages_with("SliderModel"))
 def test_every_slider_moved_by_keyboard_changes_its_figure(opened):
-    open_folds(opened.page)
+    unfold(opened.page)
     handles = opened.page.locator(".rope-box .noUi-handle:visible")
     assert handles.count() > 0
     for i in range(handles.count()):
@@ -135,7 +130,7 @@ def test_every_slider_moved_by_keyboard_changes_its_figure(opened):
 
 @each_page_with(pages_with("ToggleButtonsModel"))
 def test_every_choice_changes_its_figure(opened):
-    open_folds(opened.page)
+    unfold(opened.page)
     buttons = opened.page.locator(".rope-box .widget-toggle-buttons button")
     assert buttons.count() > 1
     for i in range(buttons.count()):
@@ -209,13 +204,7 @@ DRAWN = """() => Object.fromEntries(
         .map(figure => [figure.dataset.figure, Number(figure.dataset.draws)])
 )"""
 PRESS = "name => document.querySelectorAll(`[data-drawn] ${name}`).forEach(node => node.click())"
-STEPPING = {
-    "axioms",
-    "clock",
-    "trained-models",
-    "precision-microscope",
-    "wrap-explorer",
-}  # they go by steps
+STEPPING = {"axioms", "trained-models", "precision-microscope", "wrap-explorer"}  # they go by steps
 
 
 def pictures_of_show_me(page):

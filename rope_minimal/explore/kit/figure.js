@@ -76,10 +76,7 @@ function mount(setUp, model, el) {
   const traits = traitsOf(model);
   const painter = makePainter(root, plots);
   const typesetter = makeTypesetter(model, body);
-  const player = makePlayer(root, buttons, {
-    began: () => {},
-    ended: () => painter.schedule(),
-  });
+  const player = makePlayer(root, buttons, { ended: painter.schedule });
   const voice = makeVoice(root, spoken);
 
   const fig = {

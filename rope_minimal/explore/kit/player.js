@@ -6,9 +6,9 @@ const STOPPED = Symbol("stopped");
 /**
  * The player of the figure in `root`: { play, tween, pause, stop }. A play ends when its action
  * does, when another play begins, when the reader takes a control of the figure's box that is not
- * one of `buttons`, or with stop(). began() and ended() are called around it.
+ * one of `buttons`, or with stop(). ended() is called after it.
  */
-export function makePlayer(root, buttons, { began, ended }) {
+export function makePlayer(root, buttons, { ended }) {
   let current = null; // the play in progress
 
   const finish = (which) => {
@@ -30,7 +30,6 @@ export function makePlayer(root, buttons, { began, ended }) {
     document.addEventListener("pointerdown", interrupt, true);
     document.addEventListener("keydown", interrupt, true);
     root.dataset.playing = "true";
-    began();
     try {
       await action();
     } catch (problem) {

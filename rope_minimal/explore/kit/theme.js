@@ -19,10 +19,8 @@ export function paletteColor(name, t) {
 
 /** The same as CSS writes it. */
 export const cssColor = (name, t) => `rgb(${paletteColor(name, t).join(", ")})`;
-/** The hue of pair i of `pairs`: fast is warm, slow is cool. */
+/** The hue of pair i of `pairs`: fast is rose, slow is violet. */
 export const pairColor = (i, pairs) => cssColor("pair", pairs > 1 ? i / (pairs - 1) : 0);
-/** The sequential colour of t in 0..1, small to large angle. */
-export const angleColor = (t) => cssColor("angle", t);
 
 const lookups = {};
 
