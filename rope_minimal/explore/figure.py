@@ -50,6 +50,7 @@ class Figure(anywidget.AnyWidget):
     _css = Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
     _start = traitlets.Dict().tag(sync=True)
     _options = traitlets.Dict().tag(sync=True)
+    _whole = traitlets.List().tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in cls.__dict__:  # anywidget makes a subclass per instance that has it
@@ -69,6 +70,7 @@ class Figure(anywidget.AnyWidget):
             for name, trait in self.traits().items()
             if isinstance(trait, Choice)
         }
+        self._whole = [name for name, trait in self.traits().items() if isinstance(trait, Whole)]
         self.start_here()
         self.on_msg(self._typeset)
 

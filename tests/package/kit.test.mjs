@@ -25,6 +25,7 @@ async function probe(options = {}, controls = SLIDER + TOGGLE, setUp = () => {})
     _anywidget_id: "rope_minimal.explore.PhaseDial",
     _start: start,
     _options: { show: ["angle", "cosine"] },
+    _whole: ["m"],
   };
   const seen = { draws: 0, traits: [] };
   const module = figure((fig) => {
@@ -264,6 +265,19 @@ test("glide moves slowly at both ends, keeps whole numbers whole and ends where 
   const steps = seenAt.map(([, value]) => value);
   const jumps = steps.slice(1).map((value, i) => steps[i] - value);
   assert.ok(jumps[0] < jumps[4] && jumps.at(-1) < jumps[4], `${jumps}`);
+});
+
+test("a real number glides between two that happen to be whole", async () => {
+  const seenAt = [];
+  const { page, press } = await probe({}, "", (fig) => {
+    fig.button("go", () => fig.glide({ size: 3 }, 160));
+    fig.whenChanged("size", () => seenAt.push(fig.model.get("size")));
+    fig.set({ size: 1 });
+  });
+  press("go");
+  await page.pass(320);
+  assert.equal(seenAt.at(-1), 3);
+  assert.ok(seenAt.filter((size) => !Number.isInteger(size)).length > 4, `${seenAt}`);
 });
 
 test("with motion reduced a glide is a jump", async () => {

@@ -476,6 +476,11 @@ def test_a_choice_takes_its_text_and_tells_the_script_the_texts():
     assert lab._options == {"show": ["a", "b", "c"], "kind": ["a", "b", "c", "d", "e"]}
 
 
+def test_the_script_is_told_which_numbers_stay_whole():
+    numbers = {"size", "free", "steps", "width"}
+    assert numbers & set(_Lab()._whole) == {"steps", "width"}
+
+
 # ---- controls -----------------------------------------------------------------------------------
 
 

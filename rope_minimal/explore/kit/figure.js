@@ -200,6 +200,7 @@ const PRIVATE = new Set(["layout", "tabbable", "tooltip"]);
 function traitsOf(model) {
   const options = model.get("_options") ?? {};
   const start = model.get("_start") ?? {};
+  const whole = new Set(model.get("_whole"));
   const names = Object.keys(start).filter((name) => !PRIVATE.has(name));
   const raw = (name, wanted) => {
     if (!(name in options)) return wanted;
@@ -226,7 +227,7 @@ function traitsOf(model) {
         Object.fromEntries(
           way.map(([name, from, to]) => {
             const at = part === 1 ? to : from + (to - from) * part;
-            return [name, Number.isInteger(from) && Number.isInteger(to) ? Math.round(at) : at];
+            return [name, whole.has(name) ? Math.round(at) : at];
           }),
         );
     },
