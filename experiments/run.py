@@ -5,7 +5,7 @@ import json
 import math
 import time
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -32,6 +32,9 @@ WEIGHTS = Path(__file__).parent / "weights"
 """Trained models are kept here, so that one that was cut off while it was measured is not lost."""
 
 
+M = TypeVar("M", bound=Transformers)
+
+
 class Job(NamedTuple):
     """What one process does at a time: the seeds are trained side by side."""
 
@@ -53,11 +56,15 @@ def build(task: Task, encoding: str, seeds: tuple[int, ...]) -> Transformers:
 def train(
     task: Task, encoding: str, seeds: tuple[int, ...], learning_rate: float, steps: int
 ) -> Transformers:
-    """Train a model from each seed: weights and batches are the same for every encoding.
+    """Train a model from each seed: weights and batches are the same for every encoding."""
+    return fit(build(task, encoding, seeds), task, seeds, learning_rate, steps)
+
+
+def fit(models: M, task: Task, seeds: tuple[int, ...], learning_rate: float, steps: int) -> M:
+    """Train the models of some seeds and return them.
 
     AdamW, a linear warm-up and a linear fall to zero, each model's gradients cut at norm 1.
     """
-    models = build(task, encoding, seeds)
     parameters = list(models.parameters())
     optimizer = torch.optim.AdamW(parameters, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     draws = [task.batches("train", seed, task.batch, task.window) for seed in seeds]

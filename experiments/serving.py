@@ -1,0 +1,494 @@
+"""What the cached keys of trained models bear: the record that chapter 12 reads.
+
+``python -m experiments.serving`` trains what is missing and writes ``results/serving.json``.
+
+Nothing here needs a cache. A key is made once, by what its token saw, so serving is a matter of
+who sees whom (a mask) and of the positions at which a query and a key meet; a test compares one
+such pass with the package's layers and their caches.
+"""
+
+import itertools
+import json
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from rope_minimal import apply_rope, inverse_frequencies, rope_table
+
+from . import run
+from .encodings import ENCODINGS
+from .model import Transformers, Watched
+from .summary import RESULTS
+from .tasks import LETTERS, SYMBOLS, TASKS, Task, language
+
+SEEDS, CHOOSING_SEEDS = tuple(range(8)), (1000, 1001)
+GRID = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+FIRST = (3e-3, 1e-2, 3e-2)
+MARK = LETTERS
+"""The symbol that opens every text of the models that are trained with one."""
+LOST, TRUE_BASE = 1e4, 5e5
+BITS = (8, 4, 3, 2)
+
+
+class Kind(NamedTuple):
+    """A kind of model: what it is trained on, how deep it is and how its hands turn."""
+
+    task: str = "language"
+    layers: int = 2
+    marked: bool = False
+    base: float = 1e4
+    window: int = 64
+    batch: int = 8
+
+
+KINDS = {
+    "one layer": Kind(layers=1),
+    "two layers": Kind(),
+    "four layers": Kind(layers=4),
+    "marked, two layers": Kind(marked=True),
+    "marked, four layers": Kind(layers=4, marked=True),
+    "base 500,000": Kind(base=TRUE_BASE, window=256, batch=4),
+    "induction": Kind("induction"),
+}
+
+
+def marked_language(split: str, generator: torch.Generator, size: int, length: int) -> Any:
+    """Name the next byte of English prose; every text opens with the same mark."""
+    text, _, distance = language(split, generator, size, length)
+    mark = torch.full_like(text[:, :1], MARK)
+    return torch.cat((mark, text[:, :-1]), dim=1), text, distance
+
+
+def task_of(kind: Kind) -> Task:
+    """Return the task that a kind of model is trained on."""
+    task = replace(TASKS[kind.task], window=kind.window, batch=kind.batch)
+    if kind.marked:
+        task = replace(task, draw=marked_language, vocabulary=LETTERS + 1)
+    return task
+
+
+Look = Callable[[Tensor, Tensor], Tensor]
+"""What queries make of keys, both raw, (S, B, H, T, dim): scores, (S, B, H, T, T)."""
+
+
+class Served(Transformers):
+    """The models of `model.py`, asked in other ways: ``look`` makes a layer's scores."""
+
+    look: Look | None = None
+
+    def _attention(self, x: Tensor, layer: int, size: int, watch: list[Watched] | None) -> Tensor:
+        if self.look is None:
+            return super()._attention(x, layer, size, watch)
+        q, k, v = (
+            (x @ self.weights[f"{layer}_{name}"])
+            .view(x.shape[0], size, -1, self.heads, self.head_dim)
+            .transpose(2, 3)
+            for name in "qkv"
+        )
+        weights = (self.look(q, k) / self.head_dim**0.5).softmax(dim=-1)
+        if watch is not None:
+            watch.append((q, k, weights))
+        return (weights @ v).transpose(2, 3).reshape(x.shape)
+
+
+def build(kind: Kind, seeds: tuple[int, ...]) -> Served:
+    """Return the models of some seeds before the training."""
+    how = replace(ENCODINGS["rope"], inv_freq=lambda dim, _: inverse_frequencies(dim, kind.base))
+    task, sizes = task_of(kind), {**run.SIZES, "layers": kind.layers}
+    return Served(how, task.vocabulary, kind.window, seeds, longest=8 * kind.window, **sizes)
+
+
+def train(kind: Kind, seeds: tuple[int, ...], rate: float, steps: int | None = None) -> Served:
+    """Train a model from each seed as `run.train` does."""
+    task = task_of(kind)
+    steps = task.steps if steps is None else steps
+    return run.fit(build(kind, seeds), task, seeds, rate, steps)
+
+
+# ---- who sees whom, and from where --------------------------------------------------------------
+
+
+def turned(z: Tensor, positions: Tensor, inv_freq: np.ndarray) -> Tensor:
+    """Return vectors turned by their positions, (T,), in the layout of `model.py`."""
+    return apply_rope(z, *rope_table(positions, z.shape[-1], inv_freq=inv_freq), interleaved=True)
+
+
+def causal(length: int) -> Tensor:
+    """Return who may be seen, True: the token itself and all before it, (T, T)."""
+    return torch.ones(length, length, dtype=torch.bool).tril()
+
+
+def looking(
+    inv_freq: np.ndarray,
+    seen: Tensor,
+    of_queries: Tensor | None = None,
+    of_keys: Tensor | None = None,
+    *,
+    store: Callable[[Tensor, Tensor], Tensor] | None = None,
+) -> Look:
+    """Return scores for a mask, (T, T), with positions of queries and of keys, (T,).
+
+    ``store(k, positions)`` makes the turned keys of the raw ones, where they are not just turned.
+    """
+    count = torch.arange(seen.shape[-1])
+    of_queries = count if of_queries is None else of_queries
+    of_keys = count if of_keys is None else of_keys
+
+    def look(q: Tensor, k: Tensor) -> Tensor:
+        keys = turned(k, of_keys, inv_freq) if store is None else store(k, of_keys)
+        return (turned(q, of_queries, inv_freq) @ keys.mT).masked_fill(~seen, -math.inf)
+
+    return look
+
+
+def bits(models: Served, tokens: Tensor, targets: Tensor, look: Look | None = None) -> Tensor:
+    """Return what each answer costs, in bits, (S, B, T)."""
+    models.look = look
+    logits = models(tokens)
+    models.look = None
+    nats = cross_entropy(logits.flatten(0, -2), targets.flatten(), reduction="none")
+    return nats.view(targets.shape) / math.log(2)
+
+
+def apart(models: Served, tokens: Tensor, one: Look | None, other: Look | None) -> Tensor:
+    """Return the Kullback-Leibler divergence of two ways to read, in bits, (S, B, T)."""
+    logs = []
+    for look in (one, other):
+        models.look = look
+        logs.append(models(tokens).double().log_softmax(-1))
+    models.look = None
+    return (logs[0].exp() * (logs[0] - logs[1])).sum(-1) / math.log(2)
+
+
+def drawn(kind: Kind, seeds: tuple[int, ...], size: int, length: int) -> tuple[Tensor, ...]:
+    """Return tokens and targets of test texts, (S, size, length)."""
+    task = task_of(kind)
+    parts = [task.batches("test", seed, size, length)() for seed in seeds]
+    tokens, targets, _ = (torch.stack(part) for part in zip(*parts, strict=True))
+    return tokens, targets
+
+
+# ---- what is measured ---------------------------------------------------------------------------
+
+
+def mean(values: Tensor, rows: slice | Tensor = slice(None)) -> list[float]:
+    """Return one number a seed, the mean over texts and some of their places."""
+    return [float(f"{v:.4g}") for v in values[:, :, rows].flatten(1).mean(1).tolist()]
+
+
+def dropped(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Drop the first 32 tokens when 48 are read, and predict 48 to 63.
+
+    Kept are the keys 32 to 47 as they are, or they are made again from the kept text alone.
+    """
+    tokens, targets = drawn(kind, seeds, 32, 64)
+    theta, rows, row = models.bank, slice(48, 64), torch.arange(64)[:, None]
+    later = causal(64) & ((row < 48) | (torch.arange(64) >= 32))
+    alone = causal(64) & ((row < 32) | (torch.arange(64) >= 32))
+    whole, kept, again = (looking(theta, seen) for seen in (causal(64), later, alone))
+    moved = looking(theta, later, torch.arange(64) - 32, torch.arange(64) - 32)
+    middle = causal(64) & ((row < 48) | (torch.arange(64) < 8) | (torch.arange(64) >= 32))
+    afresh = causal(64) & ((row < 32) | (torch.arange(64) < 8) | (torch.arange(64) >= 32))
+    at = torch.where(torch.arange(64) < 32, torch.arange(64), torch.arange(64) - 24)
+    found = {
+        "whole": mean(bits(models, tokens, targets, whole), rows),
+        "kept": mean(bits(models, tokens, targets, kept), rows),
+        "made again": mean(bits(models, tokens, targets, again), rows),
+        "kept is not made again": mean(apart(models, tokens, again, kept), rows),
+        "kept and moved is not kept": mean(apart(models, tokens, kept, moved), rows),
+        "kept is not whole": mean(apart(models, tokens, whole, kept), rows),
+    }
+    spans = {  # the middle goes, 8 to 31: the gap is left open, closed, or all is made again
+        "open": looking(theta, middle),
+        "closed": cut(theta, middle, at),
+        "made again": looking(theta, afresh, at, at),
+    }
+    for name, look in spans.items():
+        found[f"span, {name}"] = mean(bits(models, tokens, targets, look), rows)
+    for name in ("open", "closed"):
+        between = apart(models, tokens, spans["made again"], spans[name])
+        found[f"span, {name}, is not made again"] = mean(between, rows)
+    return found
+
+
+def cut(theta: np.ndarray, seen: Tensor, at: Tensor) -> Look:
+    """Return scores where the gap was closed at 48: before it text positions met, then others."""
+    before, after = looking(theta, seen), looking(theta, seen, at, at)
+
+    def look(q: Tensor, k: Tensor) -> Tensor:
+        late = torch.arange(q.shape[-2])[:, None] >= 48
+        return torch.where(late, after(q, k), before(q, k))
+
+    return look
+
+
+def streamed(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Read 512 tokens with 64 keys at a time: the last ones, or some first ones among them."""
+    length, size = 512, 64
+    tokens, targets = drawn(kind, seeds, 8, length)
+    theta, count = models.bank, torch.arange(length)
+    far, rows = count[:, None] - count, slice(length - 64, length)
+    found = {
+        "all keys": mean(bits(models, tokens, targets), rows),
+        "the window": mean(bits(models, tokens, targets), slice(32, 64)),
+        "last": mean(
+            bits(models, tokens, targets, looking(theta, causal(length) & (far < size))), rows
+        ),
+    }
+    for first in (1, 4):
+        seen = causal(length) & ((far < size - first) | (count < first))
+        text = looking(theta, seen)
+        inside = looking(theta, seen, count.clamp(max=size - 1))
+
+        def look(q: Tensor, k: Tensor, *, text=text, inside=inside, first=first) -> Tensor:
+            return torch.where(count < first, inside(q, k), text(q, k))
+
+        ways = {"as in the text": text, "as in the cache": look}
+        for name, way in ways.items():
+            found[f"first {first}, {name}"] = mean(bits(models, tokens, targets, way), rows)
+    ends = torch.arange(length - 64, length)
+    views = tokens[:, :, ends[:, None] - torch.arange(size - 1, -1, -1)]  # (S, B, 64, size)
+    if kind.marked:
+        views[..., 0] = MARK
+    anew = bits(
+        models, views.flatten(1, 2), targets[:, :, ends, None].expand_as(views).flatten(1, 2)
+    )
+    found["made again"] = mean(anew, slice(size - 1, size))
+    watch: list[Watched] = []
+    models(tokens[:, :, :64], watch)
+    share = torch.stack([w[:, :, 0, 32:, :4].mean((1, 2)) for *_, w in watch], 1)
+    found["share of the first four"] = [
+        [[round(x, 4) for x in r] for r in s] for s in share.tolist()
+    ]
+    return found
+
+
+def spliced(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Read A (24 tokens) and B (24) apart, put them side by side, and predict the 16 after them."""
+    tokens, targets = drawn(kind, seeds, 32, 64)
+    theta, count = models.bank, torch.arange(64)
+    rows, in_b = slice(48, 64), (count >= 24) & (count < 48)
+    ways: dict[str, Look] = {"whole": looking(theta, causal(64))}
+    for repaired in (0, 1, 4, 8):
+        blind = in_b & (count >= 24 + repaired)
+        seen = causal(64) & ~(blind[:, None] & (count < 24))
+        ways[f"moved, {repaired} made again"] = looking(theta, seen)
+    apart_from = causal(64) & ~(in_b[:, None] & (count < 24))
+    own, text = torch.where(in_b, count - 24, count), ways["moved, 0 made again"]
+    stays = looking(theta, apart_from, count, own)
+
+    def look(q: Tensor, k: Tensor) -> Tensor:
+        return torch.where(count[:, None] >= 48, stays(q, k), text(q, k))
+
+    ways["not moved"] = look
+    ways["B alone"] = looking(theta, causal(64) & ~((count[:, None] >= 24) & (count < 24)))
+    found: dict[str, Any] = {}
+    if kind.task == "induction":
+        tokens, targets, asked = seams(seeds)
+        for name, way in ways.items():
+            models.look = way
+            right = (models(tokens).argmax(-1) == targets).float()
+            for place, where in asked.items():
+                found[f"{name}, {place}"] = mean((right * where).sum(-1, keepdim=True))
+        models.look = None
+        return found
+    for name, way in ways.items():
+        found[name] = mean(bits(models, tokens, targets, way), rows)
+        if name != "whole":
+            between = mean(apart(models, tokens, ways["whole"], way), rows)
+            found[f"{name} is not whole"] = between
+    return found
+
+
+def seams(seeds: tuple[int, ...]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Return texts of 64 with one question at 56: what followed a rare symbol, at four places."""
+    places = {"before the seam": 12, "at the seam": 23, "behind the seam": 24, "within B": 36}
+    tokens, targets, asked = [], [], {name: [] for name in places}
+    for seed in seeds:
+        generator = torch.Generator().manual_seed(seed)
+        text = torch.randint(SYMBOLS, (128, 64), generator=generator)
+        rare = torch.rand(128, SYMBOLS, generator=generator).argsort(1)[:, : len(places)] + SYMBOLS
+        which = torch.arange(128) % len(places)
+        for i, place in enumerate(places.values()):
+            text[which == i, place] = rare[which == i, i]
+            text[which == i, 56] = rare[which == i, i]
+        answer = torch.zeros_like(text)
+        at = torch.tensor(list(places.values()))[which] + 1
+        answer[:, 56] = text[torch.arange(128), at]
+        tokens.append(text)
+        targets.append(answer)
+        for i, name in enumerate(places):
+            where = torch.zeros(128, 64)
+            where[which == i, 56] = float(len(places))  # the mean over all texts is that of these
+            asked[name].append(where)
+    asked_at = {name: torch.stack(rows) for name, rows in asked.items()}
+    return torch.stack(tokens), torch.stack(targets), asked_at
+
+
+def rounded(z: Tensor, levels: int, dims: int | tuple[int, ...]) -> Tensor:
+    """Return ``z`` on a grid of ``levels`` even steps from its least to its largest over dims."""
+    low, high = z.amin(dims, keepdim=True), z.amax(dims, keepdim=True)
+    step = ((high - low) / (levels - 1)).clamp(min=1e-12)
+    return low + ((z - low) / step).round() * step
+
+
+def quantised(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Round keys before or after the turn, with a grid a channel or a grid a token.
+
+    Score error: the root mean square change of the scores seen, over their standard deviation.
+    """
+    length = kind.window
+    tokens, targets = drawn(kind, seeds, 32 if length == 64 else 8, length)
+    theta, seen, found = models.bank, causal(length), {"exact": {}}
+    found["exact"]["bits"] = mean(bits(models, tokens, targets))
+    watch: list[Watched] = []
+    models.look = looking(theta, seen)
+    models(tokens, watch)
+    models.look = None
+    at = torch.arange(length)
+    for grid, dims in (("channel", -2), ("token", -1)):
+        for number in BITS:
+
+            def before(k: Tensor, p: Tensor, *, n=2**number, dims=dims) -> Tensor:
+                return turned(rounded(k, n, dims), p, theta)
+
+            def after(k: Tensor, p: Tensor, *, n=2**number, dims=dims) -> Tensor:
+                return rounded(turned(k, p, theta), n, dims)
+
+            for name, store in (("before", before), ("after", after)):
+                errors = []
+                for q, k, _ in watch:
+                    queries, keys = turned(q, at, theta), turned(k, at, theta)
+                    true, got = queries @ keys.mT, queries @ store(k, at).mT
+                    both = [(x * seen).flatten(1) for x in (got - true, true)]
+                    count = seen.sum() * tokens.shape[1]
+                    spread = true[..., seen].flatten(1).std(1)
+                    errors.append((both[0].square().sum(1) / count).sqrt() / spread)
+                worn = bits(models, tokens, targets, looking(theta, seen, store=store))
+                found[f"{name}, {grid}, {number} bits"] = {
+                    "score error": [[float(f"{x:.4g}") for x in e.tolist()] for e in errors],
+                    "bits": mean(worn),
+                }
+    return found
+
+
+def worn(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Move all keys by 256 in one step or in 256, stored in 8 or 4 bits; queries move along.
+
+    Stored in blocks of 32 channels (here a whole head) as llama.cpp's q8_0 does: a scale a block.
+    """
+    tokens, targets = drawn(kind, seeds, 32, 64)
+    theta, found = models.bank, {"exact": mean(bits(models, tokens, targets))}
+    for number in (8, 4):
+        for moves in (1, 16, 256):
+
+            def store(k: Tensor, p: Tensor, *, number=number, moves=moves) -> Tensor:
+                keys = blocks(turned(k, p, theta), number)
+                step = torch.full_like(p, 256 // moves)
+                for _ in range(moves):
+                    keys = blocks(turned(keys, step, theta), number)
+                return keys
+
+            look = looking(theta, causal(64), torch.arange(64) + 256, None, store=store)
+            found[f"{number} bits, {moves} moves"] = mean(bits(models, tokens, targets, look))
+    return found
+
+
+def blocks(z: Tensor, number: int) -> Tensor:
+    """Return ``z`` on a grid of whole multiples of its largest entry over 2^(number-1) - 1."""
+    top = 2 ** (number - 1) - 1
+    step = (z.abs().amax(-1, keepdim=True) / top).clamp(min=1e-12)
+    return (z / step).round() * step
+
+
+EDGES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
+
+
+def based(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Read with the base that the models were trained with, and with the default."""
+    tokens, targets = drawn(kind, seeds, 32, kind.window)
+    dim, found = models.head_dim, {"edges": list(EDGES)}
+    for name, base in (("own", kind.base), ("lost", LOST)):
+        look = looking(inverse_frequencies(dim, base), causal(kind.window))
+        cost = bits(models, tokens, targets, look)
+        edges = itertools.pairwise(EDGES)
+        found[name] = [mean(cost, slice(a, b)) for a, b in edges]
+    return found
+
+
+MEASURES = {
+    "one layer": (dropped, spliced, streamed),
+    "two layers": (dropped, spliced, streamed, quantised, worn),
+    "four layers": (dropped, spliced, streamed, quantised, worn),
+    "marked, two layers": (streamed,),
+    "marked, four layers": (streamed,),
+    "base 500,000": (based, quantised),
+    "induction": (spliced,),
+}
+
+
+@torch.no_grad()
+def measured(name: str, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
+    """Return all that is measured of a kind of model."""
+    kind = KINDS[name]
+    return {f.__name__: f(kind, models, seeds) for f in MEASURES[name]}
+
+
+def chosen(tried: dict[float, float]) -> float | None:
+    """Return the best rate, or None while it is the outermost of those tried."""
+    best = min(tried, key=tried.__getitem__)
+    return best if min(tried) < best < max(tried) else None
+
+
+def choose(kind: Kind) -> dict[float, float]:
+    """Return the mean loss on the validation split, in bits, of each rate tried."""
+    tried: dict[float, float] = {}
+    rates = list(FIRST)
+    while rates:
+        rate = rates.pop(0)
+        models = train(kind, CHOOSING_SEEDS, rate)
+        found = run.score(models, task_of(kind), "valid", CHOOSING_SEEDS, 1)["bits"]
+        tried[rate] = sum(found) / len(found)
+        print(f"  rate {rate:g}: {tried[rate]:.3f} bits", flush=True)
+        if not rates and chosen(tried) is None:
+            best = min(tried, key=tried.__getitem__)
+            at = GRID.index(best) + (1 if best == max(tried) else -1)
+            rates = [GRID[at]] if 0 <= at < len(GRID) else []
+    return dict(sorted(tried.items()))
+
+
+def main() -> None:
+    """Choose the rates, train eight seeds of each kind, measure, and write each kind down."""
+    torch.set_num_threads(1)
+    path = RESULTS / "serving.json"
+    record = json.loads(path.read_text("utf8")) if path.exists() else {}
+    for name in sys.argv[1:] or KINDS:
+        if name in record:
+            continue
+        print(name, flush=True)
+        cpu, tried = time.process_time(), choose(KINDS[name])
+        rate = min(tried, key=tried.__getitem__)
+        models = train(KINDS[name], SEEDS, rate)
+        record = json.loads(path.read_text("utf8")) if path.exists() else {}
+        record[name] = {
+            "kind": KINDS[name]._asdict(),
+            "tried": {f"{r:g}": round(v, 4) for r, v in tried.items()},
+            "rate": rate,
+            "seeds": list(SEEDS),
+            "measured": measured(name, models, SEEDS),
+            "cpu_seconds": round(time.process_time() - cpu, 1),
+        }
+        kept = {n: record[n] for n in KINDS if n in record}
+        path.write_text(json.dumps(kept, indent=None, separators=(",", ":")) + "\n", "utf8")
+
+
+if __name__ == "__main__":
+    main()
