@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, layer_norm
 
-from rope_minimal import apply_rope, inverse_frequencies, rope_table
+from rope_minimal import RotarySelfAttention, apply_rope, inverse_frequencies, rope_table
 
 from . import run
 from .encodings import ENCODINGS
@@ -111,6 +111,39 @@ def train(kind: Kind, seeds: tuple[int, ...], rate: float, steps: int | None = N
     task = task_of(kind)
     steps = task.steps if steps is None else steps
     return run.fit(build(kind, seeds), task, seeds, rate, steps)
+
+
+class Reader(nn.Module):
+    """One trained model, made of the package's layers: its caches can be touched."""
+
+    def __init__(self, kind: Kind, models: Transformers, i: int = 0, longest: int = 512) -> None:
+        super().__init__()
+        width, heads = models.weights["embed"].shape[-1], models.heads
+        self.w = {name: w.detach()[i] for name, w in models.weights.items()}
+        rope = {"base": kind.base, "interleaved": True, "max_seq_len": longest}
+        self.layers = nn.ModuleList(
+            RotarySelfAttention(width, heads, **rope) for _ in range(kind.layers)
+        )
+        for number, layer in enumerate(self.layers):
+            weights = {f"{x}_proj.weight": self.w[f"{number}_{x}"].T for x in "qkvo"}
+            layer.load_state_dict(weights)
+
+    def new_caches(self, batch_size: int, **options: Any) -> list[Any]:
+        """Return an empty cache for each layer."""
+        return [layer.new_cache(batch_size, **options) for layer in self.layers]
+
+    def forward(self, tokens: Tensor, caches: Any = None, **options: Any) -> Tensor:
+        """Tokens (B, T) to logits (B, T, vocabulary), from the caches on where there are some."""
+        w, x = self.w, self.w["embed"][tokens]
+        for i, layer in enumerate(self.layers):
+            cache = None if caches is None else caches[i]
+            x = x + layer(self._norm(x, f"{i}_attention"), cache=cache, **options)
+            hidden = (self._norm(x, f"{i}_mlp") @ w[f"{i}_up"] + w[f"{i}_up_bias"]).relu()
+            x = x + hidden @ w[f"{i}_down"] + w[f"{i}_down_bias"]
+        return self._norm(x, "last") @ w["head"]
+
+    def _norm(self, x: Tensor, name: str) -> Tensor:
+        return layer_norm(x, x.shape[-1:], self.w[f"{name}_gain"], self.w[f"{name}_shift"])
 
 
 # ---- who sees whom, and from where --------------------------------------------------------------
