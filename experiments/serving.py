@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from .summary import RESULTS
 from .tasks import LETTERS, SYMBOLS, TASKS, Task, language
 
 SEEDS, CHOOSING_SEEDS = tuple(range(8)), (1000, 1001)
-GRID = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
+GRID = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 FIRST = (3e-3, 1e-2, 3e-2)
 MARK = LETTERS
 """The symbol that opens every text of the models that are trained with one."""
@@ -57,6 +58,7 @@ KINDS = {
     "marked, four layers": Kind(layers=4, marked=True),
     "base 500,000": Kind(base=TRUE_BASE, window=256, batch=4),
     "induction": Kind("induction"),
+    "backcopy": Kind("backcopy", layers=1, marked=True),
 }
 
 
@@ -67,8 +69,38 @@ def marked_language(split: str, generator: torch.Generator, size: int, length: i
     return torch.cat((mark, text[:, :-1]), dim=1), text, distance
 
 
+TRIGGERS = 3
+
+
+@cache
+def chain() -> Tensor:
+    """Return the chances of the next symbol after each, (SYMBOLS, SYMBOLS): the same for all."""
+    generator = torch.Generator().manual_seed(0)
+    return (2 * torch.randn(SYMBOLS, SYMBOLS, generator=generator)).softmax(-1)
+
+
+def backcopy(split: str, generator: torch.Generator, size: int, length: int) -> Any:
+    """Name the next symbol: a chain's, but after a trigger the one that stood before it.
+
+    Every text opens with the same mark. Only at a trigger is there anything to fetch; elsewhere a
+    head has nothing to do (the bigram-backcopy task of Guo et al. 2024).
+    """
+    rows = [torch.randint(TRIGGERS, SYMBOLS, (size,), generator=generator)]
+    while len(rows) <= length:
+        following = torch.multinomial(chain()[rows[-1]], 1, generator=generator)[:, 0]
+        back = rows[-2] if len(rows) > 1 else rows[-1]
+        rows.append(torch.where(rows[-1] < TRIGGERS, back, following))
+    text = torch.stack(rows[:length], dim=1)
+    mark = torch.full_like(text[:, :1], SYMBOLS)
+    return torch.cat((mark, text[:, :-1]), dim=1), text, torch.ones_like(text)
+
+
 def task_of(kind: Kind) -> Task:
     """Return the task that a kind of model is trained on."""
+    if kind.task == "backcopy":
+        words = "predict a chain, and copy after a trigger"
+        sizes = {"unit": "bits", "by_distance": False, "batch": kind.batch, "window": kind.window}
+        return Task("backcopy", words, backcopy, SYMBOLS + 1, 1000, **sizes)
     task = replace(TASKS[kind.task], window=kind.window, batch=kind.batch)
     if kind.marked:
         task = replace(task, draw=marked_language, vocabulary=LETTERS + 1)
@@ -290,7 +322,7 @@ def streamed(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, An
     ends = torch.arange(length - 64, length)
     views = tokens[:, :, ends[:, None] - torch.arange(size - 1, -1, -1)]  # (S, B, 64, size)
     if kind.marked:
-        views[..., 0] = MARK
+        views[..., 0] = task_of(kind).vocabulary - 1
     anew = bits(
         models, views.flatten(1, 2), targets[:, :, ends, None].expand_as(views).flatten(1, 2)
     )
@@ -452,8 +484,12 @@ def based(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
     for name, base in (("own", kind.base), ("lost", LOST)):
         look = looking(inverse_frequencies(dim, base), causal(kind.window))
         cost = bits(models, tokens, targets, look)
-        edges = itertools.pairwise(EDGES)
-        found[name] = [mean(cost, slice(a, b)) for a, b in edges]
+        found[name] = [mean(cost, slice(a, b)) for a, b in itertools.pairwise(EDGES)]
+    row = torch.arange(kind.window)
+    near = causal(kind.window) & (row[:, None] - row < 64)
+    for name, base in (("own, 64 keys", kind.base), ("lost, 64 keys", LOST)):
+        cost = bits(models, tokens, targets, looking(inverse_frequencies(dim, base), near))
+        found[name] = mean(cost, slice(128, 256))
     return found
 
 
@@ -465,6 +501,7 @@ MEASURES = {
     "marked, four layers": (streamed,),
     "base 500,000": (based, quantised),
     "induction": (spliced,),
+    "backcopy": (streamed,),
 }
 
 
@@ -473,6 +510,11 @@ def measured(name: str, models: Served, seeds: tuple[int, ...]) -> dict[str, Any
     """Return all that is measured of a kind of model."""
     kind = KINDS[name]
     return {f.__name__: f(kind, models, seeds) for f in MEASURES[name]}
+
+
+def load() -> dict[str, Any]:
+    """Return the record: for each kind of model its rates, its seeds and what was measured."""
+    return json.loads((RESULTS / "serving.json").read_text("utf8"))
 
 
 def chosen(tried: dict[float, float]) -> float | None:
