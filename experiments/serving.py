@@ -73,10 +73,10 @@ TRIGGERS = 3
 
 
 @cache
-def chain() -> Tensor:
-    """Return the chances of the next symbol after each, (SYMBOLS, SYMBOLS): the same for all."""
-    generator = torch.Generator().manual_seed(0)
-    return (2 * torch.randn(SYMBOLS, SYMBOLS, generator=generator)).softmax(-1)
+def chain() -> np.ndarray:
+    """Return the chances that the next symbol is one of the first so many, (SYMBOLS, SYMBOLS)."""
+    weights = np.exp(2 * np.random.default_rng(0).normal(size=(SYMBOLS, SYMBOLS)))
+    return (weights / weights.sum(1, keepdims=True)).cumsum(1)
 
 
 def backcopy(split: str, generator: torch.Generator, size: int, length: int) -> Any:
@@ -85,14 +85,15 @@ def backcopy(split: str, generator: torch.Generator, size: int, length: int) -> 
     Every text opens with the same mark. Only at a trigger is there anything to fetch; elsewhere a
     head has nothing to do (the bigram-backcopy task of Guo et al. 2024).
     """
-    rows = [torch.randint(TRIGGERS, SYMBOLS, (size,), generator=generator)]
-    while len(rows) <= length:
-        following = torch.multinomial(chain()[rows[-1]], 1, generator=generator)[:, 0]
-        back = rows[-2] if len(rows) > 1 else rows[-1]
-        rows.append(torch.where(rows[-1] < TRIGGERS, back, following))
-    text = torch.stack(rows[:length], dim=1)
-    mark = torch.full_like(text[:, :1], SYMBOLS)
-    return torch.cat((mark, text[:, :-1]), dim=1), text, torch.ones_like(text)
+    chance = torch.rand(length, size, 1, generator=generator).numpy()
+    text = np.empty((length, size), dtype=np.int64)
+    text[0] = TRIGGERS
+    for t in range(1, length):
+        following = (chain()[text[t - 1]] < chance[t]).sum(1).clip(max=SYMBOLS - 1)
+        text[t] = np.where(text[t - 1] < TRIGGERS, text[max(t - 2, 0)], following)
+    targets = torch.from_numpy(text.T.copy())
+    mark = torch.full_like(targets[:, :1], SYMBOLS)
+    return torch.cat((mark, targets[:, :-1]), dim=1), targets, torch.ones_like(targets)
 
 
 def task_of(kind: Kind) -> Task:
@@ -523,46 +524,59 @@ def chosen(tried: dict[float, float]) -> float | None:
     return best if min(tried) < best < max(tried) else None
 
 
-def choose(kind: Kind) -> dict[float, float]:
-    """Return the mean loss on the validation split, in bits, of each rate tried."""
-    tried: dict[float, float] = {}
-    rates = list(FIRST)
-    while rates:
+def choose(kind: Kind, tried: dict[float, float]) -> dict[float, float]:
+    """Return the mean loss on the validation split, in bits, of each rate tried, old and new."""
+    tried = dict(tried)
+    rates = [rate for rate in FIRST if rate not in tried]
+    while rates or chosen(tried) is None:
+        if not rates:
+            best = min(tried, key=tried.__getitem__)
+            at = GRID.index(best) + (1 if best == max(tried) else -1)
+            if not 0 <= at < len(GRID):
+                break
+            rates = [GRID[at]]
         rate = rates.pop(0)
         models = train(kind, CHOOSING_SEEDS, rate)
         found = run.score(models, task_of(kind), "valid", CHOOSING_SEEDS, 1)["bits"]
-        tried[rate] = sum(found) / len(found)
+        tried[rate] = round(sum(found) / len(found), 4)
         print(f"  rate {rate:g}: {tried[rate]:.3f} bits", flush=True)
-        if not rates and chosen(tried) is None:
-            best = min(tried, key=tried.__getitem__)
-            at = GRID.index(best) + (1 if best == max(tried) else -1)
-            rates = [GRID[at]] if 0 <= at < len(GRID) else []
     return dict(sorted(tried.items()))
 
 
-def main() -> None:
-    """Choose the rates, train eight seeds of each kind, measure, and write each kind down."""
-    torch.set_num_threads(1)
+def save(name: str, entry: dict[str, Any]) -> None:
+    """Write what is known of a kind of model, a line a kind."""
     path = RESULTS / "serving.json"
-    record = json.loads(path.read_text("utf8")) if path.exists() else {}
+    record = (load() if path.exists() else {}) | {name: entry}
+    lines = [
+        f"{json.dumps(n)}: {json.dumps(record[n], separators=(',', ':'))}"
+        for n in KINDS
+        if n in record
+    ]
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
+
+
+def main() -> None:
+    """Choose the rates, train eight seeds of each kind, measure, and write each kind down.
+
+    A kind whose rates were tried before is not asked for them again.
+    """
+    torch.set_num_threads(1)
     for name in sys.argv[1:] or KINDS:
-        if name in record:
+        record = load() if (RESULTS / "serving.json").exists() else {}
+        entry = record.get(name, {"kind": KINDS[name]._asdict()})
+        if "measured" in entry:
             continue
         print(name, flush=True)
-        cpu, tried = time.process_time(), choose(KINDS[name])
+        cpu = time.process_time()
+        tried = {float(rate): loss for rate, loss in entry.get("tried", {}).items()}
+        tried = choose(KINDS[name], tried)
         rate = min(tried, key=tried.__getitem__)
+        entry |= {"tried": {f"{r:g}": v for r, v in tried.items()}, "rate": rate}
+        save(name, entry)
         models = train(KINDS[name], SEEDS, rate)
-        record = json.loads(path.read_text("utf8")) if path.exists() else {}
-        record[name] = {
-            "kind": KINDS[name]._asdict(),
-            "tried": {f"{r:g}": round(v, 4) for r, v in tried.items()},
-            "rate": rate,
-            "seeds": list(SEEDS),
-            "measured": measured(name, models, SEEDS),
-            "cpu_seconds": round(time.process_time() - cpu, 1),
-        }
-        kept = {n: record[n] for n in KINDS if n in record}
-        path.write_text(json.dumps(kept, indent=None, separators=(",", ":")) + "\n", "utf8")
+        entry |= {"seeds": list(SEEDS), "measured": measured(name, models, SEEDS)}
+        entry["cpu_seconds"] = round(time.process_time() - cpu, 1)
+        save(name, entry)
 
 
 if __name__ == "__main__":

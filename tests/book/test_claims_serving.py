@@ -1,0 +1,666 @@
+"""The claims of chapter 12, each checked another way than in the chapter.
+
+Where transformers is named, its own classes run, on small random models. Where models are trained,
+they are trained here, from seeds that the record does not have.
+"""
+
+import json
+import math
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from experiments import serving
+from rope_minimal import (
+    LatentAttention,
+    RotaryEmbedding,
+    RotarySelfAttention,
+    inverse_frequencies,
+    move_keys,
+    rotate_by_matrix,
+    rotate_complex,
+    zigzag_indices,
+)
+from rope_minimal.aliasing import code_distance
+
+CHAPTER = Path(__file__).parents[2] / "notebooks" / "12-serving.ipynb"
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "vocab_size": 64,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+}
+
+
+def off(one: Any, other: Any) -> float:
+    """The difference of two tensors by the size of the second."""
+    return float((one - other).norm() / other.norm())
+
+
+def tokens_of(count: int, seed: int = 0) -> torch.Tensor:
+    return torch.randint(64, (1, count), generator=torch.Generator().manual_seed(seed))
+
+
+def llama(layers: int = 2, **parameters: Any) -> Any:
+    """A small Llama of transformers with random weights, in float64."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    rope = parameters or {"rope_type": "default", "rope_theta": 1e4}
+    config = {**SMALL, "num_hidden_layers": layers, "rope_parameters": rope}
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**config)).double().eval()
+
+
+def filled(model: Any, tokens: torch.Tensor, first: int = 0) -> Any:
+    """The cache of transformers after some tokens at positions from ``first`` on."""
+    transformers = pytest.importorskip("transformers")
+    cache = transformers.DynamicCache(config=model.config)
+    ids = torch.arange(first, first + tokens.shape[1])[None]
+    model(tokens, position_ids=ids, past_key_values=cache, use_cache=True)
+    return cache
+
+
+# Moving ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize("width", [16, 6])
+def test_a_moved_key_is_the_key_of_the_other_place(interleaved: bool, width: int) -> None:
+    """By matrices, and each token by a number of its own."""
+    rng = np.random.default_rng(width)
+    raw = rng.normal(size=(3, 9, 16))
+    rope = RotaryEmbedding(width, 400, interleaved=interleaved).double()
+
+    def at(positions: np.ndarray) -> torch.Tensor:
+        turned = raw.copy()
+        for row in range(3):
+            for t, m in enumerate(positions):
+                part = raw[row, t : t + 1, :width]
+                turned[row, t, :width] = rotate_by_matrix(part, [m], interleaved=interleaved)[0]
+        return torch.from_numpy(turned)
+
+    here = rng.integers(100, 200, size=9)
+    for delta in (7, -60, rng.integers(-90, 90, size=9)):
+        given = delta if isinstance(delta, int) else torch.from_numpy(delta)[None]
+        moved = move_keys(at(here)[:, None], given, rope)[:, 0]
+        torch.testing.assert_close(moved, at(here + delta), rtol=0, atol=1e-12)
+
+
+@torch.no_grad()
+def test_the_cache_of_a_llama_moves_as_a_whole() -> None:
+    """Keys of transformers' cache, moved by this package, are those of a text that starts later."""
+    model, text, more = llama(), tokens_of(30), tokens_of(4, 1)
+    rope = RotaryEmbedding(16, 128).double()
+    cache, wanted = filled(model, text), filled(model, text, 60)
+    for layer, other in zip(cache.layers, wanted.layers, strict=True):
+        layer.keys = move_keys(layer.keys, 60, rope)
+        assert off(layer.keys, other.keys) < 1e-5  # transformers' table is float32
+        assert off(layer.values, other.values) < 1e-5
+    ids = torch.arange(90, 94)[None]
+    got, want = (model(more, position_ids=ids, past_key_values=c).logits for c in (cache, wanted))
+    assert off(got, want) < 1e-5
+    stays = filled(model, text)  # and unmoved keys are not
+    assert off(model(more, position_ids=ids, past_key_values=stays).logits, want) > 0.1
+
+
+@torch.no_grad()
+def test_after_a_drop_only_the_first_layer_is_as_if_made_again() -> None:
+    """In transformers' cache: the oldest 12 of 30 tokens go, the others move to the front."""
+    model, text = llama(layers=3), tokens_of(30)
+    rope = RotaryEmbedding(16, 128).double()
+    kept, again = filled(model, text), filled(model, text[:, 12:])
+    gaps = [
+        (off(move_keys(a.keys[:, :, 12:], -12, rope), b.keys), off(a.values[:, :, 12:], b.values))
+        for a, b in zip(kept.layers, again.layers, strict=True)
+    ]
+    assert max(gaps[0]) < 1e-5
+    assert min(*gaps[1], *gaps[2]) > 0.1
+
+
+# A trained model ---------------------------------------------------------------------------------
+
+NEW = (3000,)
+
+
+@cache
+def trained(name: str, steps: int | None = None, seeds: tuple[int, ...] = NEW) -> Any:
+    """Models of a kind, trained once, at the rate that the record chose."""
+    torch.set_num_threads(1)
+    kind = serving.KINDS[name]
+    return kind, serving.train(kind, seeds, serving.load()[name]["rate"], steps)
+
+
+@torch.no_grad()
+def test_a_trained_model_keeps_what_it_has_seen() -> None:
+    """With caches, drop and shift; and the masks of the record say the same as the caches."""
+    kind, models = trained("two layers")
+    reader = serving.Reader(kind, models)
+    tokens = serving.drawn(kind, NEW, 32, 64)[0][0]
+    kept, again = reader.new_caches(32), reader.new_caches(32)
+    reader(tokens[:, :48], kept)
+    for one in kept:
+        one.drop(0, 32)
+        one.shift(-32)
+    reader(tokens[:, 32:48], again)
+    assert off(kept[0].keys, again[0].keys) < 1e-5 < 0.01 < off(kept[1].keys, again[1].keys)
+    one, other = (reader(tokens[:, 48:], c).log_softmax(-1) for c in (kept, again))
+    apart = ((other.exp() * (other - one)).sum(-1).mean() / math.log(2)).item()
+    by_masks = serving.dropped(kind, models, NEW)["kept is not made again"][0]
+    assert apart > 1e-6
+    assert apart == pytest.approx(by_masks, rel=0.05)
+
+
+# Wear --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "often", "once"), [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4)]
+)
+def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
+    kind: str, often: float, once: float
+) -> None:
+    """Other keys, turned as complex numbers, stored as integers of int8 with a float16 scale."""
+    rng = np.random.default_rng(12)
+    keys = rng.normal(size=(60, 128))
+
+    def stored(z: np.ndarray) -> np.ndarray:
+        if kind != "q8":
+            dtype = torch.bfloat16 if kind == "bf16" else torch.float16
+            return torch.from_numpy(z).to(dtype).double().numpy()
+        blocks = z.reshape(60, 4, 32)
+        scale = (np.abs(blocks).max(-1, keepdims=True) / 127).astype(np.float16).astype(float)
+        return (np.rint(blocks / scale).clip(-127, 127).astype(np.int8) * scale).reshape(60, 128)
+
+    def moved(times: int, by: int) -> float:
+        z = stored(keys)
+        for _ in range(times):
+            z = stored(rotate_complex(z, np.full(60, by)))
+        wanted = rotate_complex(keys, np.full(60, times * by))
+        return float(np.linalg.norm(z - wanted) / np.linalg.norm(wanted))
+
+    assert moved(256, 1) == pytest.approx(often, rel=0.12)
+    assert moved(1, 256) == pytest.approx(once, rel=0.12)
+
+
+def test_a_hand_on_a_grid_stays_where_a_move_is_less_than_half_a_step() -> None:
+    """Whole numbers only: a hand of length 100 on the grid of whole numbers."""
+    for degrees in range(0, 360, 7):
+        x, y = (round(100 * f(math.radians(degrees))) for f in (math.cos, math.sin))
+        if min(abs(x), abs(y)) < 20:
+            continue  # along an axis one channel hardly feels the turn
+        largest = max(abs(x), abs(y))
+        for share, stays in ((0.9, True), (2.5, False)):  # of half a step, by the larger channel
+            theta = share * 0.5 / largest
+            a, b = x, y
+            for _ in range(200):
+                c, s = math.cos(theta), math.sin(theta)
+                a, b = round(a * c - b * s), round(a * s + b * c)
+            assert ((a, b) == (x, y)) == stays
+
+
+# Raw keys ----------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_raw_keys_give_the_same_and_do_not_wear() -> None:
+    """A cache in float16, moved 60 times: raw keys are bit for bit what a cache never moved has."""
+    torch.manual_seed(1)
+    layer = RotarySelfAttention(32, 2, max_seq_len=256).half()
+    x = torch.randn(1, 40, 32).half()
+    once, raw, turned = (layer.new_cache(1, 64, raw=r) for r in (True, True, False))
+    for one, first in ((once, 60), (raw, 0), (turned, 0)):
+        layer(x, cache=one, position_ids=torch.arange(first, first + 40)[None])
+    exact = turned.keys.double()
+    for _ in range(60):
+        raw.shift(1)
+        turned.shift(1)
+    assert torch.equal(raw.position_ids, once.position_ids)
+    assert torch.equal(raw.keys, once.keys)
+    worn = off(turned.keys.double(), once.keys.double())
+    assert worn > 5 * off(exact.half().double(), exact) + 1e-3
+    new = torch.randn(1, 1, 32).half()
+    assert torch.equal(layer(new, cache=raw), layer(new, cache=once))
+
+
+# Pieces from elsewhere ---------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_spliced_keys_of_the_first_layer_are_exact_and_deeper_ones_are_not() -> None:
+    """In transformers' cache: a second piece read alone, moved behind a first one."""
+    model, text = llama(layers=3), tokens_of(30)
+    rope = RotaryEmbedding(16, 128).double()
+    whole, alone = filled(model, text), filled(model, text[:, 14:])
+    for number, (a, b) in enumerate(zip(alone.layers, whole.layers, strict=True)):
+        gap = off(move_keys(a.keys, 14, rope), b.keys[:, :, 14:])
+        assert gap < 1e-5 if number == 0 else gap > 0.1
+        assert number or off(a.keys, b.keys[:, :, 14:]) > 0.1  # not without the move
+
+
+@torch.no_grad()
+def test_a_seam_that_one_token_repairs() -> None:
+    """An induction head built by hand, from the package's layers and caches, with no training.
+
+    The first layer looks at the token before by its angle and writes down who that was; the second
+    asks, by channels that rest, which token has the present one for its predecessor.
+    """
+    symbols, width = 12, 36  # who I am | who was before me | what I answer
+    before = RotarySelfAttention(width, 1, head_dim=64, rotary_dim=16, base=30.0).double()
+    content = RotarySelfAttention(width, 1, head_dim=64, rotary_dim=2).double()
+    for layer in (before, content):
+        for weight in layer.parameters():
+            weight.zero_()
+    eye = torch.eye(symbols, dtype=torch.float64)
+    key = torch.zeros(1, 1, 1, 64, dtype=torch.float64)
+    key[..., :8] = 12.0
+    query = before.rope(key, position_ids=torch.tensor([[1]]))  # R_1 k: highest one token back
+    query, key = (torch.cat((key, query)).flatten(1)[i] for i in (0, 1))
+    # the score R_m k . R_n q is highest where n = m - 1, so query and key change places
+    before.q_proj.weight[:, :symbols] = query[:, None]
+    before.k_proj.weight[:, :symbols] = key[:, None]
+    before.v_proj.weight[:symbols, :symbols] = eye
+    before.o_proj.weight[symbols : 2 * symbols, :symbols] = eye
+    content.q_proj.weight[16 : 16 + symbols, :symbols] = 20 * eye
+    content.k_proj.weight[16 : 16 + symbols, symbols : 2 * symbols] = 20 * eye
+    content.v_proj.weight[:symbols, :symbols] = eye
+    content.o_proj.weight[2 * symbols :, :symbols] = eye
+
+    def read(tokens: list[int], caches: Any) -> list[int]:
+        x = torch.zeros(1, len(tokens), width, dtype=torch.float64)
+        x[0, range(len(tokens)), tokens] = 1.0
+        for layer, one in zip((before, content), caches, strict=True):
+            x = x + layer(x, cache=one)
+        return x[0, :, 2 * symbols :].argmax(-1).tolist()
+
+    def new() -> Any:
+        return [layer.new_cache(1, 64) for layer in (before, content)]
+
+    a, b = [3, 1, 4, 0, 5], [9, 2, 6, 8, 7, 10]
+    assert read([*a, *b, 5], new())[-1] == 9  # read as one: after 5 came 9
+    assert read([*a, *b, 6], new())[-1] == 8
+
+    def spliced(question: int, made_again: int) -> int:
+        talk, alone = new(), new()
+        read(a + b[:made_again], talk)
+        read(b, alone)
+        for one, piece in zip(talk, alone, strict=True):
+            piece.shift(len(a))
+            piece.drop(0, made_again)
+            one.append(piece.keys, piece.values, piece.position_ids)
+        return read([question], talk)[-1]
+
+    assert [spliced(6, n) for n in (0, 1)] == [8, 8]  # within b
+    assert [spliced(1, n) for n in (0, 1)] == [4, 4]  # within a
+    assert spliced(5, 0) != 9
+    assert spliced(5, 1) == 9
+
+
+# Packing -----------------------------------------------------------------------------------------
+
+
+def test_only_the_mask_keeps_documents_apart() -> None:
+    """By gradients: what of the first document reaches the second at all."""
+    torch.manual_seed(2)
+    stack = [RotarySelfAttention(16, 2).double() for _ in range(2)]
+    same = torch.zeros(1, 9, 9, dtype=torch.bool)
+    same[:, :4, :4], same[:, 4:, 4:] = True, True
+    anew = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
+    for options, reaches in (
+        ({}, True),
+        ({"position_ids": anew}, True),
+        ({"attn_mask": same}, False),
+        ({"attn_mask": same, "position_ids": anew}, False),
+    ):
+        x = torch.randn(1, 9, 16, dtype=torch.float64, requires_grad=True)
+        y = x
+        for layer in stack:
+            y = y + layer(y, **options)
+        (gradient,) = torch.autograd.grad(y[:, 4:].square().sum(), x)
+        assert (gradient[:, :4].abs().max() > 1e-6) == reaches
+        assert reaches or not gradient[:, :4].any()
+
+
+@torch.no_grad()
+def test_a_packed_row_of_transformers() -> None:
+    """Where positions do not go up by one: a new document, without a mask and without a cache."""
+    transformers = pytest.importorskip("transformers")
+    from transformers.modeling_flash_attention_utils import prepare_fa_kwargs_from_position_ids
+
+    model, row = llama(), tokens_of(14)
+    alone = model(row[:, 6:]).logits
+    anew = torch.tensor([[*range(6), *range(8)]])
+    skip = torch.tensor([[*range(6), *range(7, 15)]])
+    on = torch.arange(14)[None]
+    apart = torch.full((14, 14), -torch.inf, dtype=torch.float64)
+    for a, b in ((0, 6), (6, 14)):
+        apart[a:b, a:b] = torch.zeros(b - a, b - a).masked_fill(
+            torch.ones(b - a, b - a).triu(1).bool(), -torch.inf
+        )
+
+    def second(ids: torch.Tensor, **options: Any) -> float:
+        return off(model(row, position_ids=ids, **options).logits[:, 6:], alone)
+
+    for implementation in ("eager", "sdpa"):
+        model.set_attn_implementation(implementation)
+        for ids in (anew, skip):
+            assert second(ids, use_cache=False) < 1e-5  # read as two documents
+            assert second(ids, use_cache=True) > 0.1
+            assert second(ids, use_cache=False, attention_mask=torch.ones_like(row)) > 0.1
+        assert second(on, use_cache=False) > 0.1
+        for ids in (anew, skip, on):  # a mask that is given decides, whatever the positions
+            assert second(ids, use_cache=False, attention_mask=apart[None, None]) < 1e-5
+    assert transformers.LlamaConfig().use_cache  # the default
+    (starts, _), (longest, _) = prepare_fa_kwargs_from_position_ids(anew)
+    assert starts.tolist() == [0, 6, 14]
+    assert longest == 8
+
+
+# Shards ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_zigzag_shards_are_one_device(ranks: int) -> None:
+    """A head in NumPy: softmax of each query over keys that were turned on their own ranks."""
+    rng = np.random.default_rng(ranks)
+    length = 16 * ranks
+    q, k, v = rng.normal(size=(3, length, 8))
+
+    def head(queries: np.ndarray, own: np.ndarray, keys: np.ndarray, at: np.ndarray) -> np.ndarray:
+        scores = queries @ keys.T / np.sqrt(8)
+        scores = np.where(own[:, None] >= at, scores, -np.inf)
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        return weights / weights.sum(-1, keepdims=True) @ v[at]
+
+    everywhere = np.arange(length)
+    turned = rotate_complex(k, everywhere)
+    one = head(rotate_complex(q, everywhere), everywhere, turned, everywhere)
+    shards = [zigzag_indices([0, length], ranks, r).numpy() for r in range(ranks)]
+    at = np.concatenate(shards)  # the order in which the ranks' keys come together
+    gathered = np.concatenate([rotate_complex(k[own], own) for own in shards])
+    assert sorted(at.tolist()) == everywhere.tolist()
+    for own in shards:
+        np.testing.assert_allclose(head(rotate_complex(q[own], own), own, gathered, at), one[own])
+        if ranks > 1 and own[0]:
+            counted = rotate_complex(q[own], np.arange(len(own)))
+            assert np.abs(head(counted, own, gathered, at) - one[own]).max() > 0.1
+
+
+def test_every_rank_has_the_same_work() -> None:
+    """Counted one by one, in a packed row too; and plain slices differ by more than six."""
+    assert zigzag_indices([0, 4, 8], 2, 0).tolist() == [0, 3, 4, 7]
+    for ends in ([0, 32], [0, 16, 48, 64]):
+        seen = [
+            sum(i - max(e for e in ends if e <= i) + 1 for i in zigzag_indices(ends, 4, r).tolist())
+            for r in range(4)
+        ]
+        assert len(set(seen)) == 1
+    first, last = sum(range(1, 9)), sum(range(25, 33))
+    assert last > 6 * first
+
+
+# Drafts ------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_a_tree_of_drafts_is_as_many_texts() -> None:
+    """Against transformers: random trees in this package's layer order, paths in a Llama."""
+    model, rng = llama(), np.random.default_rng(3)
+    prompt, drafts = tokens_of(7), tokens_of(6, 5)
+    for _ in range(3):
+        parents = [-1, *(int(rng.integers(-1, i)) for i in range(1, 6))]
+        chains: list[list[int]] = []
+        for i, parent in enumerate(parents):
+            chains.append([*(chains[parent] if parent >= 0 else []), i])
+        ids = torch.tensor([[7 + len(chain) - 1 for chain in chains]])
+        mask = torch.full((6, 13), -torch.inf, dtype=torch.float64)
+        mask[:, :7] = 0
+        for i, chain in enumerate(chains):
+            mask[i, [7 + j for j in chain]] = 0
+        together = model(
+            drafts,
+            past_key_values=filled(model, prompt),
+            position_ids=ids,
+            attention_mask=mask[None, None],
+        ).logits
+        for i, chain in enumerate(chains):
+            path = torch.cat((prompt, drafts[:, chain]), dim=1)
+            assert off(together[:, i], model(path).logits[:, -1]) < 1e-5
+
+
+@torch.no_grad()
+def test_taking_back_leaves_no_trace() -> None:
+    """Drafts of random length, rejected from a random place on, many times over."""
+    torch.manual_seed(4)
+    rng = np.random.default_rng(4)
+    stack = [RotarySelfAttention(16, 2, max_seq_len=64).double() for _ in range(2)]
+    text = torch.randn(1, 40, 16, dtype=torch.float64)
+
+    def read(x: torch.Tensor, caches: Any) -> torch.Tensor:
+        for layer, one in zip(stack, caches, strict=True):
+            x = x + layer(x, cache=one)
+        return x
+
+    plain = read(text, [layer.new_cache(1, 64) for layer in stack])
+    caches, done = [layer.new_cache(1, 64) for layer in stack], 0
+    while done < 40:
+        good = min(int(rng.integers(1, 5)), 40 - done)
+        bad = int(rng.integers(0, 4))
+        draft = torch.cat((text[:, done : done + good], torch.randn(1, bad, 16).double()), dim=1)
+        got = read(draft, caches)[:, :good]
+        torch.testing.assert_close(got, plain[:, done : done + good], rtol=0, atol=1e-12)
+        for one in caches:
+            one.roll_back(bad)
+        done += good
+        assert caches[0].next_position.item() == done
+
+
+# MLA ---------------------------------------------------------------------------------------------
+
+
+def test_the_merged_matrix_changes_by_the_code_distance() -> None:
+    """Entry by entry from matrices of the rotation, for another head and other latents."""
+    rng = np.random.default_rng(6)
+    W_q, W_k = rng.normal(size=(2, 64, 300))
+    base = rotate_by_matrix(W_k.T, np.zeros(300, dtype=int)).T
+    merged = W_q.T @ base
+    for distance in (1, 3, 9, 60):
+        turned = rotate_by_matrix(W_k.T, np.full(300, distance)).T
+        change = np.linalg.norm(W_q.T @ turned - merged) / np.linalg.norm(merged)
+        wanted = code_distance(distance, inverse_frequencies(64)).item()
+        assert change == pytest.approx(wanted, rel=0.06)
+    assert code_distance(1, inverse_frequencies(128)).item() == pytest.approx(0.244, abs=2e-3)
+    assert code_distance(9, inverse_frequencies(128)).item() == pytest.approx(0.789, abs=2e-3)
+
+
+@torch.no_grad()
+def test_latent_attention_is_deepseeks() -> None:
+    """Weights of transformers' DeepseekV3Attention, head by head and merged; the cache is its."""
+    transformers = pytest.importorskip("transformers")
+    from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek
+
+    torch.manual_seed(7)
+    sizes: dict[str, Any] = {"kv_lora_rank": 24, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8}
+    sizes |= {"v_head_dim": 12, "q_lora_rank": 20}
+    config = transformers.DeepseekV3Config(
+        hidden_size=32,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        attn_implementation="eager",
+        rope_parameters={"rope_type": "default", "rope_theta": 1e4},
+        **sizes,
+    )
+    theirs = deepseek.DeepseekV3Attention(config, 0).double().eval()
+    ours = LatentAttention(32, 4, **sizes).double()
+    ours.load_state_dict(theirs.state_dict())
+    x, ids = torch.randn(2, 9, 32, dtype=torch.float64), torch.arange(9)[None]
+    table = deepseek.DeepseekV3RotaryEmbedding(config)(x, ids)
+    mask = torch.zeros(9, 9).double().masked_fill(torch.ones(9, 9).triu(1).bool(), -torch.inf)
+    stored = transformers.DynamicCache()
+    wanted = theirs(x, table, mask[None, None], past_key_values=stored)[0]
+    layer = stored.layers[0]
+    assert layer.keys[0, :, 0].numel() + layer.values[0, :, 0].numel() == 24 + 8
+    for absorb in (False, True):
+        ours.absorb = absorb
+        assert off(ours(x), wanted) < 1e-5  # transformers' table is float32
+    v3 = transformers.DeepseekV3Config()
+    assert v3.kv_lora_rank + v3.qk_rope_head_dim == 576
+    assert v3.num_attention_heads * (v3.qk_nope_head_dim + v3.v_head_dim) == 32_768
+
+
+# Fewer bits --------------------------------------------------------------------------------------
+
+
+def test_channels_far_from_zero_want_a_grid_before_the_turn() -> None:
+    """Other keys, turned by matrices; the reason by itself: how far a channel's grid must reach."""
+    rng = np.random.default_rng(8)
+    at, means = np.arange(200), 3 * rng.normal(size=32)
+    k, q = rng.normal(size=(200, 32)) + means, rng.normal(size=(200, 32))
+    turned = rotate_by_matrix(k, at)
+
+    def grid(z: np.ndarray, bits: int, axis: int) -> np.ndarray:
+        low, high = z.min(axis, keepdims=True), z.max(axis, keepdims=True)
+        return low + np.rint((z - low) / (high - low) * (2**bits - 1)) * (high - low) / (
+            2**bits - 1
+        )
+
+    true = rotate_by_matrix(q, at) @ turned.T
+    for axis, more in ((0, True), (1, False)):
+        for bits in (4, 3, 2):
+            keys = rotate_by_matrix(grid(k, bits, axis), at), grid(turned, bits, axis)
+            before, after = (np.std(rotate_by_matrix(q, at) @ z.T - true) for z in keys)
+            assert after > 1.5 * before if more else abs(after / before - 1) < 0.15
+    reach = np.ptp(turned, axis=0) / np.ptp(k, axis=0)
+    size = np.hypot(means[:16], means[16:])
+    fast = (200 * inverse_frequencies(32) > 2 * np.pi) & (size > 3)
+    assert reach[:16][fast].min() > 1.4  # pairs that go round
+    slow = 200 * inverse_frequencies(32) < 0.1
+    assert np.abs(reach[:16][slow] - 1).max() < 0.25
+
+
+@torch.no_grad()
+def test_trained_keys_want_a_grid_before_the_turn() -> None:
+    kind, models = trained("two layers")
+    found = serving.quantised(kind, models, NEW)
+    for bits in (4, 3, 2):
+        before, after = (
+            np.array(found[f"{when}, channel, {bits} bits"]["score error"])[:, 0]
+            for when in ("before", "after")
+        )
+        assert (after > before).all()
+
+
+# A lost base -------------------------------------------------------------------------------------
+
+
+def test_the_chapter_reads_a_base_from_where_a_hand_points() -> None:
+    for base in (1e4, 5e5, 1e6):
+        one = np.zeros((1, 64))
+        one[0, 1] = 1.0
+        there = rotate_by_matrix(one, [1], base)[0]
+        assert math.atan2(there[33], there[1]) ** -32 == pytest.approx(base, rel=1e-9)
+
+
+@torch.no_grad()
+def test_a_lost_base_is_fine_near_and_gone_far() -> None:
+    """One model, half the steps of the record, read by the package's layers with either base."""
+    kind, models = trained("base 500,000", 250)
+    tokens, targets = (part[0] for part in serving.drawn(kind, NEW, 32, 256))
+
+    def costs(base: float) -> np.ndarray:
+        reader = serving.Reader(kind._replace(base=base), models)
+        logs = reader(tokens).log_softmax(-1)
+        return (-logs.gather(-1, targets[..., None])[..., 0] / math.log(2)).numpy()
+
+    worse = (costs(1e4) - costs(5e5)).mean(0)
+    assert abs(worse[:64].mean()) < 0.1
+    assert worse[64:].mean() > 0.2
+    assert worse[128:].mean() > 2 * worse[:64].mean() + 0.2
+
+
+@torch.no_grad()
+def test_a_switch_under_a_living_cache() -> None:
+    """transformers, token by token and in one pass over 40 tokens; the trained length is 32."""
+    transformers = pytest.importorskip("transformers")
+    text = tokens_of(40)
+
+    def gap(length: int, **rope: Any) -> float:
+        torch.manual_seed(0)
+        sizes = {**SMALL, "max_position_embeddings": length, "num_hidden_layers": 2}
+        config = transformers.LlamaConfig(**sizes, rope_parameters={"rope_theta": 1e4, **rope})
+        models = [transformers.LlamaForCausalLM(config).double().eval() for _ in range(2)]
+        models[1].load_state_dict(models[0].state_dict())  # dynamic NTK remembers: one for each way
+        stored = transformers.DynamicCache(config=config)
+        for t in range(40):
+            last = models[0](text[:, t : t + 1], past_key_values=stored).logits[:, -1]
+        return off(last, models[1](text).logits[:, -1])
+
+    lists = {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+    assert gap(128, rope_type="default") < 1e-5
+    assert gap(128, rope_type="linear", factor=4.0) < 1e-5
+    assert gap(32, rope_type="dynamic", factor=4.0) > 0.1
+    longrope = {"factor": 4.0, "original_max_position_embeddings": 32, **lists}
+    assert gap(128, rope_type="longrope", **longrope) > 0.1
+
+
+# Layers that differ ------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_layers_that_rest_and_layers_with_another_base_move_in_their_own_way() -> None:
+    """SmolLM3, whose fourth layer rests, and Gemma 3, whose sixth has another base."""
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    smol = transformers.SmolLM3Config(
+        **SMALL,
+        num_hidden_layers=4,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+        rope_parameters={"rope_type": "default", "rope_theta": 5e4},
+    )
+    gemma = transformers.Gemma3TextConfig(**SMALL, num_hidden_layers=6, sliding_window=64)
+    assert smol.no_rope_layers == [1, 1, 1, 0]  # 1 means that it rotates
+    own = gemma.rope_parameters
+    assert [own[kind]["rope_theta"] for kind in gemma.layer_types] == [1e4] * 5 + [1e6]
+    for model, bases in (
+        (transformers.SmolLM3ForCausalLM(smol), [5e4, 5e4, 5e4, None]),
+        (transformers.Gemma3ForCausalLM(gemma), [1e4] * 5 + [1e6]),
+    ):
+        model.double().eval()
+        text = tokens_of(30)
+        here, there = filled(model, text), filled(model, text, 17)
+        for base, a, b in zip(bases, here.layers, there.layers, strict=True):
+            right = RotaryEmbedding(16, 64, base).double() if base else None
+            moved = move_keys(a.keys, 17, right) if right else a.keys
+            assert off(moved, b.keys) < 1e-5
+            alike = move_keys(a.keys, 17, RotaryEmbedding(16, 64, bases[0]).double())
+            assert (off(alike, b.keys) > 0.3) == (base != bases[0])
+
+
+# The record --------------------------------------------------------------------------------------
+
+
+def test_every_rate_of_the_record_lies_inside_those_tried() -> None:
+    record = serving.load()
+    assert list(record) == list(serving.KINDS)
+    for one in record.values():
+        tried = {float(rate): loss for rate, loss in one["tried"].items()}
+        assert serving.chosen(tried) == one["rate"]
+        assert len(one["seeds"]) == 8
+
+
+def test_the_chapter_quotes_no_number_that_training_again_would_change() -> None:
+    """Decimals in the prose are set by hand or computed; what was trained is said in words."""
+    cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
+    prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    prose = re.sub(r"\d+\.\d+-|\(#?[\w./#:-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
+    known = {"0.8", "0.2", "0.01", "0.05", "0.1", "0.3", "0.001", "5.23"}
+    assert set(re.findall(r"\d+\.\d+", prose)) <= known
