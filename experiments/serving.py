@@ -1,6 +1,6 @@
 """What the cached keys of trained models bear: the record that chapter 12 reads.
 
-``python -m experiments.serving`` trains what is missing and writes ``results/serving.json``.
+``python -m experiments.serving`` trains what is missing and writes ``serving.json``.
 
 Nothing here needs a cache. A key is made once, by what its token saw, so serving is a matter of
 who sees whom (a mask) and of the positions at which a query and a key meet; a test compares one
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +28,9 @@ from rope_minimal import RotarySelfAttention, apply_rope, inverse_frequencies, r
 from . import run
 from .encodings import ENCODINGS
 from .model import Transformers, Watched
-from .summary import RESULTS
 from .tasks import LETTERS, SYMBOLS, TASKS, Task, language
 
+RECORD = Path(__file__).parent / "serving.json"
 SEEDS, CHOOSING_SEEDS = tuple(range(8)), (1000, 1001)
 GRID = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 FIRST = (3e-3, 1e-2, 3e-2)
@@ -515,7 +516,7 @@ def measured(name: str, models: Served, seeds: tuple[int, ...]) -> dict[str, Any
 
 def load() -> dict[str, Any]:
     """Return the record: for each kind of model its rates, its seeds and what was measured."""
-    return json.loads((RESULTS / "serving.json").read_text("utf8"))
+    return json.loads(RECORD.read_text("utf8"))
 
 
 def chosen(tried: dict[float, float]) -> float | None:
@@ -545,14 +546,13 @@ def choose(kind: Kind, tried: dict[float, float]) -> dict[float, float]:
 
 def save(name: str, entry: dict[str, Any]) -> None:
     """Write what is known of a kind of model, a line a kind."""
-    path = RESULTS / "serving.json"
-    record = (load() if path.exists() else {}) | {name: entry}
+    record = (load() if RECORD.exists() else {}) | {name: entry}
     lines = [
         f"{json.dumps(n)}: {json.dumps(record[n], separators=(',', ':'))}"
         for n in KINDS
         if n in record
     ]
-    path.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf8")
 
 
 def main() -> None:
@@ -562,7 +562,7 @@ def main() -> None:
     """
     torch.set_num_threads(1)
     for name in sys.argv[1:] or KINDS:
-        record = load() if (RESULTS / "serving.json").exists() else {}
+        record = load() if RECORD.exists() else {}
         entry = record.get(name, {"kind": KINDS[name]._asdict()})
         if "measured" in entry:
             continue
