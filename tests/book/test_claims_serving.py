@@ -162,7 +162,8 @@ def test_a_trained_model_keeps_what_it_has_seen() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "often", "once"), [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4)]
+    ("kind", "often", "once"),
+    [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4), ("q4", 3, 0.15)],
 )
 def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
     kind: str, often: float, once: float
@@ -172,12 +173,13 @@ def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
     keys = rng.normal(size=(60, 128))
 
     def stored(z: np.ndarray) -> np.ndarray:
-        if kind != "q8":
+        if kind in ("bf16", "fp16"):
             dtype = torch.bfloat16 if kind == "bf16" else torch.float16
             return torch.from_numpy(z).to(dtype).double().numpy()
         blocks = z.reshape(60, 4, 32)
-        scale = (np.abs(blocks).max(-1, keepdims=True) / 127).astype(np.float16).astype(float)
-        return (np.rint(blocks / scale).clip(-127, 127).astype(np.int8) * scale).reshape(60, 128)
+        top = 127 if kind == "q8" else 7
+        scale = (np.abs(blocks).max(-1, keepdims=True) / top).astype(np.float16).astype(float)
+        return (np.rint(blocks / scale).clip(-top, top).astype(np.int8) * scale).reshape(60, 128)
 
     def moved(times: int, by: int) -> float:
         z = stored(keys)
@@ -186,6 +188,10 @@ def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
         wanted = rotate_complex(keys, np.full(60, times * by))
         return float(np.linalg.norm(z - wanted) / np.linalg.norm(wanted))
 
+    if kind == "q4":
+        assert moved(256, 1) > 3
+        assert moved(1, 256) < 0.15
+        return
     assert moved(256, 1) == pytest.approx(often, rel=0.12)
     assert moved(1, 256) == pytest.approx(once, rel=0.12)
 
@@ -498,6 +504,24 @@ def test_taking_back_leaves_no_trace() -> None:
         assert caches[0].next_position.item() == done
 
 
+def test_an_image_takes_more_slots_than_positions() -> None:
+    """Qwen2-VL of transformers: three tokens, an image of 4 by 4 patches, three more."""
+    pytest.importorskip("transformers")
+    from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
+
+    text = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1, "vocab_size": 64}
+    text |= {"num_attention_heads": 2, "num_key_value_heads": 2}
+    text["rope_parameters"] = {"rope_type": "default", "mrope_section": [2, 3, 3]}
+    vision = {"depth": 1, "embed_dim": 16, "hidden_size": 32, "num_heads": 2, "mlp_ratio": 1}
+    config = qwen.Qwen2VLConfig(text_config=text, vision_config=vision, image_token_id=60)
+    row = torch.tensor([[1, 2, 3, *[60] * 16, 4, 5, 6]])
+    ids, delta = qwen.Qwen2VLModel(config).get_rope_index(
+        row, mm_token_type_ids=(row == 60).int(), image_grid_thw=torch.tensor([[1, 8, 8]])
+    )
+    assert ids[:, 0, -3:].tolist() == [[7, 8, 9]] * 3  # after 0, 1, 2 and four positions
+    assert row.shape[1] + delta.item() == 10  # the next position: 22 slots, 12 fewer positions
+
+
 # MLA ---------------------------------------------------------------------------------------------
 
 
@@ -623,6 +647,15 @@ def test_a_lost_base_is_fine_near_and_gone_far() -> None:
     assert near["lost, 64 keys"][0] - near["own, 64 keys"][0] < 0.1
 
 
+def test_who_asks_for_rope_theta_gets_the_default() -> None:
+    """transformers 5: the base has moved, whichever way the configuration was written."""
+    transformers = pytest.importorskip("transformers")
+    for given in ({"rope_theta": 5e5}, {"rope_parameters": {"rope_theta": 5e5}}):
+        config = transformers.LlamaConfig(**given)
+        assert getattr(config, "rope_theta", 10_000.0) == 10_000.0
+        assert config.rope_parameters["rope_theta"] == 5e5
+
+
 @torch.no_grad()
 def test_a_switch_under_a_living_cache() -> None:
     """transformers, token by token and in one pass over 40 tokens; the trained length is 32."""
@@ -700,5 +733,5 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change() -> None
     cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
     prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     prose = re.sub(r"\d+\.\d+-|\(#?[\w./#:-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
-    known = {"0.8", "0.2", "0.01", "0.05", "0.1", "0.3", "0.001", "5.23"}
+    known = {"0.8", "0.2", "0.01", "0.02", "0.05", "0.1", "0.3", "0.001", "5.23"}
     assert set(re.findall(r"\d+\.\d+", prose)) <= known

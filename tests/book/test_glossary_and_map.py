@@ -53,6 +53,18 @@ def test_every_word_is_linked_from_the_book_and_no_other_is():
     assert linked() - {word for words, _ in entries() for word in words} == set()
 
 
+def test_fifteen_questions_lead_into_chapters():
+    """Each numbered once, each with a link that finds its heading."""
+    text = (ROOT / "book" / "faq.md").read_text("utf8")
+    asked = re.findall(r"^\*\*(\d+)\. .+\?\*\* (.+)$", text, re.MULTILINE)
+    assert sorted(int(number) for number, _ in asked) == list(range(1, 16))
+    for number, answer in asked:
+        links = re.findall(r"\]\((\.\./notebooks/\S+\.ipynb)#(\S+)\)", answer)
+        assert links, number
+        for file, anchor in links:
+            assert anchor in headings(ROOT / "book" / file), (number, anchor)
+
+
 # ---- the first page -----------------------------------------------------------------------------
 
 
