@@ -170,9 +170,14 @@ class RotarySelfAttention(nn.Module):
         """
         length = self.rope.max_seq_len if max_seq_len is None else max_seq_len
         (heads, width, v_width), weight = self.cache_shape, self._weight()
-        sizes = (batch_size, heads, length, width)
-        about = {"dtype": weight.dtype, "device": weight.device}
-        return KVCache(*sizes, v_head_dim=v_width, rope=self.rope, raw=raw, **about)
+        return KVCache(
+            *(batch_size, heads, length, width),
+            v_head_dim=v_width,
+            dtype=weight.dtype,
+            device=weight.device,
+            rope=self.rope,
+            raw=raw,
+        )
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
