@@ -4,6 +4,7 @@ Project, rotate queries and keys by their positions, remember the rotated keys, 
 never rotated; nothing is rotated before the projection; nothing in the cache is rotated again.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -232,7 +233,9 @@ def _check_sizes(
     return embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
 
 
-def _check_mask(name: str, mask: Any, axes: str, shapes: list[tuple[int, ...]], x: Tensor) -> None:
+def _check_mask(
+    name: str, mask: Any, axes: str, shapes: Sequence[tuple[int, ...]], x: Tensor
+) -> None:
     """Raise unless a mask is of torch.bool, of one of the shapes, and where ``x`` is."""
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__

@@ -300,13 +300,15 @@ def check_cache(
     for name, has, needs in zip(names, sizes, (batch_size, *shape), strict=True):
         if has != needs:
             raise ValueError(f"cache has {name} {has}, but the call needs {needs}")
-    if cache.rope is not None and (has := _turns(cache.rope)) != (needs := _turns(rope)):
-        raise ValueError(f"cache has the rotation {has}, but the call needs {needs}")
+    if cache.rope is not None and _turns(cache.rope) != _turns(rope):
+        raise ValueError(
+            f"cache has the rotation {_turns(cache.rope)}, but the call needs {_turns(rope)}"
+        )
 
 
 def _turns(rope: RotaryEmbedding) -> str:
     """Name what decides how a key is turned."""
-    return f"dim={rope.dim}, base={rope.base:g}, interleaved={bool(rope.interleaved)}"
+    return f"dim={rope.dim}, base={float(rope.base)}, interleaved={bool(rope.interleaved)}"
 
 
 def check_rope(rope: Any) -> None:

@@ -587,8 +587,8 @@ def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"base": 500.0}, "cache has the rotation dim=4, base=500, interleaved=False"),
-        ({"interleaved": True}, "interleaved=True, but the call needs dim=4, base=10000"),
+        ({"base": 500.0}, "cache has the rotation dim=4, base=500.0, interleaved=False"),
+        ({"interleaved": True}, "interleaved=True, but the call needs dim=4, base=10000.0"),
         ({"rotary_dim": 2}, "cache has the rotation dim=2"),
     ],
 )
