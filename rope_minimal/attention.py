@@ -127,9 +127,10 @@ class RotarySelfAttention(nn.Module):
         position_ids = integers("position_ids", position_ids).to(x.device)
 
         q, k, v = self._project(x)
-        q = self.rope(q, position_ids=position_ids)
-        if cache is None or not cache.raw:
-            k = self.rope(k, position_ids=position_ids)
+        if cache is not None and cache.raw:  # its keys are turned when they are read
+            q = self.rope(q, position_ids=position_ids)
+        else:
+            q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
         if cache is not None:
             cache.check_storable(k, v, q)
             k, v, padding = cache._write(k, v, position_ids, padding)
@@ -256,9 +257,6 @@ def _mask(
     """Return who may be seen, True (.., length, total); None where causal order says it all."""
     if padding is None and attn_mask is None and length == total:
         return None
-    mask = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
-    if attn_mask is not None:
-        mask = mask & attn_mask[:, None]
-    if padding is not None:
-        mask = mask & ~padding[:, None, None, :]
-    return mask
+    causal = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
+    mask = causal if attn_mask is None else causal & attn_mask[:, None]
+    return mask if padding is None else mask & ~padding[:, None, None, :]

@@ -27,7 +27,8 @@ def move_keys(keys: Tensor, delta: int | Tensor, rope: RotaryEmbedding) -> Tenso
         Keys that ``rope`` has rotated, floating point, shape (..., T, D). They are not changed.
     delta
         Positions to move by, negative towards the start: an integer, or integers of shape
-        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``.
+        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``,
+        which is checked on the CPU.
     rope
         The rotation of the keys, whose table is read: none is made.
 
