@@ -171,13 +171,12 @@ def test_a_move_has_its_gradient() -> None:
     assert torch.autograd.gradcheck(lambda k: move_keys(k, torch.tensor([[-3, 0, 9]]), table), k)
 
 
-@LAYOUTS
-def test_a_compiled_move_is_the_move(interleaved) -> None:
-    table = rope(interleaved=interleaved)
+@pytest.mark.parametrize("delta", [-3, torch.tensor([[-2], [7]])], ids=["one", "by row"])
+@pytest.mark.filterwarnings("ignore:To copy construct from a tensor")
+def test_a_compiled_move_is_the_move(delta) -> None:
+    table, k = rope(interleaved=isinstance(delta, int)), random(2, 3, 5, 8)
     compiled = torch.compile(move_keys, backend="eager", fullgraph=True)
-    for delta in (3, -3, torch.tensor([[-2], [7]])):
-        k = random(2, 3, 5, 8)
-        torch.testing.assert_close(compiled(k, delta, table), move_keys(k, delta, table), **EXACT)
+    torch.testing.assert_close(compiled(k, delta, table), move_keys(k, delta, table), **EXACT)
 
 
 def test_shapes_are_moved_on_the_meta_device() -> None:
@@ -392,7 +391,7 @@ CALLS = st.one_of(
 
 
 @RAW
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(CALLS, min_size=3, max_size=14), st.booleans())
 def test_any_sequence_of_calls_is_what_happens_to_a_list(raw, calls, interleaved) -> None:
     layer, model = plain(interleaved=interleaved, max_seq_len=32), Listed()
@@ -754,6 +753,7 @@ def test_latent_gradients_agree_both_ways() -> None:
 
 
 @pytest.mark.parametrize("absorb", [False, True])
+@pytest.mark.filterwarnings("ignore:Mismatch dtype between input and weight")
 def test_latent_attention_in_other_types_and_compiled(absorb) -> None:
     layer, x = latent(absorb=absorb), random(2, 6, 16)
     want = layer(x)
