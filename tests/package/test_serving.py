@@ -721,10 +721,13 @@ def test_absorbed_is_naive(heads, pairs, resting, width, interleaved) -> None:
 def test_one_cache_serves_both_ways_and_is_small() -> None:
     layer, x = latent(), random(2, 9, 16)
     cache = layer.new_cache(2)
-    parts = []
+    parts, made = [], []
+    hook = layer.kv_b_proj.register_forward_hook(lambda *_: made.append(len(parts)))
     for t, part in enumerate(x.split(1, dim=1)):
         layer.absorb = bool(t % 2)
         parts.append(layer(part, cache=cache))
+    hook.remove()
+    assert made == [0, 2, 4, 6, 8]  # absorbed, no head's keys and values are made
     torch.testing.assert_close(torch.cat(parts, 1), layer(x), **EXACT)
     assert (cache.keys.shape, cache.values.shape) == ((2, 1, 9, 4), (2, 1, 9, 10))
 
