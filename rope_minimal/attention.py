@@ -4,6 +4,7 @@ Project, rotate queries and keys by their positions, remember the rotated keys, 
 never rotated; nothing is rotated before the projection; nothing in the cache is rotated again.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -126,9 +127,10 @@ class RotarySelfAttention(nn.Module):
         position_ids = integers("position_ids", position_ids).to(x.device)
 
         q, k, v = self._project(x)
-        q = self.rope(q, position_ids=position_ids)
-        if cache is None or not cache.raw:
-            k = self.rope(k, position_ids=position_ids)
+        if cache is not None and cache.raw:  # its keys are turned when they are read
+            q = self.rope(q, position_ids=position_ids)
+        else:
+            q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
         if cache is not None:
             cache.check_storable(k, v, q)
             k, v, padding = cache._write(k, v, position_ids, padding)
@@ -170,9 +172,14 @@ class RotarySelfAttention(nn.Module):
         """
         length = self.rope.max_seq_len if max_seq_len is None else max_seq_len
         (heads, width, v_width), weight = self.cache_shape, self._weight()
-        sizes = (batch_size, heads, length, width)
-        about = {"dtype": weight.dtype, "device": weight.device}
-        return KVCache(*sizes, v_head_dim=v_width, rope=self.rope, raw=raw, **about)
+        return KVCache(
+            *(batch_size, heads, length, width),
+            v_head_dim=v_width,
+            dtype=weight.dtype,
+            device=weight.device,
+            rope=self.rope,
+            raw=raw,
+        )
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
@@ -227,7 +234,9 @@ def _check_sizes(
     return embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
 
 
-def _check_mask(name: str, mask: Any, axes: str, shapes: list[tuple[int, ...]], x: Tensor) -> None:
+def _check_mask(
+    name: str, mask: Any, axes: str, shapes: Sequence[tuple[int, ...]], x: Tensor
+) -> None:
     """Raise unless a mask is of torch.bool, of one of the shapes, and where ``x`` is."""
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
@@ -248,9 +257,6 @@ def _mask(
     """Return who may be seen, True (.., length, total); None where causal order says it all."""
     if padding is None and attn_mask is None and length == total:
         return None
-    mask = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
-    if attn_mask is not None:
-        mask = mask & attn_mask[:, None]
-    if padding is not None:
-        mask = mask & ~padding[:, None, None, :]
-    return mask
+    causal = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
+    mask = causal if attn_mask is None else causal & attn_mask[:, None]
+    return mask if padding is None else mask & ~padding[:, None, None, :]

@@ -27,7 +27,8 @@ def move_keys(keys: Tensor, delta: int | Tensor, rope: RotaryEmbedding) -> Tenso
         Keys that ``rope`` has rotated, floating point, shape (..., T, D). They are not changed.
     delta
         Positions to move by, negative towards the start: an integer, or integers of shape
-        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``.
+        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``,
+        which is checked on the CPU.
     rope
         The rotation of the keys, whose table is read: none is made.
 
@@ -38,7 +39,7 @@ def move_keys(keys: Tensor, delta: int | Tensor, rope: RotaryEmbedding) -> Tenso
         float64 want a ``rope`` in float64.
     """
     check_rope(rope)
-    check_x(keys)
+    check_x(keys, "keys")
     if keys.device != rope.table.device:
         raise ValueError(f"keys must be on {rope.table.device} as rope is, got {keys.device}")
     if keys.shape[-1] < rope.dim:
@@ -99,6 +100,7 @@ class KVCache:
         check_flag("raw", raw)
         if raw or rope is not None:
             check_rope(rope)
+            check_count("head_dim", width, least=rope.dim)
         self._keys = torch.zeros(rows, heads, slots, width, dtype=dtype, device=device)
         self._values = self._keys.new_zeros(rows, heads, slots, v_width)
         self._position_ids = torch.zeros(rows, slots, dtype=torch.long, device=device)
@@ -147,25 +149,34 @@ class KVCache:
         position_ids
             Integers of shape (batch_size or 1, T), >= 0.
         """
-        for name, value, memory in (("keys", keys, self._keys), ("values", values, self._values)):
-            check_float(name, value)
-            wanted = (*memory.shape[:2], keys.shape[-2], memory.shape[-1])
-            if tuple(value.shape) != wanted:
-                raise ValueError(f"{name} must have shape {wanted}, got {tuple(value.shape)}")
-        self.check_storable(keys, values)
         ids = integers("position_ids", position_ids).to(self._keys.device)
-        if tuple(ids.shape) not in ((len(keys), keys.shape[-2]), (1, keys.shape[-2])):
-            wanted = (len(keys), keys.shape[-2])
-            raise ValueError(f"position_ids must have shape {wanted}, got {tuple(ids.shape)}")
-        self._check_positions(ids)
-        self.check_room(keys.shape[-2])
+        rows, heads, _, width = self._keys.shape
+        if ids.ndim != 2 or ids.shape[0] not in (1, rows):
+            raise ValueError(
+                f"position_ids must have shape (batch_size or 1, T) for batch_size = {rows}, "
+                f"got {tuple(ids.shape)}"
+            )
+        n = ids.shape[1]
+        for name, value, wide in (
+            ("keys", keys, width),
+            ("values", values, self._values.shape[-1]),
+        ):
+            check_float(name, value)
+            if tuple(value.shape) != (rows, heads, n, wide):
+                raise ValueError(
+                    f"{name} must have shape {(rows, heads, n, wide)} for position_ids (.., {n}), "
+                    f"got {tuple(value.shape)}"
+                )
+        self.check_storable(keys, values)
+        self._check_positions("position_ids", ids)
+        self.check_room(n)
         self._write(keys, values, ids, None)
-        self._advance(keys.shape[-2], None)
+        self._advance(n, None)
 
     def roll_back(self, n: int) -> None:
         """Forget the ``n`` newest slots of every row, as when a draft is rejected.
 
-        The next token then gets the position that it would have had before them.
+        The next token then gets the position after the largest that is left.
         """
         n = check_count("n", n, least=0)
         if n > self.length:
@@ -207,7 +218,7 @@ class KVCache:
         keys, ids = self._keys[:, :, start:stop], self._position_ids[:, start:stop]
         delta = _delta(delta, keys, self.rope)
         moved_ids = (ids + delta).masked_fill(self._padding[:, start:stop], 0)
-        self._check_positions(moved_ids)
+        self._check_positions("positions moved by delta", moved_ids)
         if not self.raw:
             keys.copy_(move_keys(keys, delta, self.rope))
         ids.copy_(moved_ids)
@@ -241,12 +252,12 @@ class KVCache:
             )
         return start, stop
 
-    def _check_positions(self, ids: Tensor) -> None:
+    def _check_positions(self, name: str, ids: Tensor) -> None:
         """Raise unless the positions are counted from 0, and within the table of ``rope``."""
         if self.rope is not None:
-            check_range("positions", ids, self.rope.max_seq_len, "max_seq_len-1")
+            check_range(name, ids, self.rope.max_seq_len, "max_seq_len-1")
         elif may_be_read(ids) and ids.numel() and ids.min() < 0:
-            raise ValueError(f"positions must be >= 0, got {ids.min()}")
+            raise ValueError(f"{name} must be >= 0, got {ids.min()}")
 
     def _rotated(self, end: int) -> Tensor:
         """Return the first slots' keys as attention reads them."""
@@ -290,13 +301,15 @@ def check_cache(
     for name, has, needs in zip(names, sizes, (batch_size, *shape), strict=True):
         if has != needs:
             raise ValueError(f"cache has {name} {has}, but the call needs {needs}")
-    if cache.rope is not None and (has := _turns(cache.rope)) != (needs := _turns(rope)):
-        raise ValueError(f"cache has the rotation {has}, but the call needs {needs}")
+    if cache.rope is not None and _turns(cache.rope) != _turns(rope):
+        raise ValueError(
+            f"cache has the rotation {_turns(cache.rope)}, but the call needs {_turns(rope)}"
+        )
 
 
 def _turns(rope: RotaryEmbedding) -> str:
     """Name what decides how a key is turned."""
-    return f"dim={rope.dim}, base={rope.base:g}, interleaved={bool(rope.interleaved)}"
+    return f"dim={rope.dim}, base={float(rope.base)}, interleaved={bool(rope.interleaved)}"
 
 
 def check_rope(rope: Any) -> None:

@@ -110,24 +110,27 @@ class LatentAttention(RotarySelfAttention):
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """Attend by the turned keys ``k`` and the latent vectors ``v``, both (B, 1, S, width)."""
-        weight = self.kv_b_proj.weight.unflatten(0, (self.num_heads, -1))
-        to_key, to_value = weight.split((self.qk_nope_head_dim, self.v_head_dim), dim=1)
+        of_a_head = (self.qk_nope_head_dim, self.v_head_dim)
         if self.absorb:  # q . (W c) = (W^T q) . c
+            weight = self.kv_b_proj.weight.unflatten(0, (self.num_heads, -1))
+            to_key, to_value = weight.split(of_a_head, dim=1)
             turned, resting = q.split((self.qk_rope_head_dim, self.qk_nope_head_dim), dim=-1)
             q, k = torch.cat((turned, resting @ to_key), dim=-1), torch.cat((k, v), dim=-1)
-        else:
-            k = torch.cat((k.expand(-1, self.num_heads, -1, -1), v @ to_key.mT), dim=-1)
-            v = v @ to_value.mT
-        y = nn.functional.scaled_dot_product_attention(
-            q,
-            k,
-            v,
+            return self._read(q, k, v, mask) @ to_value.mT
+        made = self.kv_b_proj(v).squeeze(1).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        resting, v = made.split(of_a_head, dim=-1)
+        k = torch.cat((k.expand(-1, self.num_heads, -1, -1), resting), dim=-1)
+        return self._read(q, k, v, mask)
+
+    def _read(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """Attend, with scores over the root of a head's width, however wide keys are now."""
+        return nn.functional.scaled_dot_product_attention(
+            *(q, k, v),
             attn_mask=mask,
             is_causal=mask is None,
             scale=self.head_dim**-0.5,
             enable_gqa=True,
         )
-        return y @ to_value.mT if self.absorb else y
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
