@@ -38,7 +38,7 @@ export function makeModel(seed = SEED) {
 
 const MODEL = makeModel();
 
-/** The words from .. COUNT - 1 read at positions start, start + 1, ...: by layer and word, raw keys and values by head. */
+/** The words from `from` on, read at positions start, start + 1, ...: by layer, word and head raw keys and values. */
 export function run(from, start, { words, layers } = MODEL) {
   let xs = words.slice(from);
   return layers.map(({ q, k, v, o }) => {
@@ -114,7 +114,10 @@ export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "Nothing has changed yet: the keys of every layer are right, **0%** off.";
   if (treatment === "left as they are")
-    return `Left as they are, keys stand at old places: **${percent(top.off)}** off in layer 0, ${percent(deepest.off)} in layer 2.`;
+    return (
+      `Left as they are, keys stand at old places: **${percent(top.off)}** off in layer 0, ` +
+      `${percent(deepest.off)} in layer 2.`
+    );
   if (change === "whole text moved") {
     const how = treatment === "moved" ? "moving" : "turning raw keys when read";
     return `The text is whole, so ${how} makes the keys of every layer right: **${percent(deepest.off)}** off.`;
@@ -149,8 +152,8 @@ const LABEL =
   "Three shelves, one a layer, with the cached key of every word as an arrow and the key of a fresh run as a dashed " +
   "one; beside each shelf a meter says how far the kept keys are off. The left and right arrow keys move the cut";
 const NOTICE =
-  "Positions can be repaired, contexts cannot. Keys that are left where they were are no worse for a query that " +
-  "counts on from them: it meets them at the old distances.";
+  "Positions can be repaired, contexts cannot. After a drop the keys may as well stay where they are, if the queries " +
+  "count on from there: the distances are the same.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
@@ -174,7 +177,7 @@ export default figure((fig) => {
   const cuts = () => fig.traits.change !== "whole text moved";
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the cut, or use the arrow keys. Solid: the cached key. Dashed: the key of a fresh run.",
+    help: "Solid: a cached key. Dashed: a fresh run's. One pair; the meters count all. Drag the cut.",
     height: (width) => HEAD + LAYERS * layout(width).row,
     drag({ x, y, begins }) {
       const { slot } = layout(plot.width);
@@ -189,26 +192,26 @@ export default figure((fig) => {
   });
 
   fig.draw(() => {
-    const { change, keys, words: many, pair } = fig.traits;
-    const layers = shelf(change, keys, many);
+    const { change, cached, words: many, pair } = fig.traits;
+    const layers = shelf(change, cached, many);
     plot.clear();
-    drawWords(plot, change, keys, many);
+    drawWords(plot, change, cached, many);
     layers.forEach((layer, index) => drawShelf(plot, index, layer, placesOf(change, many).first, Number(pair)));
     if (cuts()) drawCut(plot, many);
-    fig.say(words(change, keys, many, layers));
-    const { off, left } = { off: layers.map((one) => one.off), left: layers.map((one) => one.left) };
-    fig.root.dataset.values = JSON.stringify({ change, keys, words: many, off, left });
+    fig.say(words(change, cached, many, layers));
+    const [off, left] = ["off", "left"].map((name) => layers.map((layer) => layer[name]));
+    fig.root.dataset.values = JSON.stringify({ change, cached, words: many, off, left });
   });
 
   fig.showMe(async () => {
-    fig.set({ change: "whole text moved", keys: "left as they are", words: 4 });
+    fig.set({ change: "whole text moved", cached: "left as they are", words: 4 });
     await fig.pause(1600);
-    fig.set({ keys: "moved" });
+    fig.set({ cached: "moved" });
     await fig.pause(2000);
-    fig.set({ change: "first words dropped", keys: "left as they are", words: 0 });
+    fig.set({ change: "first words dropped", cached: "left as they are", words: 0 });
     await fig.glide({ words: 4 }, 2000);
     await fig.pause(1000);
-    fig.set({ keys: "moved" });
+    fig.set({ cached: "moved" });
     await fig.pause(2400);
     fig.set({ change: "chunk spliced in" });
     await fig.pause(1600);

@@ -15,7 +15,7 @@ class CacheShelf(Figure):
         ["first words dropped", "chunk spliced in", "whole text moved"],
         help="what happens to the text whose keys are in the cache",
     )
-    keys = Choice(
+    cached = Choice(
         ["moved", "left as they are", "stored raw"],
         help="turned on to their new places, or not, or turned only when they are read",
     )
@@ -24,7 +24,7 @@ class CacheShelf(Figure):
 
 
 def cache_shelf(
-    change: str = "first words dropped", keys: str = "moved", words: int = 4, pair: int = 0
+    change: str = "first words dropped", cached: str = "moved", words: int = 4, pair: int = 0
 ) -> ipywidgets.VBox:
     """Return the cache shelf with its controls: twelve words, three layers with fixed weights.
 
@@ -33,7 +33,7 @@ def cache_shelf(
     change
         ``"first words dropped"``: the rest is kept. ``"chunk spliced in"``: keys of a chunk that
         was computed alone are put behind other words. ``"whole text moved"``: nothing is lost.
-    keys
+    cached
         What is done with the cached keys: ``"moved"`` to their new places, ``"left as they are"``,
         or ``"stored raw"`` and turned whenever they are read.
     words
@@ -51,12 +51,12 @@ def cache_shelf(
     TypeError, ValueError
         If a value is of the wrong kind, unknown or out of range; the message names it.
     """
-    figure = CacheShelf(change=change, keys=keys, words=words, pair=str(pair))
+    figure = CacheShelf(change=change, cached=cached, words=words, pair=str(pair))
     return controls.box(
         figure,
         [
             controls.choice(figure, "change", "The text"),
-            controls.choice(figure, "keys", "Cached keys"),
+            controls.choice(figure, "cached", "Cached keys"),
             controls.slider(figure, "words", "How many words"),
         ],
         more=[controls.choice(figure, "pair", "Pair that the arrows show")],

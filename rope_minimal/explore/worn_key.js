@@ -14,20 +14,23 @@ const FLOATS = { fp16: [11, -14], bf16: [8, -126], fp8: [4, -6] }; // bits, leas
 const THETA = inverseFrequencies(DIM, BASE);
 
 const LARGE = 1.5 * 2 ** 52; // added and taken away, it leaves a whole number, ties to even
-const nearest = (x) => x + LARGE - LARGE;
 
-/** x to some significant bits (Veltkamp's splitting); no key comes near the largest number of a type. */
-function toFloat(x, [bits, lowest]) {
-  if (Math.abs(x) < 2 ** lowest) return nearest(x / 2 ** (lowest - bits + 1)) * 2 ** (lowest - bits + 1);
-  const large = x * (2 ** (53 - bits) + 1);
-  return large - (large - x);
+/** Numbers to some significant bits (Veltkamp's splitting); no key comes near the largest of a type. */
+function toFloats(numbers, [bits, lowest]) {
+  const [normal, unit, split] = [2 ** lowest, 2 ** (lowest - bits + 1), 2 ** (53 - bits) + 1];
+  return numbers.map((x) => {
+    if (Math.abs(x) < normal) return (x / unit + LARGE - LARGE) * unit;
+    const large = x * split;
+    return large - (large - x);
+  });
 }
 
 /** Keys of DIM channels one after another, half-split, as they are read back; `codes` gets what is stored. */
 export function store(keys, kind, codes = new Float64Array(keys.length)) {
   if (kind in FLOATS) {
-    codes.set(keys.map((x) => toFloat(x, FLOATS[kind])));
-    return codes.slice();
+    const read = toFloats(keys, FLOATS[kind]);
+    codes.set(read);
+    return read;
   }
   const read = new Float64Array(keys.length);
   for (let from = 0; from < keys.length; from += BLOCK) {
@@ -35,7 +38,7 @@ export function store(keys, kind, codes = new Float64Array(keys.length)) {
     for (let c = from; c < from + BLOCK; c++) most = Math.max(most, Math.abs(keys[c]));
     const scale = most / LARGEST[kind];
     for (let c = from; c < from + BLOCK; c++) {
-      codes[c] = nearest(keys[c] / scale);
+      codes[c] = keys[c] / scale + LARGE - LARGE;
       read[c] = codes[c] * scale;
     }
   }
@@ -113,7 +116,7 @@ export function reading(kind, moves, step) {
   return { many, one: wear(kind, 1, moves * step), worst: many.errors.indexOf(Math.max(...many.errors)) };
 }
 
-const percent = (x) => `${num(100 * x, x >= 0.1 ? 0 : x >= 0.01 ? 1 : 2)}%`;
+const percent = (x) => `${num(100 * x, x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2)}%`;
 const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 
@@ -124,13 +127,14 @@ export function words(kind, moves, step, pair, { many, one, worst }) {
       ? `In ${kind}, one move by ${tokens(step)} leaves keys **${percent(many.all)}** off.`
       : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${percent(many.all)}** off; one move by ` +
         `${num(moves * step, 0)}, **${percent(one.all)}**.`;
-  const after = moves === 1 ? "after it" : `after ${moves} moves`;
+  const then = moves === 1 ? "then" : `after ${moves} moves`;
+  const shared = kind in LARGEST ? " A scale is shared by pairs 0 to 31, or by 32 to 63." : "";
   return (
     `${answer}\nWorst is pair **${worst}**, ${percent(many.errors[worst])} off. ` +
     `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +
-    `**${percent(many.same[pair])}** of its stored numbers as they are, and ${after} it points ` +
+    `**${percent(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
     `**${small(many.beside[pair])} rad** beside its place: **${percent(many.errors[pair])}** off. ` +
-    `All by root mean square over ${KEYS} random keys${kind in LARGEST ? "; pairs 0 to 31 share scales, and so do 32 to 63" : ""}.`
+    `All is the root mean square over ${KEYS} random keys.${shared}`
   );
 }
 
