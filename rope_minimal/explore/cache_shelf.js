@@ -64,8 +64,9 @@ function attend(query, keys, values, head) {
 // ---- the cache ----------------------------------------------------------------------------------
 
 /**
- * What a change means: the words from `first` on are kept, their keys come from a run that began with
- * word `from`, stored at `old` and wanted at `fresh` places (of the first kept word).
+ * What a change means: keys of the words from `first` on are kept. They come from a run that began with
+ * word `from`; the fresh run begins with word `freshFrom`. The place of the first kept word is `old` in
+ * the one and `fresh` in the other.
  */
 export function placesOf(change, words) {
   if (change === "first words dropped") return { first: words, from: 0, old: words, fresh: 0, freshFrom: words };
@@ -80,11 +81,11 @@ function apart(a, b) {
   return Math.sqrt(off / dot(y, y));
 }
 
-/** By layer: kept keys as they are used and as a fresh run has them, how far they are off, and if left. */
+/** By layer: keys as used and as a fresh run has them, how far off they are, and if left; `own`: those before a chunk. */
 export function shelf(change, treatment, words) {
   const { first, from, old, fresh, freshFrom } = placesOf(change, words);
-  const cached = run(from, first === from ? old : 0);
-  const again = run(freshFrom, change === "whole text moved" ? fresh : 0);
+  const cached = run(from, 0);
+  const again = run(freshFrom, fresh - (first - freshFrom));
   return cached.map(({ keys, values }, layer) => {
     const raw = keys.slice(first - from);
     const stored = raw.map((key, j) => turned(key, old + j));
@@ -95,13 +96,14 @@ export function shelf(change, treatment, words) {
     }[treatment]();
     const wanted = again[layer].keys.slice(first - freshFrom).map((key, j) => turned(key, fresh + j));
     const valuesOff = apart(values.slice(first - from), again[layer].values.slice(first - freshFrom));
-    return { used, wanted, off: apart(used, wanted), left: apart(stored, wanted), valuesOff };
+    const own = again[layer].keys.slice(0, first - freshFrom).map((key, j) => turned(key, j));
+    return { own, used, wanted, off: apart(used, wanted), left: apart(stored, wanted), valuesOff };
   });
 }
 
 // ---- what is said -------------------------------------------------------------------------------
 
-const percent = (x) => `${num(100 * (x < 1e-9 ? 0 : x), x > 0 && x < 0.1 && x > 1e-9 ? 1 : 0)}%`;
+const percent = (x) => `${num(x < 1e-9 ? 0 : 100 * x, 0)}%`;
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 const REPAIRED = { moved: "Moving repairs", "stored raw": "Turning raw keys when read repairs" };
 const MISSED = {
@@ -160,7 +162,6 @@ const NOTICE =
 const HEAD = 84; // pixels above the shelves
 const LEFT = 52;
 const MOST = 1.5; // end of the meters: keys that know nothing of each other are about 1.4 apart
-const LONGEST = 2.4; // of a key in the picture
 
 /** Where things lie on a canvas of this width. */
 function layout(width) {
@@ -168,7 +169,7 @@ function layout(width) {
   const right = beside ? 190 : 4;
   const slot = (width - LEFT - right) / COUNT;
   const radius = Math.min(slot / 2 - 1, 19);
-  const row = beside ? 2 * radius + 24 : 2 * radius + 42;
+  const row = beside ? 2 * radius + 24 : 2 * radius + 38;
   return { beside, slot, radius, row, x: (word) => LEFT + (word + 0.5) * slot, end: width - right };
 }
 
@@ -230,12 +231,12 @@ function drawWords(plot, change, treatment, many) {
   const now = treatment === "left as they are" ? old : fresh;
   const size = beside ? 13 : 11;
   const row = (said, y) => text(plot, said, LEFT - 8, y, { align: "right", size: 11.5 });
-  row("stored at", 52);
-  row("used at", 70);
+  row("stored", 52);
+  row("used", 70);
   TEXT.forEach((word, j) => {
     const own = j >= first;
     const gone = !own && change === "first words dropped";
-    text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own });
+    text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own && beside });
     if (gone) level(plot, 32, { x0: x(j) - 0.4 * slot, x1: x(j) + 0.4 * slot }, colors.muted, { width: 1 });
     if (gone) return;
     const places = own ? [old + j - first, now + j - first] : [j, j];
@@ -260,15 +261,19 @@ function drawWords(plot, change, treatment, many) {
 
 /** The line between what is gone, or comes from elsewhere, and the rest: a handle on top. */
 function drawCut(plot, many) {
-  const { x, row } = layout(plot.width);
+  const { x, row, radius } = layout(plot.width);
   const at = x(many - 0.5);
-  upright(plot, at, { y0: 18, y1: HEAD + LAYERS * row - 6 }, plot.colors.accent, { width: 2 });
+  upright(plot, at, { y0: 18, y1: HEAD - 8 }, plot.colors.accent, { width: 2 });
+  for (let index = 0; index < LAYERS; index++) {
+    const top = HEAD + index * row;
+    upright(plot, at, { y0: top, y1: top + 2 * radius + 6 }, plot.colors.accent, { width: 2 });
+  }
   disc(plot, at, 18, 8, plot.colors.accent);
-  for (const way of [-1, 1]) arrow(plot, at + 1 * way, 18, at + 6 * way, 18, plot.colors.paper, { width: 1 });
+  text(plot, "↔", at, 18, { align: "center", color: plot.colors.paper, size: 12, bold: true });
 }
 
 /** One layer: its arrows on a board, and its meter. */
-function drawShelf(plot, index, { used, wanted, off, left }, first, pair) {
+function drawShelf(plot, index, { own, used, wanted, off, left }, first, pair) {
   const { ctx, colors } = plot;
   const { x, radius, row, beside, slot, end } = layout(plot.width);
   const top = HEAD + index * row;
@@ -277,53 +282,53 @@ function drawShelf(plot, index, { used, wanted, off, left }, first, pair) {
   text(plot, `layer ${index}`, LEFT - 8, y, { align: "right", color: colors.ink, size: 12, bold: true });
   ctx.fillStyle = colors.rule;
   ctx.fillRect(LEFT, board, COUNT * slot, 3);
-  const tip = (key, word) => {
-    const [a, b] = [key[0][pair], key[0][pair + DIM / 2]];
-    const by = radius * Math.min(1 / LONGEST, 1 / Math.hypot(a, b));
-    return [x(word) + by * a, y - by * b];
-  };
-  const angle = (key) => Math.atan2(key[0][pair + DIM / 2], key[0][pair]);
-  used.forEach((key, j) => {
-    const word = first + j;
-    const gap = shortWay(angle(key) - angle(wanted[j]));
-    const same = Math.hypot(...tip(key, word).map((v, c) => v - tip(wanted[j], word)[c])) < 0.5;
+  const part = (key) => [key[0][pair], key[0][pair + DIM / 2]];
+  const angle = ([a, b]) => Math.atan2(b, a);
+  const all = [...own.map((key) => [key, key]), ...used.map((key, j) => [key, wanted[j]])].map((keys) =>
+    keys.map(part),
+  );
+  all.forEach(([is, should], j) => {
+    const at = x(first - own.length + j);
+    const by = (radius - 1) / Math.max(Math.hypot(...is), Math.hypot(...should));
+    const tip = ([a, b]) => [at + by * a, y - by * b];
+    const gap = shortWay(angle(is) - angle(should));
+    const same = Math.hypot(is[0] - should[0], is[1] - should[1]) * by < 0.3;
     ctx.beginPath();
-    ctx.arc(x(word), y, radius, 0, TURN);
+    ctx.arc(at, y, radius, 0, TURN);
     ctx.fillStyle = same ? colors.accent : colors.warm;
     ctx.globalAlpha = 0.1;
     ctx.fill();
     ctx.beginPath();
-    ctx.moveTo(x(word), y);
-    ctx.arc(x(word), y, radius, -angle(wanted[j]), -(angle(wanted[j]) + gap), gap > 0);
+    ctx.moveTo(at, y);
+    ctx.arc(at, y, radius, -angle(should), -(angle(should) + gap), gap > 0);
     ctx.closePath();
     ctx.globalAlpha = 0.3;
     if (!same) ctx.fill();
     ctx.globalAlpha = 1;
-    if (!same) arrow(plot, x(word), y, ...tip(wanted[j], word), colors.muted, { width: 1, dash: [2, 2] });
-    arrow(plot, x(word), y, ...tip(key, word), colors.k, { width: 2 });
+    if (!same) arrow(plot, at, y, ...tip(should), colors.muted, { width: 1, dash: [2, 2] });
+    arrow(plot, at, y, ...tip(is), colors.k, { width: beside ? 1.5 : 1 });
   });
   const box = beside
-    ? { x0: end + 20, x1: plot.width - 62, y: y - 9, at: plot.width - 4 }
-    : { x0: LEFT, x1: plot.width - 56, y: board + 8, at: plot.width - 4 };
+    ? { x0: end + 20, x1: plot.width - 62, y: y - 8, tall: 16 }
+    : { x0: LEFT, x1: plot.width - 56, y: board + 8, tall: 10 };
   drawMeter(plot, box, index, off, left);
 }
 
 /** How far a layer's keys are off: a bar, and a mark where it would end were they left as they are. */
-function drawMeter(plot, { x0, x1, y, at }, index, off, left) {
+function drawMeter(plot, { x0, x1, y, tall }, index, off, left) {
   const { ctx, colors } = plot;
   const [place] = scale([0, MOST], x0, x1);
   const good = off < 1e-9;
   const color = good ? colors.accent : colors.warm;
   ctx.fillStyle = colors.rule;
-  ctx.fillRect(x0, y, x1 - x0, 16);
+  ctx.fillRect(x0, y, x1 - x0, tall);
   ctx.fillStyle = color;
-  ctx.fillRect(x0, y, Math.max(place(Math.min(off, MOST)) - x0, 2), 16);
+  ctx.fillRect(x0, y, Math.max(place(off) - x0, 2), tall);
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 2;
-  if (left > 1e-9) line(ctx, place(Math.min(left, MOST)), y - 3, place(Math.min(left, MOST)), y + 19);
-  text(plot, good ? "right" : `${percent(off)}`, at, y + 8, { align: "right", color, bold: true, size: 14 });
-  if (index === 0 && left > 1e-9 && off !== left) {
-    const said = { align: "center", size: 11 };
-    if (wide(plot.width)) text(plot, "if left", place(left), y - 9, said);
-  }
+  if (left > 1e-9) line(ctx, place(left), y - 3, place(left), y + tall + 3);
+  const said = good ? "right" : percent(off);
+  text(plot, said, plot.width - 4, y + tall / 2, { align: "right", color, bold: true, size: 14 });
+  const marked = index === 0 && left > 1e-9 && left !== off && wide(plot.width);
+  if (marked) text(plot, "if left", place(left), y - 10, { align: "center", size: 11.5 });
 }
