@@ -81,7 +81,7 @@ function apart(a, b) {
   return Math.sqrt(off / dot(y, y));
 }
 
-/** By layer: keys as used and as a fresh run has them, how far off they are, and if left; `own`: those before a chunk. */
+/** By layer: keys as used and as a fresh run has them, how far off they are and were if left; `own`: before a chunk. */
 export function shelf(change, treatment, words) {
   const { first, from, old, fresh, freshFrom } = placesOf(change, words);
   const cached = run(from, 0);

@@ -914,7 +914,7 @@ def test_the_cut_of_a_shelf_stands_between_two_words(node):
         (plot,) = seen.plots
         (handle,) = plot.discs(seen.colors["accent"], 8)
         names = dict(plot.texts(r"^(lay|in|bed:|The|cat|it|had|a|cold|and|no|hat)$"))
-        text = "The cat lay in bed: it had a cold and no hat".split()
+        text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
         assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
         assert all(names[word][0] > handle[0] for word in text[words:])
     seen = shown(node, explore.cache_shelf("whole text moved"), width=680)
