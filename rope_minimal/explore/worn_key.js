@@ -193,7 +193,7 @@ export default figure((fig) => {
     fig.set({ step: 1 });
     await fig.glide({ moves: 256 }, 3000);
   });
-  fig.button("Same way, half the moves", () => {
+  fig.button("Half the moves, twice as far", () => {
     const { moves, step } = fig.traits;
     if (moves % 2 === 0 && step <= 128) fig.set({ moves: moves / 2, step: 2 * step });
   });
@@ -287,7 +287,7 @@ function drawDial(plot, { path }, moved, pair) {
   const [cx, cy] = [width - size / 2, TOP + size / 2 + 8];
   const exact = rotate(START.slice(0, DIM), moved, THETA);
   const length = Math.hypot(exact[pair], exact[pair + PAIRS]);
-  const on = ([x, y], most = 1.2) => {
+  const on = ([x, y], most = 1.15) => {
     const by = (radius * Math.min(1, (most * length) / Math.hypot(x, y) || 1)) / length;
     return [cx + by * x, cy - by * y];
   };
