@@ -29,18 +29,20 @@ def node():
 
 
 def stored(keys: torch.Tensor, kind: str) -> torch.Tensor:
-    """Store keys (n, 128) as torch does, or by a search for the nearest value of a block."""
+    """Store keys (n, 128) as torch does, or at the nearest level of a block."""
     if kind in TYPES:
         return keys.to(TYPES[kind]).double()
-    blocks = keys.reshape(-1, 32, 1)
-    levels = torch.arange(-LARGEST[kind], LARGEST[kind] + 1).double()
-    values = levels / LARGEST[kind] * blocks.abs().amax(dim=1, keepdim=True)
-    nearest = (values - blocks).abs().argmin(dim=-1, keepdim=True)
-    return values.expand(*blocks.shape[:2], -1).gather(-1, nearest).reshape(keys.shape)
+    blocks, largest = keys.reshape(-1, 32), LARGEST[kind]
+    scale = blocks.abs().amax(dim=1, keepdim=True) / largest
+    middles = torch.arange(-largest, largest).double() + 0.5
+    levels = torch.bucketize(blocks / scale, middles) - largest
+    return (levels * scale).reshape(keys.shape)
 
 
 def moved(keys: torch.Tensor, by: int) -> torch.Tensor:
-    return apply_rope(keys, *rope_table(torch.tensor([by]), DIM, dtype=torch.float64))
+    """Turn keys of any shape (..., D) by the angles of one position."""
+    table = rope_table(torch.tensor([by]), keys.shape[-1], dtype=torch.float64)
+    return apply_rope(keys.unsqueeze(-2), *table).squeeze(-2)
 
 
 def worn(keys: torch.Tensor, kind: str, moves: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -100,11 +102,10 @@ def test_the_wear_of_every_pair_is_that_of_a_cache_in_torch(node, start, kind, m
         ("bf16", 0.12, 0.0024, 0.1),
         ("fp8", 1.0, 0.038, 0.1),
         ("8-bit blocks", 0.38, 0.0075, 0.1),
-        ("4-bit blocks", 6.0, 0.135, 0.5),  # the scales grow with the errors, and these with them
     ],
 )
 def test_many_moves_wear_other_keys_as_much(node, kind, often, once, within):
-    keys = torch.randn(64, DIM, dtype=torch.float64, generator=torch.manual_seed(7))
+    keys = torch.randn(32, DIM, dtype=torch.float64, generator=torch.manual_seed(7))
     exact = moved(keys, 256)
     assert errors(worn(keys, kind, 256, 1)[0], exact)[0] == pytest.approx(often, rel=within)
     assert errors(worn(keys, kind, 1, 256)[0], exact)[0] == pytest.approx(once, rel=0.1)
@@ -112,6 +113,14 @@ def test_many_moves_wear_other_keys_as_much(node, kind, often, once, within):
     assert said["many"]["all"] == pytest.approx(often, rel=within)
     assert said["one"]["all"] == pytest.approx(once, rel=0.1)
     assert said["worst"] == int(np.argmax(said["many"]["errors"]))
+
+
+def test_of_4_bits_nothing_is_left_and_the_scales_grow_with_the_errors(node, start):
+    other = torch.randn(32, DIM, dtype=torch.float64, generator=torch.manual_seed(7))
+    for keys in (start, other):
+        assert errors(worn(keys, "4-bit blocks", 256, 1)[0], moved(keys, 256))[0] > 2
+        assert errors(worn(keys, "4-bit blocks", 1, 256)[0], moved(keys, 256))[0] < 0.15
+    assert node.call("worn_key.js", "wear", "4-bit blocks", 256, 1)["all"] > 2
 
 
 def test_a_turn_below_the_rounding_step_is_lost_and_a_larger_one_gathers_roundings(node):
@@ -164,11 +173,6 @@ def by_word(cache_keys: torch.Tensor) -> np.ndarray:
     return cache_keys[0].transpose(0, 1).numpy()
 
 
-def turned_by(keys: np.ndarray, by: int) -> np.ndarray:
-    table = rope_table(torch.tensor([by]), 8, dtype=torch.float64)
-    return apply_rope(torch.tensor(keys), *table).numpy()
-
-
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("words", [0, 1, 4, 8])
 def test_the_shelf_holds_what_the_layers_of_the_package_store(node, model, change, words):
@@ -182,7 +186,11 @@ def test_the_shelf_holds_what_the_layers_of_the_package_store(node, model, chang
         shelf = node.call("cache_shelf.js", "shelf", change, treatment, words)
         for layer, old, new in zip(shelf, cached, fresh, strict=True):
             stored_, right = by_word(old.keys)[kept], by_word(new.keys)[wanted]
-            used = stored_ if treatment == "left as they are" else turned_by(stored_, by)
+            used = (
+                stored_
+                if treatment == "left as they are"
+                else moved(torch.tensor(stored_), by).numpy()
+            )
             np.testing.assert_allclose(layer["used"], used, atol=1e-6)
             np.testing.assert_allclose(layer["wanted"], right, atol=1e-6)
             gap = np.linalg.norm(used - right) / np.linalg.norm(right)
