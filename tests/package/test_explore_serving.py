@@ -99,7 +99,7 @@ def test_the_wear_of_every_pair_is_that_of_a_cache_in_torch(node, start, kind, m
     ("kind", "often", "once", "within"),
     [
         ("fp16", 0.02, 0.0003, 0.1),
-        ("bf16", 0.12, 0.0024, 0.1),
+        ("bf16", 0.125, 0.0024, 0.15),
         ("fp8", 1.0, 0.038, 0.1),
         ("8-bit blocks", 0.38, 0.0075, 0.1),
     ],
