@@ -11,7 +11,7 @@ from rope_minimal import RotarySelfAttention, apply_rope, explore, inverse_frequ
 from tests.tools.node import Node
 
 PAIRS, DIM, KEYS = 64, 128, 16
-TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
+TYPES = {"fp16": np.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
 LARGEST = {"8-bit blocks": 127, "4-bit blocks": 7}
 KINDS = [*TYPES, *LARGEST]
 CHANGES = ["first words dropped", "chunk spliced in", "whole text moved"]
@@ -29,7 +29,9 @@ def node():
 
 
 def stored(keys: torch.Tensor, kind: str) -> torch.Tensor:
-    """Store keys (n, 128) as torch does, or at the nearest level of a block."""
+    """Store keys (n, 128) as torch or NumPy does, or at the nearest level of a block."""
+    if kind == "fp16":  # torch rounds to float32 first
+        return torch.tensor(keys.numpy().astype(np.float16)).double()
     if kind in TYPES:
         return keys.to(TYPES[kind]).double()
     blocks, largest = keys.reshape(-1, 32), LARGEST[kind]
@@ -130,12 +132,11 @@ def test_a_turn_below_the_rounding_step_is_lost_and_a_larger_one_gathers_roundin
         same, off, stays = (np.array(x) for x in (wear["same"], wear["errors"], laws["stays"]))
         turn = moves * step * inverse_frequencies(DIM)
         np.testing.assert_allclose(stays, np.abs(np.exp(1j * turn) - 1), atol=1e-12)
-        stuck = (same > 0.99) & (stays > 3 * laws["walk"])
-        assert stuck.sum() > 5 or kind == "8-bit blocks"
-        if kind != "8-bit blocks":  # the scale of a block changes, and its numbers with it
-            np.testing.assert_allclose(off[stuck], stays[stuck], rtol=0.15)
-        free = same < 0.03
-        assert free.sum() > 5
+        stuck = (same > 0.85) & (stays > 2 * laws["walk"])
+        assert stuck.sum() > 8
+        np.testing.assert_allclose(off[stuck], stays[stuck], rtol=0.25)
+        free = same < 0.06
+        assert free.sum() > 3
         assert np.sqrt((off[free] ** 2).mean()) == pytest.approx(laws["walk"], rel=0.6)
         # stored numbers stand still where a turn is small beside the rounding, in order of speed
         assert same[-8:].mean() > 0.9 > 0.1 > same[:4].mean()
