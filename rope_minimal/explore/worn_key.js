@@ -283,11 +283,11 @@ function drawShare(plot, same, pair, right) {
 function drawDial(plot, { path }, moved, pair) {
   const { ctx, colors, width } = plot;
   const size = dialSize(width);
-  const radius = size / 2 - 18;
+  const radius = size / 2.6;
   const [cx, cy] = [width - size / 2, TOP + size / 2 + 8];
   const exact = rotate(START.slice(0, DIM), moved, THETA);
   const length = Math.hypot(exact[pair], exact[pair + PAIRS]);
-  const on = ([x, y], most = 1.15) => {
+  const on = ([x, y], most = 1.25) => {
     const by = (radius * Math.min(1, (most * length) / Math.hypot(x, y) || 1)) / length;
     return [cx + by * x, cy - by * y];
   };
@@ -320,5 +320,5 @@ function drawDial(plot, { path }, moved, pair) {
   arrow(plot, cx, cy, ...on(is), colors.k, { width: 3 });
   disc(plot, cx, cy, 3.5, colors.muted);
   const under = [`${small(gap)} rad beside`, `${num((100 * Math.hypot(...is)) / length, 0)}% of its length`];
-  under.forEach((said, j) => text(plot, said, cx, cy + radius + 30 + 17 * j, { align: "center", color: colors.ink }));
+  under.forEach((said, j) => text(plot, said, cx, cy + size / 2 + 16 + 17 * j, { align: "center", color: colors.ink }));
 }
