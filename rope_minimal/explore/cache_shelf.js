@@ -69,8 +69,8 @@ function attend(query, keys, values, head) {
  * the one and `fresh` in the other.
  */
 export function placesOf(change, words) {
-  if (change === "first words dropped") return { first: words, from: 0, old: words, fresh: 0, freshFrom: words };
-  if (change === "chunk spliced in") return { first: words, from: words, old: 0, fresh: words, freshFrom: 0 };
+  if (change === "words dropped") return { first: words, from: 0, old: words, fresh: 0, freshFrom: words };
+  if (change === "chunk spliced") return { first: words, from: words, old: 0, fresh: words, freshFrom: 0 };
   return { first: 0, from: 0, old: 0, fresh: words, freshFrom: 0 };
 }
 
@@ -91,7 +91,7 @@ export function shelf(change, treatment, words) {
     const stored = raw.map((key, j) => turned(key, old + j));
     const used = {
       moved: () => stored.map((key) => turned(key, fresh - old)),
-      "left as they are": () => stored,
+      left: () => stored,
       "stored raw": () => raw.map((key, j) => turned(key, fresh + j)),
     }[treatment]();
     const wanted = again[layer].keys.slice(first - freshFrom).map((key, j) => turned(key, fresh + j));
@@ -107,20 +107,20 @@ const percent = (x) => `${num(x < 1e-9 ? 0 : 100 * x, 0)}%`;
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 const REPAIRED = { moved: "Moving repairs", "stored raw": "Turning raw keys when read repairs" };
 const MISSED = {
-  "first words dropped": "deeper keys have **seen** the words that are gone",
-  "chunk spliced in": "deeper keys have never **seen** the words before them",
+  "words dropped": "deeper keys have seen the words that are gone",
+  "chunk spliced": "deeper keys have never seen the words before them",
 };
 
 /** The answer: which layers are right. */
 export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "Nothing has changed yet: the keys of every layer are right, **0%** off.";
-  if (treatment === "left as they are")
+  if (treatment === "left")
     return (
       `Left as they are, keys stand at old places: **${percent(top.off)}** off in layer 0, ` +
       `${percent(deepest.off)} in layer 2.`
     );
-  if (change === "whole text moved") {
+  if (change === "all moved") {
     const how = treatment === "moved" ? "moving" : "turning raw keys when read";
     return `The text is whole, so ${how} makes the keys of every layer right: **${percent(deepest.off)}** off.`;
   }
@@ -133,7 +133,7 @@ export function answer(change, treatment, words, layers) {
 /** What the turns cost. */
 function cost(treatment, words, keys) {
   if (treatment === "stored raw") return `**${keys}** turns again for every next word`;
-  if (treatment === "left as they are" || words === 0) return "no turn";
+  if (treatment === "left" || words === 0) return "no turn";
   return `**${keys}** turns, once`;
 }
 
@@ -145,8 +145,8 @@ export function words(change, treatment, count_, layers) {
   return (
     `${answer(change, treatment, count_, layers)}\n` +
     `${count(kept, "word")} × ${LAYERS} layers × ${HEADS} heads = ${keys} keys: ${cost(treatment, count_, keys)}. ` +
-    `Their values, which are never turned, are ${off} off in layers 0, 1, 2. ` +
-    "Off: against a fresh run, of the length, root mean square. The weights are random, and fixed."
+    `Their values, which are never turned, are ${off} off, layer by layer. Arrows show one pair, meters all: ` +
+    "the root mean square, against a fresh run. The weights are fixed, drawn at random."
   );
 }
 
@@ -154,8 +154,8 @@ const LABEL =
   "Three shelves, one a layer, with the cached key of every word as an arrow and the key of a fresh run as a dashed " +
   "one; beside each shelf a meter says how far the kept keys are off. The left and right arrow keys move the cut";
 const NOTICE =
-  "Positions can be repaired, contexts cannot. After a drop the keys may as well stay where they are, if the queries " +
-  "count on from there: the distances are the same.";
+  "Positions can be repaired, contexts cannot. After a drop keys may as well be left, if queries count on from " +
+  "their places: the distances are the same.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
@@ -175,10 +175,10 @@ function layout(width) {
 
 export default figure((fig) => {
   const keep = (words) => clamp(words, 0, 8);
-  const cuts = () => fig.traits.change !== "whole text moved";
+  const cuts = () => fig.traits.change !== "all moved";
   const plot = fig.canvas({
     label: LABEL,
-    help: "Solid: a cached key. Dashed: a fresh run's. One pair; the meters count all. Drag the cut.",
+    help: "Solid: a cached key; dashed: of a fresh run. Drag the cut.",
     height: (width) => HEAD + LAYERS * layout(width).row,
     drag({ x, y, begins }) {
       const { slot } = layout(plot.width);
@@ -205,37 +205,37 @@ export default figure((fig) => {
   });
 
   fig.showMe(async () => {
-    fig.set({ change: "whole text moved", cached: "left as they are", words: 4 });
+    fig.set({ change: "all moved", cached: "left", words: 4 });
     await fig.pause(1600);
     fig.set({ cached: "moved" });
     await fig.pause(2000);
-    fig.set({ change: "first words dropped", cached: "left as they are", words: 0 });
+    fig.set({ change: "words dropped", cached: "left", words: 0 });
     await fig.glide({ words: 4 }, 2000);
     await fig.pause(1000);
     fig.set({ cached: "moved" });
     await fig.pause(2400);
-    fig.set({ change: "chunk spliced in" });
+    fig.set({ change: "chunk spliced" });
     await fig.pause(1600);
-    fig.set({ change: "first words dropped" });
+    fig.set({ change: "words dropped" });
   });
   fig.notice(NOTICE);
 });
 
-const TITLES = { "first words dropped": ["dropped", "kept"], "chunk spliced in": ["own words", "chunk, read alone"] };
+const TITLES = { "words dropped": ["dropped", "kept"], "chunk spliced": ["own words", "chunk, read alone"] };
 
 /** The words with the places that their keys were stored for and are used for, and what they are. */
 function drawWords(plot, change, treatment, many) {
   const { colors } = plot;
   const { x, slot, beside } = layout(plot.width);
   const { first, old, fresh } = placesOf(change, many);
-  const now = treatment === "left as they are" ? old : fresh;
+  const now = treatment === "left" ? old : fresh;
   const size = beside ? 13 : 11;
   const row = (said, y) => text(plot, said, LEFT - 8, y, { align: "right", size: 11.5 });
   row("stored", 52);
   row("used", 70);
   TEXT.forEach((word, j) => {
     const own = j >= first;
-    const gone = !own && change === "first words dropped";
+    const gone = !own && change === "words dropped";
     text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own && beside });
     if (gone) level(plot, 32, { x0: x(j) - 0.4 * slot, x1: x(j) + 0.4 * slot }, colors.muted, { width: 1 });
     if (gone) return;

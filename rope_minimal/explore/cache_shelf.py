@@ -12,11 +12,11 @@ class CacheShelf(Figure):
     """Cached keys beside those of a fresh run, layer by layer (``cache_shelf.js``)."""
 
     change = Choice(
-        ["first words dropped", "chunk spliced in", "whole text moved"],
+        ["words dropped", "chunk spliced", "all moved"],
         help="what happens to the text whose keys are in the cache",
     )
     cached = Choice(
-        ["moved", "left as they are", "stored raw"],
+        ["moved", "left", "stored raw"],
         help="turned on to their new places, or not, or turned only when they are read",
     )
     words = Whole(4, low=0, high=8, help="words dropped, put before, or moved by")
@@ -24,17 +24,17 @@ class CacheShelf(Figure):
 
 
 def cache_shelf(
-    change: str = "first words dropped", cached: str = "moved", words: int = 4, pair: int = 0
+    change: str = "words dropped", cached: str = "moved", words: int = 4, pair: int = 0
 ) -> ipywidgets.VBox:
     """Return the cache shelf with its controls: twelve words, three layers with fixed weights.
 
     Parameters
     ----------
     change
-        ``"first words dropped"``: the rest is kept. ``"chunk spliced in"``: keys of a chunk that
-        was computed alone are put behind other words. ``"whole text moved"``: nothing is lost.
+        ``"words dropped"``: the first words go, the rest is kept. ``"chunk spliced"``: the keys of a
+        chunk that was read alone are put behind other words. ``"all moved"``: nothing is lost.
     cached
-        What is done with the cached keys: ``"moved"`` to their new places, ``"left as they are"``,
+        What is done with the cached keys: ``"moved"`` to their new places, ``"left"`` as they are,
         or ``"stored raw"`` and turned whenever they are read.
     words
         Words dropped, put before, or moved by, 0 to 8.

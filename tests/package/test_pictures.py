@@ -844,18 +844,18 @@ def test_the_dial_shows_one_pair_of_the_first_key(node):
 @pytest.mark.parametrize(
     ("change", "cached", "words"),
     [
-        ("first words dropped", "moved", 4),
-        ("first words dropped", "stored raw", 8),
-        ("chunk spliced in", "left as they are", 3),
-        ("whole text moved", "moved", 5),
-        ("chunk spliced in", "moved", 0),
+        ("words dropped", "moved", 4),
+        ("words dropped", "stored raw", 8),
+        ("chunk spliced", "left", 3),
+        ("all moved", "moved", 5),
+        ("chunk spliced", "moved", 0),
     ],
 )
 def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, width):
     seen = shown(node, explore.cache_shelf(change, cached, words, pair), width=width)
     (plot,) = seen.plots
     layers = node.call("cache_shelf.js", "shelf", change, cached, words)
-    first = 0 if change == "whole text moved" else words
+    first = 0 if change == "all moved" else words
     shelves = [one["rect"] for one in plot.kind("rect", color=seen.colors["rule"], alpha=1)]
     boards = [r for r in shelves if r[3] == 3]
     tracks = [r for r in shelves if r[3] in (10, 16)]
@@ -866,7 +866,7 @@ def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, wid
         for one in plot.kind("fill", color=seen.colors["k"], alpha=1)
         if len(one["lines"][0]) == 3
     ]
-    own = first if change == "chunk spliced in" else 0
+    own = first if change == "chunk spliced" else 0
     assert len(tips) == 3 * (own + len(layers[0]["used"]))
     centers = [one["arc"]["center"] for one in plot.kind("fill", alpha=0.1)]
     radius = plot.kind("fill", alpha=0.1)[0]["arc"]["radius"]
@@ -900,12 +900,12 @@ def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, wid
     ]
     last = 12 - words
     wanted = {
-        "first words dropped": (range(words, 12), range(last)),
-        "chunk spliced in": ([*range(words), *range(last)], range(12)),
-        "whole text moved": (range(12), range(words, 12 + words)),
+        "words dropped": (range(words, 12), range(last)),
+        "chunk spliced": ([*range(words), *range(last)], range(12)),
+        "all moved": (range(12), range(words, 12 + words)),
     }[change]
     assert row(52) == list(wanted[0])
-    assert row(70) == list(wanted[0] if cached == "left as they are" else wanted[1])
+    assert row(70) == list(wanted[0] if cached == "left" else wanted[1])
 
 
 def test_the_cut_of_a_shelf_stands_between_two_words(node):
@@ -917,5 +917,5 @@ def test_the_cut_of_a_shelf_stands_between_two_words(node):
         text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
         assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
         assert all(names[word][0] > handle[0] for word in text[words:])
-    seen = shown(node, explore.cache_shelf("whole text moved"), width=680)
+    seen = shown(node, explore.cache_shelf("all moved"), width=680)
     assert not len(seen.plots[0].discs(seen.colors["accent"], 8))

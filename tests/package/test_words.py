@@ -530,31 +530,31 @@ SENTENCES = [
         "**0.73%**.\n",
     ),
     (
-        ("cache_shelf", "first words dropped", "moved", 4, SHELF),
-        "Moving repairs layer 0 alone: deeper keys have **seen** the words that are gone, and "
+        ("cache_shelf", "words dropped", "moved", 4, SHELF),
+        "Moving repairs layer 0 alone: deeper keys have seen the words that are gone, and "
         "those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads = 48 keys: **48** turns, "
-        "once. Their values, which are never turned, are 0%, 45%, 59% off in layers 0, 1, 2. "
-        "Off: against a fresh run, of the length, root mean square. "
-        "The weights are random, and fixed.",
+        "once. Their values, which are never turned, are 0%, 45%, 59% off, layer by "
+        "layer. Arrows show one pair, meters all: the root mean square, against a fresh run. "
+        "The weights are fixed, drawn at random.",
     ),
     (
-        ("cache_shelf", "chunk spliced in", "stored raw", 4, SHELF),
-        "Turning raw keys when read repairs layer 0 alone: deeper keys have never **seen** the "
+        ("cache_shelf", "chunk spliced", "stored raw", 4, SHELF),
+        "Turning raw keys when read repairs layer 0 alone: deeper keys have never seen the "
         "words before them, and those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads "
         "= 48 keys: **48** turns again for every next word.",
     ),
     (
-        ("cache_shelf", "chunk spliced in", "left as they are", 4, LEFT),
+        ("cache_shelf", "chunk spliced", "left", 4, LEFT),
         "Left as they are, keys stand at old places: **96%** off in layer 0, 88% in layer 2.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (
-        ("cache_shelf", "whole text moved", "moved", 8, EXACT),
+        ("cache_shelf", "all moved", "moved", 8, EXACT),
         "The text is whole, so moving makes the keys of every layer right: **0%** off.\n"
         "12 words × 3 layers × 2 heads = 72 keys: **72** turns, once.",
     ),
     (
-        ("cache_shelf", "whole text moved", "stored raw", 1, EXACT),
+        ("cache_shelf", "all moved", "stored raw", 1, EXACT),
         "so turning raw keys when read makes the keys of every layer right: **0%** off.",
     ),
     *(
@@ -563,7 +563,7 @@ SENTENCES = [
             "Nothing has changed yet: the keys of every layer are right, **0%** off.\n"
             "12 words × 3 layers × 2 heads = 72 keys: no turn.",
         )
-        for change in ("first words dropped", "chunk spliced in", "whole text moved")
+        for change in ("words dropped", "chunk spliced", "all moved")
     ),
 ]
 
