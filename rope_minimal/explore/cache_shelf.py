@@ -31,7 +31,7 @@ def cache_shelf(
     Parameters
     ----------
     change
-        ``"words dropped"``: the first words go, the rest is kept. ``"chunk spliced"``: the keys of a
+        ``"words dropped"``: the first words go, the rest is kept. ``"chunk spliced"``: keys of a
         chunk that was read alone are put behind other words. ``"all moved"``: nothing is lost.
     cached
         What is done with the cached keys: ``"moved"`` to their new places, ``"left"`` as they are,
