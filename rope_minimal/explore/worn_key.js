@@ -143,8 +143,8 @@ const LABEL =
   "logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
 const NOTICE =
-  "Shift rarely and far: a turn smaller than a rounding step is rounded away, every time. Fast pairs only " +
-  "gather roundings; the slowest have little to lose.";
+  "Shift rarely and far: a turn below half a rounding step is rounded away, every time. Faster pairs gather " +
+  "roundings, and the slowest had little to turn.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;
@@ -193,7 +193,7 @@ export default figure((fig) => {
     fig.set({ step: 1 });
     await fig.glide({ moves: 256 }, 3000);
   });
-  fig.button("Half the moves, twice as far", () => {
+  fig.button("Half as often", () => {
     const { moves, step } = fig.traits;
     if (moves % 2 === 0 && step <= 128) fig.set({ moves: moves / 2, step: 2 * step });
   });
