@@ -519,6 +519,77 @@ def load() -> dict[str, Any]:
     return json.loads(RECORD.read_text("utf8"))
 
 
+def predictions() -> list[dict[str, str]]:
+    """Return what was predicted, in order; the file was committed before the runs."""
+    found = json.loads((Path(__file__).parent / "predictions-serving.json").read_text("utf8"))
+    return [*found["predictions"], *found["later"]]
+
+
+def judged(record: dict[str, Any]) -> dict[str, bool]:
+    """Return which predictions held, every part of them, with the numbers of the record."""
+
+    def of(name: str, part: str, what: str) -> np.ndarray:
+        return np.array(record[name]["measured"][part][what], dtype=float)
+
+    def less(name: str, part: str, what: str, than: str) -> np.ndarray:
+        return of(name, part, than) - of(name, part, what)
+
+    def error(name: str, when: str, grid: str, number: int) -> np.ndarray:
+        found = record[name]["measured"]["quantised"][f"{when}, {grid}, {number} bits"]
+        return np.array(found["score error"])
+
+    one, deep = "one layer", ("two layers", "four layers")
+    again = {n: of(n, "dropped", "kept is not made again") for n in (one, *deep)}
+    marked, median = "marked, four layers", np.median
+    apart = {n: of(n, "spliced", "moved, 0 made again is not whole") for n in (one, *deep)}
+    right = {
+        (made, place): median(of("induction", "spliced", f"moved, {made} made again, {place}"))
+        for made in (0, 1)
+        for place in ("before the seam", "at the seam", "behind the seam", "within B")
+    }
+    worse = of("base 500,000", "based", "lost") - of("base 500,000", "based", "own")
+    near = less("base 500,000", "based", "own, 64 keys", "lost, 64 keys")
+    grids = [(n, number) for n in deep for number in (4, 3, 2)]
+    mark = of("backcopy", "streamed", "share of the first four")[:, 0, 0]
+    last, cache, text = "last", "first 1, as in the cache", "first 1, as in the text"
+    held = {
+        "1": again[one].max() < 1e-6
+        and min(again[n].min() for n in deep) > 1e-3
+        and median(again[deep[1]]) > median(again[deep[0]]),
+        "2": max(of(n, "dropped", "kept and moved is not kept").max() for n in again) < 1e-6,
+        "3": all((less(n, "dropped", "kept", "made again") >= 0).sum() >= 7 for n in deep),
+        "4": all(
+            abs(median(less(n, "dropped", "span, open", "span, closed"))) < 0.02 for n in deep
+        ),
+        "5": all(
+            median(less(n, "streamed", "first 4, as in the cache", last)) < 0.02 for n in deep
+        ),
+        "6": bool(median(less(marked, "streamed", cache, last)) >= 0.02),
+        "7": bool((less(marked, "streamed", cache, text) > 0).sum() >= 7),
+        "8": (less(deep[0], "spliced", "moved, 0 made again", "not moved") > 0).sum() >= 7
+        and apart[one].max() < 1e-6
+        and min(apart[n].min() for n in deep) > 1e-3,
+        "9": right[0, "at the seam"] < 0.25
+        and min(v for key, v in right.items() if key != (0, "at the seam")) > 0.75,
+        "10": all(
+            ((error(n, "after", "channel", b) > error(n, "before", "channel", b)).sum(1) >= 7).all()
+            and (
+                abs(median(error(n, "after", "token", b) / error(n, "before", "token", b), 1) - 1)
+                < 0.2
+            ).all()
+            for n, b in grids
+        ),
+        "11": all(median(less(n, "worn", "exact", "8 bits, 256 moves")) >= 0.05 for n in deep)
+        and all(median(less(n, "worn", "exact", "8 bits, 1 moves")) < 0.01 for n in deep),
+        "12": bool(abs(median((worse[:3] * [[1], [1], [2]]).sum(0) / 4)) < 0.1)
+        and bool((worse[-2:] * [[1], [2]]).sum(0).min() / 3 >= 0.3),
+        "13": bool(median(mark) > 0.5),
+        "14": bool((less("backcopy", "streamed", cache, last) >= 0.1).sum() >= 7),
+        "15": bool((less("backcopy", "streamed", cache, text) > 0).sum() >= 7),
+        "16": bool(near.max() < 0.1),
+    }    return {name: bool(so) for name, so in held.items()}
+
+
 def chosen(tried: dict[float, float]) -> float | None:
     """Return the best rate, or None while it is the outermost of those tried."""
     best = min(tried, key=tried.__getitem__)

@@ -164,7 +164,7 @@ def test_a_trained_model_keeps_what_it_has_seen() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "often", "once"),
-    [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4), ("q4", 3, 0.15)],
+    [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4), ("q4", 2, 0.15)],
 )
 def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
     kind: str, often: float, once: float
@@ -190,7 +190,7 @@ def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
         return float(np.linalg.norm(z - wanted) / np.linalg.norm(wanted))
 
     if kind == "q4":
-        assert moved(256, 1) > 3
+        assert moved(256, 1) > 2
         assert moved(1, 256) < 0.15
         return
     assert moved(256, 1) == pytest.approx(often, rel=0.12)
@@ -730,6 +730,12 @@ def test_every_rate_of_the_record_lies_inside_those_tried() -> None:
         tried = {float(rate): loss for rate, loss in one["tried"].items()}
         assert serving.chosen(tried) == one["rate"]
         assert len(one["seeds"]) == 8
+
+
+def test_six_of_sixteen_predictions_held() -> None:
+    found = serving.judged(serving.load())
+    assert [one["id"] for one in serving.predictions()] == list(found)
+    assert [name for name, held in found.items() if held] == ["2", "4", "5", "9", "10", "12"]
 
 
 def test_the_chapter_quotes_no_number_that_training_again_would_change() -> None:
