@@ -587,7 +587,8 @@ def judged(record: dict[str, Any]) -> dict[str, bool]:
         "14": bool((less("backcopy", "streamed", cache, last) >= 0.1).sum() >= 7),
         "15": bool((less("backcopy", "streamed", cache, text) > 0).sum() >= 7),
         "16": bool(near.max() < 0.1),
-    }    return {name: bool(so) for name, so in held.items()}
+    }
+    return {name: bool(so) for name, so in held.items()}
 
 
 def chosen(tried: dict[float, float]) -> float | None:
