@@ -54,6 +54,7 @@ class DerivationError(ValueError):
         counterexample: dict[str, complex] | None = None,
         values: tuple | None = None,
     ):
+        self._arguments = (step, problem, sides, counterexample, values)
         self.step = step
         self.sides = sides
         self.counterexample = counterexample
@@ -68,6 +69,10 @@ class DerivationError(ValueError):
             lines.append(f"  left  = {short(values[0])}")
             lines.append(f"  right = {short(values[1])}")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple:
+        """Let it be copied, and sent from a process to another."""
+        return type(self), self._arguments
 
 
 # ------------------------------------------------------------------------------------------------

@@ -71,6 +71,9 @@ def slider(
     if step is not None:
         check_positive("step", step)
     whole = isinstance(kind, Whole)
+    for name, value in (("low", low), ("high", high), ("step", step)):
+        if whole and value is not None and value != int(value):
+            raise ValueError(f"{name} must be a whole number for {trait}, got {value}")
     make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     control = make(
         value=getattr(figure, trait),
