@@ -7,6 +7,7 @@ both sides at every setting of its symbols; a setting at which it fails is a cou
 import functools
 import operator
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
 # division by zero, infinity or too large; a pole; a sum without an end
 UNDEFINED = (ArithmeticError, ValueError, mpmath.mp.NoConvergence)
+_PRECISION = threading.Lock()  # mpmath has one precision for all threads
 
 
 class DerivationError(ValueError):
@@ -263,7 +265,7 @@ def find_counterexample(
 
     def failures(setting: list, digits: int) -> list:
         """Return where each relation fails, as a pair of numbers, or None where it holds."""
-        with mpmath.workdps(digits):
+        with _PRECISION, mpmath.workdps(digits):
             numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
             found = []
             for relation, left, right in functions:

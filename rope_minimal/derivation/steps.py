@@ -197,7 +197,9 @@ class Derivation:
         DerivationError
             If the step is false or is not what its premises give.
         ValueError
-            If its name is taken, a premise is unknown, or a field is missing.
+            If its name is taken, or a field is missing.
+        KeyError
+            If a premise is unknown.
         """
         if step.name in self._steps:
             raise ValueError(f"derivation {self.name!r} already has a step {step.name!r}")
