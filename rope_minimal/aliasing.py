@@ -3,9 +3,9 @@
 A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
 The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
 near it comes to its start. The second half looks at all pairs: the distance between position
-codes, its smallest value over a range, and what of it survives rounding. Everything is NumPy
-float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to nothing.
-Ranges that are searched are worked off in blocks, so memory stays bounded.
+codes, its smallest value over a range, and what of it survives rounding. All but `near_repeats` is
+NumPy float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to
+nothing. Ranges that are searched are worked off in blocks, so memory stays bounded.
 """
 
 import math
@@ -70,7 +70,7 @@ def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
     Parameters
     ----------
     angle
-        Radians, any shape, any sign.
+        Radians, finite, any shape, any sign.
 
     Returns
     -------
@@ -201,8 +201,8 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     Returns
     -------
     float
-        A whole number of positions, or infinity if the mean cosine falls all the way, also if that
-        is past the integers of float64.
+        A whole number of positions, or infinity if the mean cosine falls all the way to where the
+        search stops, also if that is past the integers of float64.
 
     Notes
     -----

@@ -65,7 +65,7 @@ def rotate_by_matrix(
     Parameters
     ----------
     x
-        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
+        Finite vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
     positions
         Real numbers of shape (T,).
     base, inv_freq, interleaved

@@ -174,7 +174,8 @@ class RotaryEmbedding(nn.Module):
     ``.double()``, or where float64 is torch's default) and made anew whenever the module is moved
     or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave it exact. It is not part of the
     state dict: a layer loaded over the meta device by ``assign=True`` gets it by ``to_empty()`` of
-    this module alone. For other frequencies use `rope_table` and `apply_rope`.
+    this module alone. The arguments cannot be changed afterwards, for the table would not follow.
+    For other frequencies use `rope_table` and `apply_rope`.
     """
 
     table: Tensor

@@ -64,7 +64,9 @@ def slider(
     Raises
     ------
     ValueError
-        If the figure has no such number trait, or a limit is missing.
+        If the figure has no such number trait, a limit is missing or past the trait's, the trait's
+        value is outside them, or ``step`` is not above 0; for a whole number also if one of these
+        is none.
     """
     kind: Whole | Real = _trait(figure, trait, Whole, Real)
     low, high = _limits(figure, kind, low, high)
@@ -99,7 +101,8 @@ def log_slider(
 ) -> ipywidgets.FloatLogSlider:
     """Return a slider for a `Real` trait that moves by equal factors, ``stops`` to a factor of 10.
 
-    The other parameters are those of `slider`; ``digits`` are significant ones.
+    The other parameters and errors are those of `slider`; ``low`` must be above 0, and ``digits``
+    are significant ones.
     """
     kind: Real = _trait(figure, trait, Real)
     low, high = _limits(figure, kind, low, high)
@@ -144,7 +147,7 @@ def box(
 ) -> ipywidgets.VBox:
     """Return the figure as the reader meets it: its question, the picture, its controls.
 
-    At most three controls are in sight; those in ``more`` lie in a fold below them.
+    Those in ``more`` lie in a fold below the others, of which there should be three at most.
     """
     title = ipywidgets.HTML(f'<p class="rope-question">{html.escape(question, quote=False)}</p>')
     rows: list[ipywidgets.Widget] = [title, figure]

@@ -450,6 +450,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: compare({"a": 3}, "a"), "TypeError: calls['a'] must be callable, got 3"),
     (lambda: compare({"a": int}, "a", rounds=0), "ValueError: rounds must be >= 1, got 0"),
     (lambda: compare({"a": int}, "a", rounds=1.0), "TypeError: rounds must be ... got 1.0"),
+    (lambda: compare({"a": int}, "a", sample_us=INF), "ValueError: sample_us ... finite ... inf"),
+    (lambda: compare({"a": int}, "a", sample_us="1"), "TypeError: sample_us ... got '1'"),
     (lambda: compare({"a": int}, "a", sample_us=0), "ValueError: sample_us ... got 0"),
     (lambda: compare([print], "a"), "TypeError: calls must be a mapping, got list"),
     (lambda: moved_bytes(3), "TypeError: call must be callable, got 3"),
