@@ -211,7 +211,7 @@ class RotarySelfAttention(nn.Module):
         position_ids = integers("position_ids", position_ids).to(x.device)
 
         q, k, v = (
-            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            torch.unflatten(project(x), -1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
@@ -279,6 +279,8 @@ class RotarySelfAttention(nn.Module):
             return
         if not isinstance(cache, KVCache):
             raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
+        if cache._keys.device != x.device:
+            raise ValueError(f"cache must be on {x.device} as x is, got {cache._keys.device}")
         rows, heads, capacity, width = cache._keys.shape
         wanted = {"batch size": (rows, shape[0]), "num_kv_heads": (heads, self.num_kv_heads)}
         wanted["head_dim"] = (width, self.head_dim)

@@ -7,6 +7,7 @@ both sides at every setting of its symbols; a setting at which it fails is a cou
 import functools
 import operator
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
 # division by zero, infinity or too large; a pole; a sum without an end
 UNDEFINED = (ArithmeticError, ValueError, mpmath.mp.NoConvergence)
+_PRECISION = threading.Lock()  # mpmath has one precision for all threads
 
 
 class DerivationError(ValueError):
@@ -54,6 +56,7 @@ class DerivationError(ValueError):
         counterexample: dict[str, complex] | None = None,
         values: tuple | None = None,
     ):
+        self._arguments = (step, problem, sides, counterexample, values)
         self.step = step
         self.sides = sides
         self.counterexample = counterexample
@@ -68,6 +71,10 @@ class DerivationError(ValueError):
             lines.append(f"  left  = {short(values[0])}")
             lines.append(f"  right = {short(values[1])}")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple:
+        """Let it be copied, and sent from a process to another."""
+        return type(self), self._arguments
 
 
 # ------------------------------------------------------------------------------------------------
@@ -258,7 +265,7 @@ def find_counterexample(
 
     def failures(setting: list, digits: int) -> list:
         """Return where each relation fails, as a pair of numbers, or None where it holds."""
-        with mpmath.workdps(digits):
+        with _PRECISION, mpmath.workdps(digits):
             numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
             found = []
             for relation, left, right in functions:

@@ -64,10 +64,10 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
     ----------
     form
         A name in ``FORMS`` of `rope_minimal.speed`.
-    mode
-        ``"eager"``, or anything else for one loop, which reads once and writes once.
     dtype
         ``"float32"`` or ``"bfloat16"``, the type of x.
+    mode
+        ``"eager"``, or anything else for one loop, which reads once and writes once.
 
     Returns
     -------
