@@ -221,7 +221,7 @@ def test_a_bad_value_raises_an_error_that_names_it(name):
 
 
 def test_a_record_of_something_else_is_refused():
-    with pytest.raises(ValueError, match="record must be a record .* got {'x': 1}"):
+    with pytest.raises(ValueError, match="record must be a record of"):
         explore.byte_budget(record={"x": 1})
 
 
