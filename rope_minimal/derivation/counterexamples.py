@@ -26,6 +26,7 @@ DIGITS = 30
 AGREED = 20  # digits in which two sides must agree
 MANY_DIGITS = 400
 LARGEST = 40  # the largest number drawn
+EXACT_POINTS = 3  # where two sides that agree must do so to any number of digits
 SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
 # division by zero, infinity or too large; a pole; a sum without an end
@@ -263,15 +264,32 @@ def find_counterexample(
         raise ValueError(f"two different symbols are called {', '.join(twice)}")
     functions = [(relation, _compile(left), _compile(right)) for relation, left, right in filled]
 
+    def pairs(setting: list) -> Iterator[tuple[Relational, list]]:
+        """Yield each relation with the entries of its sides, in pairs of numbers."""
+        numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
+        for relation, left, right in functions:
+            both = _entries(left(numbers)), _entries(right(numbers))
+            yield relation, list(zip(*both, strict=True))
+
     def failures(setting: list, digits: int) -> list:
         """Return where each relation fails, as a pair of numbers, or None where it holds."""
         with _PRECISION, mpmath.workdps(digits):
-            numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
-            found = []
-            for relation, left, right in functions:
-                pairs = zip(_entries(left(numbers)), _entries(right(numbers)), strict=True)
-                found.append(next((p for p in pairs if not _holds(relation, *p)), None))
-            return found
+            return [
+                next((p for p in entries if not _holds(relation, *p)), None)
+                for relation, entries in pairs(setting)
+            ]
+
+    def gaps(setting: list, digits: int) -> list:
+        """Return the pair of each equation that is farthest apart, or None where none is."""
+        with _PRECISION, mpmath.workdps(digits):
+            found = [
+                max(entries, key=lambda p: abs(p[0] - p[1])) if isinstance(relation, sp.Eq) else ()
+                for relation, entries in pairs(setting)
+            ]
+            return [(*p, abs(p[0] - p[1])) if p and p[0] != p[1] else None for p in found]
+
+    def named(setting: list) -> dict[str, complex]:
+        return {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
 
     done = 0
     for setting in _settings(symbols, points, seed):
@@ -283,8 +301,12 @@ def find_counterexample(
                 if all(failed) and not _same(rough, failed):
                     continue
                 if all(failed) and (first := failed[0]):
-                    at = {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
-                    return Witness(at, plain(first[0]), plain(first[1])), done + 1
+                    return Witness(named(setting), plain(first[0]), plain(first[1])), done + 1
+            elif done < EXACT_POINTS and all(near := gaps(setting, 2 * DIGITS)):
+                nearer = gaps(setting, 4 * DIGITS)  # rounding shrinks with it, a difference stays
+                if all(nearer) and all(b[2] > a[2] / 2 for a, b in zip(near, nearer, strict=True)):
+                    left, right, _ = nearer[0]
+                    return Witness(named(setting), plain(left), plain(right)), done + 1
         except UNDEFINED:
             continue
         except (NameError, TypeError) as error:

@@ -95,6 +95,8 @@ def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
     record
         What `rope_minimal.speed.recorded` gives.
     """
+    if record and not {"cases", "machine", "date"} <= set(record):
+        raise ValueError(f"record must be a record of rope_minimal.speed, got {record!r}")
     forms = {
         label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
         for label, (form, mode) in FORMS.items()

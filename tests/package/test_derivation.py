@@ -655,6 +655,22 @@ def test_bad_input_is_named(call, error, words):
         call(radial())
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (lambda x: 10**25 + x, lambda x: sp.Integer(10) ** 25),
+        (lambda x: x / 10**30, lambda x: 2 * x / 10**30),
+        (lambda x: sp.exp(-100 - x**2), lambda x: sp.Integer(0)),
+        (lambda x: sp.exp(sp.pi * sp.sqrt(163)), lambda x: sp.Integer(262537412640768744)),
+    ],
+    ids=["large", "small", "almost zero", "almost an integer"],
+)
+def test_sides_that_differ_past_twenty_digits_or_below_them_are_not_equal(left, right):
+    x = sp.Symbol("x", real=True)
+    with pytest.raises(DerivationError, match="the two sides differ"):
+        Derivation("d", "?").derived("new", (left(x), right(x)), "false")
+
+
 def test_an_error_can_be_copied_and_sent_to_another_process():
     with pytest.raises(DerivationError) as caught:
         radial().given("new", (sp.cos(2 * m), 2 * sp.cos(m) ** 2), "false")
@@ -835,6 +851,10 @@ def test_matrices_turning_one_side_the_other_way_fails():
 def test_bad_proposals_are_named():
     with pytest.raises(TypeError, match="f_q must return a sympy expression"):
         check_relative(lambda v, p: None)
+    with pytest.raises(TypeError, match="f_q must be a function, got 3"):
+        check_relative(3)
+    with pytest.raises(TypeError, match="f_q must return a sympy expression"):
+        check_relative(lambda v, p: sp.Matrix([v, v]))
     with pytest.raises(TypeError, match="column of length 2"):
         check_relative(lambda v, p: v.T, dim=2)
     with pytest.raises(ValueError, match="a side cannot be worked out in numbers"):
