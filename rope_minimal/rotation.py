@@ -87,7 +87,7 @@ class _Rotation(torch.autograd.Function):
         ctx.interleaved = interleaved
         y = fast.rotate(x, *fast.spread(cos, sin, interleaved, fast.compute_dtype(x)))
         # neighbours come as a view, and autograd would let nobody write into it
-        return y.new_empty(0).set_(y) if interleaved else y
+        return y.new_empty(0).set_(y) if interleaved else y  # type: ignore[call-overload]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
