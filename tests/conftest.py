@@ -20,12 +20,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "drawn(count): so many of these are drawn for each run")
     if not hasattr(config, "workerinput"):
         named = config.args_source is pytest.Config.ArgsSource.ARGS
-        os.environ.setdefault("DRAW", "all" if named else secrets.token_hex(4))
+        draw = "all" if named else secrets.token_hex(4)
+        os.environ["DRAW"] = os.environ.get("DRAW") or draw
 
 
 def pytest_report_header() -> str:
     """Say how the same tests are drawn again."""
-    return f"of tests marked as drawn some run: DRAW={os.environ['DRAW']} draws these, DRAW=all all"
+    return f"DRAW={os.environ['DRAW']} draws the same of the tests that take long, DRAW=all all"
 
 
 def not_drawn(items: list[pytest.Item], draw: str) -> set[pytest.Item]:

@@ -59,6 +59,7 @@ def test_under_the_question_of_a_chapter_stands_its_figure_or_a_picture():
         assert "cell" in pictured[0]["class"], name
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("page_name", CHAPTERS)
 def test_on_a_phone_the_story_begins_on_the_first_screen_and_a_half(visit, page_name):
     page = visit(width=390, height=844, has_touch=True).open(page_name)
