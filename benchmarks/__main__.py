@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from . import machine
+from . import machine, moves
 from .measure import Case, measure
 
 RESULTS = Path(__file__).parent / "results"
@@ -42,14 +42,20 @@ def cases(allocator: str, quick: bool = False) -> list[Case]:
     return made
 
 
-def work(allocator: str, seconds: float, quick: bool) -> None:
+def work(allocator: str, seconds: float, quick: bool, cache: bool) -> None:
     """Measure in this process; print each case as one line of JSON."""
     device = "cuda" if allocator == "cuda" else "cpu"
+    if cache:
+        for entry in moves.measure(device, seconds, quick):
+            print(json.dumps(entry), flush=True)
+        return
     for case in cases(allocator, quick):
         print(json.dumps(measure(case, device, seconds)), flush=True)
 
 
-def start(allocator: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def start(
+    allocator: str, options: argparse.Namespace, cache: bool = False
+) -> Iterator[dict[str, Any]]:
     """Measure in a process of its own, whose allocator behaves as asked; yield each case."""
     given = ["--work", allocator, "--seconds", str(options.seconds)]
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks", *given]
@@ -57,7 +63,10 @@ def start(allocator: str, options: argparse.Namespace) -> Iterator[dict[str, Any
     if allocator == "reused":
         environment["GLIBC_TUNABLES"] = KEEP
     with subprocess.Popen(
-        command + ["--quick"] * options.quick, env=environment, stdout=subprocess.PIPE, text=True
+        command + ["--quick"] * options.quick + ["--cache"] * cache,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as child:
         yield from map(json.loads, child.stdout)
     if child.returncode:
@@ -89,9 +98,10 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--seconds", type=float, default=9, help="time for the rounds of a case")
     parser.add_argument("--quick", action="store_true", help="one small case; writes no file")
     parser.add_argument("--work", choices=("reused", "fresh", "cuda"), help=argparse.SUPPRESS)
+    parser.add_argument("--cache", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.work:
-        work(options.work, options.seconds, options.quick)
+        work(options.work, options.seconds, options.quick, options.cache)
         return
     device = "cuda" if torch.cuda.is_available() and not options.cpu else "cpu"
     allocators = ["reused", "fresh"] if machine.has_glibc() else ["fresh"]
@@ -105,6 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
         "date": datetime.date.today().isoformat(),
         "command": "make bench",
         "cases": [],
+        "moves": [],
     }
     total = sum(len(cases(each, options.quick)) for each in allocators)
     with tqdm(total=total, unit="case", disable=None) as bar:
@@ -113,6 +124,9 @@ def main(arguments: list[str] | None = None) -> None:
                 results["cases"].append(case)
                 bar.write(table(case))
                 bar.update()
+    for entry in start(allocators[0], options, cache=True):
+        results["moves"].append(entry)
+        print(moves.table(entry))
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{about['name']}.json"

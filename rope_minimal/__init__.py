@@ -1,7 +1,8 @@
 """Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
 
 `checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
-order, are one sitting; `fast`, which eager calls run, is one more page.
+order, are one sitting; `fast`, which eager calls run, is one more page, and so are `cache`, what
+may be done with keys that are already turned, and `serving`, which stands on it.
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
@@ -40,8 +41,12 @@ _HOME = {
     "RotaryEmbedding": "rotation",
     "apply_rope": "rotation",
     "rope_table": "rotation",
-    "KVCache": "attention",
+    "KVCache": "cache",
+    "move_keys": "cache",
     "RotarySelfAttention": "attention",
+    "LatentAttention": "serving",
+    "document_mask": "serving",
+    "zigzag_indices": "serving",
     "Derivation": "derivation",
     "DerivationError": "derivation",
     "MatrixFunction": "derivation",

@@ -12,8 +12,9 @@ from .aliasing import neighbour_snr as neighbour_snr
 from .aliasing import rounding_noise as rounding_noise
 from .aliasing import unseen_pairs as unseen_pairs
 from .aliasing import wrapped_angle as wrapped_angle
-from .attention import KVCache as KVCache
 from .attention import RotarySelfAttention as RotarySelfAttention
+from .cache import KVCache as KVCache
+from .cache import move_keys as move_keys
 from .derivation import Derivation as Derivation
 from .derivation import DerivationError as DerivationError
 from .derivation import MatrixFunction as MatrixFunction
@@ -31,5 +32,8 @@ from .rescaling import rescaled_frequencies as rescaled_frequencies
 from .rotation import RotaryEmbedding as RotaryEmbedding
 from .rotation import apply_rope as apply_rope
 from .rotation import rope_table as rope_table
+from .serving import LatentAttention as LatentAttention
+from .serving import document_mask as document_mask
+from .serving import zigzag_indices as zigzag_indices
 
 __version__: str

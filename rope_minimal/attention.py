@@ -1,111 +1,21 @@
-"""Causal self-attention with rotary queries and keys, and the cache that decoding needs.
+"""Causal self-attention with rotary queries and keys, in one piece or from a cache.
 
 Project, rotate queries and keys by their positions, remember the rotated keys, attend. Values are
 never rotated; nothing is rotated before the projection; nothing in the cache is rotated again.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from . import rotation
+from .cache import KVCache, check_cache
 from .checks import check_count, check_dim, check_flag
-from .tensors import check_float, check_floating_dtype, integers
+from .tensors import check_float, integers
 
-__all__ = ["KVCache", "RotarySelfAttention"]
-
-
-class KVCache:
-    """Rotated keys and values of one layer for the tokens so far, in memory of a fixed size.
-
-    Parameters
-    ----------
-    batch_size
-        Rows of the memory: two tensors of shape (batch_size, num_kv_heads, max_seq_len, head_dim).
-    num_kv_heads
-        Heads of keys and values.
-    max_seq_len
-        Tokens that a row can hold.
-    head_dim
-        Channels of a head.
-    dtype, device
-        As those of the keys that will be stored.
-
-    Attributes
-    ----------
-    next_position : Tensor of shape (batch_size, 1), int64
-        The position that the next token of each row gets: one past the largest so far.
-    """
-
-    def __init__(
-        self,
-        batch_size: int,
-        num_kv_heads: int,
-        max_seq_len: int,
-        head_dim: int,
-        *,
-        dtype: torch.dtype = torch.float32,
-        device: torch.device | str | None = None,
-    ) -> None:
-        sizes = (batch_size, num_kv_heads, max_seq_len, head_dim)
-        names = ("batch_size", "num_kv_heads", "max_seq_len", "head_dim")
-        shape = [check_count(name, size) for name, size in zip(names, sizes, strict=True)]
-        check_floating_dtype(dtype)
-        self._keys = torch.zeros(shape, dtype=dtype, device=device)
-        self._values = torch.zeros_like(self._keys)
-        self._padding = torch.zeros(batch_size, max_seq_len, dtype=torch.bool, device=device)
-        self.max_seq_len = max_seq_len
-        self.reset()
-
-    @property
-    def length(self) -> int:
-        """Tokens stored, padding included; a call of the layer that raises leaves it as it was.
-
-        It cannot be set, for `next_position` would not follow.
-        """
-        return self._length
-
-    @property
-    def keys(self) -> Tensor:
-        """The rotated keys stored, (batch_size, num_kv_heads, length, head_dim)."""
-        return self._keys[:, :, : self.length]
-
-    @property
-    def values(self) -> Tensor:
-        """The values stored, (batch_size, num_kv_heads, length, head_dim)."""
-        return self._values[:, :, : self.length]
-
-    def reset(self) -> None:
-        """Forget every token; the memory stays."""
-        self._length, self._padded = 0, False
-        self.next_position = torch.zeros(
-            self._keys.shape[0], 1, dtype=torch.long, device=self._keys.device
-        )
-
-    def _write(
-        self, k: Tensor, v: Tensor, padding: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Write past the end, and return all keys, values and padding up to the new end."""
-        new = slice(self.length, self.length + k.shape[-2])
-        self._keys[:, :, new], self._values[:, :, new] = k, v
-        self._padding[:, new] = False if padding is None else padding
-        padded = self._padded or padding is not None
-        return (
-            self._keys[:, :, : new.stop],
-            self._values[:, :, : new.stop],
-            self._padding[:, : new.stop] if padded else None,
-        )
-
-    def _advance(self, position_ids: Tensor, padding: Tensor | None) -> None:
-        """Make what was written part of the cache: the last step of a call that succeeded."""
-        self._length += position_ids.shape[-1]
-        self._padded = self._padded or padding is not None
-        position_ids = position_ids.expand(self.next_position.shape[0], -1)
-        if padding is not None:
-            position_ids = position_ids.long().masked_fill(padding, -1)
-        so_far = torch.cat((self.next_position - 1, position_ids), dim=-1)
-        self.next_position = so_far.amax(dim=-1, keepdim=True) + 1
+__all__ = ["RotarySelfAttention"]
 
 
 class RotarySelfAttention(nn.Module):
@@ -160,6 +70,7 @@ class RotarySelfAttention(nn.Module):
         )
         self.embed_dim, self.num_heads, self.num_kv_heads = embed_dim, num_heads, num_kv_heads
         self.head_dim = head_dim
+        self.cache_shape = (num_kv_heads, head_dim, head_dim)
         self.q_proj = nn.Linear(embed_dim, num_heads * head_dim, bias=bias)
         self.k_proj = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
         self.v_proj = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
@@ -173,6 +84,7 @@ class RotarySelfAttention(nn.Module):
         cache: KVCache | None = None,
         position_ids: Tensor | None = None,
         key_padding_mask: Tensor | None = None,
+        attn_mask: Tensor | None = None,
     ) -> Tensor:
         """Let every token of ``x`` attend to itself and to what came before it.
 
@@ -191,6 +103,10 @@ class RotarySelfAttention(nn.Module):
             True where a token of ``x`` is padding, shape (B, T); what stands there must be finite.
             No other token attends to it, now or from the cache; the output at its own place means
             nothing, but is finite.
+        attn_mask
+            True where a token of ``x`` may see a key, shape (B or 1, T, S) for the S tokens of the
+            cache and of ``x``: what is one document in a packed row, or an ancestor in a tree of
+            drafts. It narrows the causal order and never widens it.
 
         Returns
         -------
@@ -202,7 +118,7 @@ class RotarySelfAttention(nn.Module):
             If an argument is not as described, or the cache has another size or is full. The
             cache is then as it was before the call.
         """
-        self._check(x, cache, key_padding_mask)
+        self._check(x, cache, key_padding_mask, attn_mask)
         padding = key_padding_mask
         if position_ids is None:
             start = 0 if cache is None else cache.next_position
@@ -210,24 +126,37 @@ class RotarySelfAttention(nn.Module):
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
         position_ids = integers("position_ids", position_ids).to(x.device)
 
+        q, k, v = self._project(x)
+        if cache is not None and cache.raw:  # its keys are turned when they are read
+            q = self.rope(q, position_ids=position_ids)
+        else:
+            q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
+        if cache is not None:
+            cache.check_storable(k, v, q)
+            k, v, padding = cache._write(k, v, position_ids, padding)
+        mask = _mask(x.shape[1], k.shape[-2], padding, attn_mask, x.device)
+        y = self.o_proj(self._attend(q, k, v, mask).transpose(1, 2).flatten(-2))
+        if cache is not None:
+            cache._advance(x.shape[1], key_padding_mask)
+        return y
+
+    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values (B, heads, T, width), nothing rotated yet."""
         q, k, v = (
             torch.unflatten(project(x), -1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
-        q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
-        if cache is not None:
-            _check_storable(q, k, v, cache)
-            k, v, padding = cache._write(k, v, padding)
-        mask = _mask(x.shape[1], k.shape[-2], padding, x.device)
-        y = nn.functional.scaled_dot_product_attention(
+        return q, k, v
+
+    def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """Return what every query reads, (B, num_heads, T, width)."""
+        return nn.functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=True
         )
-        y = self.o_proj(y.transpose(1, 2).flatten(-2))
-        if cache is not None:
-            cache._advance(position_ids, key_padding_mask)
-        return y
 
-    def new_cache(self, batch_size: int, max_seq_len: int | None = None) -> KVCache:
+    def new_cache(
+        self, batch_size: int, max_seq_len: int | None = None, *, raw: bool = False
+    ) -> KVCache:
         """Return an empty cache of this layer's sizes, type and device.
 
         Under autocast keys have the autocast type: make a `KVCache` of that type instead.
@@ -238,11 +167,19 @@ class RotarySelfAttention(nn.Module):
             Rows of the batch.
         max_seq_len
             Tokens that it can hold; the layer's ``max_seq_len`` where not given.
+        raw
+            Store keys as projected, and turn them when they are read.
         """
         length = self.rope.max_seq_len if max_seq_len is None else max_seq_len
-        weight = self._weight()
-        sizes = (batch_size, self.num_kv_heads, length, self.head_dim)
-        return KVCache(*sizes, dtype=weight.dtype, device=weight.device)
+        (heads, width, v_width), weight = self.cache_shape, self._weight()
+        return KVCache(
+            *(batch_size, heads, length, width),
+            v_head_dim=v_width,
+            dtype=weight.dtype,
+            device=weight.device,
+            rope=self.rope,
+            raw=raw,
+        )
 
     def extra_repr(self) -> str:
         """Name the sizes that the projections and the rotation do not show."""
@@ -253,7 +190,9 @@ class RotarySelfAttention(nn.Module):
         """Return a tensor of the layer's type and device, whatever its projections are made of."""
         return next((p for p in self.parameters() if p.is_floating_point()), self.rope.table)
 
-    def _check(self, x: Tensor, cache: KVCache | None, padding: Tensor | None) -> None:
+    def _check(
+        self, x: Tensor, cache: KVCache | None, padding: Tensor | None, attn_mask: Tensor | None
+    ) -> None:
         """Raise unless the arguments of a call fit this layer and each other."""
         check_float("x", x)
         shape = tuple(x.shape)
@@ -263,35 +202,15 @@ class RotarySelfAttention(nn.Module):
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
             raise TypeError(f"x must have the layer's type {weight.dtype}, got {x.dtype}")
         if padding is not None:
-            if not isinstance(padding, Tensor) or padding.dtype != torch.bool:
-                got = padding.dtype if isinstance(padding, Tensor) else type(padding).__name__
-                raise TypeError(f"key_padding_mask must be a tensor of torch.bool, got {got}")
-            if padding.shape != shape[:2]:
-                raise ValueError(
-                    f"key_padding_mask must have shape (B, T) = {shape[:2]}, "
-                    f"got {tuple(padding.shape)}"
-                )
-            if padding.device != x.device:
-                raise ValueError(
-                    f"key_padding_mask must be on {x.device} as x is, got {padding.device}"
-                )
-        if cache is None:
-            return
-        if not isinstance(cache, KVCache):
-            raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
-        if cache._keys.device != x.device:
-            raise ValueError(f"cache must be on {x.device} as x is, got {cache._keys.device}")
-        rows, heads, capacity, width = cache._keys.shape
-        wanted = {"batch size": (rows, shape[0]), "num_kv_heads": (heads, self.num_kv_heads)}
-        wanted["head_dim"] = (width, self.head_dim)
-        for name, (has, needs) in wanted.items():
-            if has != needs:
-                raise ValueError(f"cache has {name} {has}, but the call needs {needs}")
-        if cache.length + shape[1] > capacity:
-            raise ValueError(
-                f"cache holds {cache.length} of max_seq_len = {capacity} tokens: "
-                f"no room for {shape[1]} more"
-            )
+            _check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)
+        if cache is not None:
+            check_cache(cache, x, self.cache_shape, self.rope)
+            cache.check_room(shape[1])
+        if attn_mask is not None:
+            batch, length = shape[:2]
+            square = (length, length + (0 if cache is None else cache.length))
+            shapes = [(batch, *square), (1, *square)]
+            _check_mask("attn_mask", attn_mask, "(B or 1, T, S)", shapes, x)
 
 
 def _check_sizes(
@@ -315,22 +234,29 @@ def _check_sizes(
     return embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
 
 
-def _check_storable(q: Tensor, k: Tensor, v: Tensor, cache: KVCache) -> None:
-    """Raise unless the cache can take ``k`` and ``v``, and ``q`` attend to it, as they are."""
-    if (k.dtype, k.device) != (cache._keys.dtype, cache._keys.device):
-        raise ValueError(
-            f"cache holds {cache._keys.dtype} on {cache._keys.device}, "
-            f"but the keys are {k.dtype} on {k.device}"
-        )
-    if q.requires_grad or k.requires_grad or v.requires_grad:
-        raise ValueError("cache holds no gradient: decode under torch.no_grad()")
+def _check_mask(
+    name: str, mask: Any, axes: str, shapes: Sequence[tuple[int, ...]], x: Tensor
+) -> None:
+    """Raise unless a mask is of torch.bool, of one of the shapes, and where ``x`` is."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"{name} must be a tensor of torch.bool, got {got}")
+    if tuple(mask.shape) not in shapes:
+        raise ValueError(f"{name} must have shape {axes} = {shapes[0]}, got {tuple(mask.shape)}")
+    if mask.device != x.device:
+        raise ValueError(f"{name} must be on {x.device} as x is, got {mask.device}")
 
 
-def _mask(length: int, total: int, padding: Tensor | None, device: torch.device) -> Tensor | None:
+def _mask(
+    length: int,
+    total: int,
+    padding: Tensor | None,
+    attn_mask: Tensor | None,
+    device: torch.device,
+) -> Tensor | None:
     """Return who may be seen, True (.., length, total); None where causal order says it all."""
-    if padding is None and length == total:
+    if padding is None and attn_mask is None and length == total:
         return None
     causal = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)
-    if padding is None:
-        return causal
-    return causal & ~padding[:, None, None, :]
+    mask = causal if attn_mask is None else causal & attn_mask[:, None]
+    return mask if padding is None else mask & ~padding[:, None, None, :]

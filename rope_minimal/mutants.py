@@ -20,7 +20,7 @@ __all__ = ["BUGS", "EXAMINATIONS", "Bug", "examine", "mutant"]
 
 PARTS = (
     *("checks", "tensors", "frequencies", "reference", "layout"),
-    *("fast", "rotation", "attention"),
+    *("fast", "rotation", "cache", "attention"),
 )
 _serial = count()
 

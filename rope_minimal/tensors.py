@@ -77,12 +77,12 @@ def check_float(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be floating point, got {value.dtype}")
 
 
-def check_x(x: Any) -> None:
+def check_x(x: Any, name: str = "x") -> None:
     """Raise unless ``x`` is floating point of shape (..., T, D)."""
-    check_float("x", x)
+    check_float(name, x)
     if x.ndim < 2:
         raise ValueError(
-            f"x must have at least 2 dimensions (..., T, D), got shape {tuple(x.shape)}"
+            f"{name} must have at least 2 dimensions (..., T, D), got shape {tuple(x.shape)}"
         )
 
 

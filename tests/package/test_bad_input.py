@@ -15,9 +15,12 @@ import torch
 
 from rope_minimal import (
     KVCache,
+    LatentAttention,
     RotaryEmbedding,
     apply_rope,
+    document_mask,
     inverse_frequencies,
+    move_keys,
     permute_qk,
     rope_table,
     rotate_by_matrix,
@@ -26,6 +29,7 @@ from rope_minimal import (
     to_half,
     to_interleaved,
     wavelengths,
+    zigzag_indices,
 )
 from rope_minimal import RotarySelfAttention as Attention
 from rope_minimal import rescaled_frequencies as rescaled
@@ -55,6 +59,15 @@ PARTS = {"factor": 2, "original_max_position_embeddings": 1024}
 
 def rope(**arguments):
     return RotaryEmbedding(8, 16)(X, **arguments)
+
+
+def moved(delta, keys=X):
+    return move_keys(keys, delta, RotaryEmbedding(8, 16))
+
+
+def latent(**changed):
+    widths = {"kv_lora_rank": 8, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 4}
+    return LatentAttention(16, 2, **widths | changed)
 
 
 def yarn(**changed):
@@ -444,6 +457,46 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: Attention(8, 1)(X[0, :1], cache=KVCache(1, 1, 8, 8, device="meta")),
         "ValueError: cache must be on cpu as x is, got meta",
     ),
+    # keys that are moved, and what is served
+    (lambda: moved(0.5), "TypeError: delta must be integers, got torch.float64"),
+    (lambda: moved(True), "TypeError: delta must be integers, got torch.bool"),
+    (lambda: moved(None), "TypeError: delta must be integers, got None"),
+    (lambda: moved(16), "ValueError: delta must be in -15..15, for max_seq_len = 16, got 16"),
+    (lambda: moved(-16), "ValueError: delta must be in -15..15, for max_seq_len = 16, got -16"),
+    (lambda: moved(IDS[0]), "ValueError: delta must be an integer, or ... got shape (4,)"),
+    (lambda: moved(IDS[:, :3]), "ValueError: delta must be an integer, or ... got shape (2, 3)"),
+    (lambda: moved(IDS[:1].expand(3, 4)), "ValueError: delta must be ... got shape (3, 4)"),
+    (lambda: moved(IDS[:1], X[0, 0]), "ValueError: delta must be ... (4, 8), got shape (1, 4)"),
+    (lambda: moved(1, X.long()), "TypeError: keys must be floating point, got torch.int64"),
+    (lambda: moved(1, X[0, 0, 0]), "ValueError: keys must have at least 2 ... got shape (8,)"),
+    (lambda: moved(1, X[..., :6]), "ValueError: keys must have >= 8 channels ... got 6"),
+    (lambda: moved(1, X.to("meta")), "ValueError: keys must be on cpu as rope is, got meta"),
+    (lambda: move_keys(X, 1, COS), "TypeError: rope must be a RotaryEmbedding, got Tensor"),
+    (lambda: KVCache(2, 4, 8, 8, v_head_dim=0), "ValueError: v_head_dim must be >= 1, got 0"),
+    (lambda: KVCache(2, 4, 8, 8, raw="no"), "TypeError: raw must be True or False, got 'no'"),
+    (lambda: KVCache(2, 4, 8, 8, raw=True), "TypeError: rope must be a RotaryEmbedding, got None"),
+    (lambda: KVCache(2, 4, 8, 8, rope=1e4), "TypeError: rope must be a RotaryEmbedding, got float"),
+    (lambda: KVCache(2, 4, 8, 6, rope=RotaryEmbedding(8)), "ValueError: head_dim must be >= 8"),
+    (lambda: latent(kv_lora_rank=0), "ValueError: kv_lora_rank must be >= 1, got 0"),
+    (lambda: latent(q_lora_rank=0), "ValueError: q_lora_rank must be >= 1, got 0"),
+    (lambda: latent(qk_nope_head_dim=0), "ValueError: qk_nope_head_dim must be >= 1, got 0"),
+    (lambda: latent(qk_rope_head_dim=3), "ValueError: qk_rope_head_dim must be a positive even"),
+    (lambda: latent(v_head_dim=4.0), "TypeError: v_head_dim must be an integer, got 4.0"),
+    (lambda: latent(absorb="no"), "TypeError: absorb must be True or False, got 'no'"),
+    (lambda: document_mask(IDS[0]), "ValueError: document_ids ... (B or 1, T), got (4,)"),
+    (lambda: document_mask(COS), "TypeError: document_ids must be integers, got torch.float32"),
+    (lambda: zigzag_indices([0, 4], 0, 0), "ValueError: cp_size must be >= 1, got 0"),
+    (lambda: zigzag_indices([0, 4], 2, 2), "ValueError: cp_rank must be < cp_size = 2, got 2"),
+    (lambda: zigzag_indices([0, 4], 2, -1), "ValueError: cp_rank must be >= 0, got -1"),
+    (
+        lambda: zigzag_indices([0, 6], 2, 0),
+        "ValueError: cu_seqlens ... 2 * cp_size = 4, got [0, 6]",
+    ),
+    (lambda: zigzag_indices([0, 8, 4], 2, 0), "ValueError: cu_seqlens ... got [0, 8, 4]"),
+    (lambda: zigzag_indices([4, 8], 2, 0), "ValueError: cu_seqlens ... from 0, got [4, 8]"),
+    (lambda: zigzag_indices([], 2, 0), "ValueError: cu_seqlens ... from 0, got []"),
+    (lambda: zigzag_indices([[0, 4]], 2, 0), "ValueError: cu_seqlens ... from 0, got [[0, 4]]"),
+    (lambda: zigzag_indices([0.0, 4.0], 2, 0), "TypeError: cu_seqlens must be integers, got"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),
     (lambda: compare({"a": print}, "b"), "ValueError: floor ... calls ['a'], got 'b'"),

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmarks import __main__ as command
-from benchmarks import machine, peers
+from benchmarks import machine, moves, peers
 from benchmarks import measure as bench
 from benchmarks.measure import Case, Oracle, candidates, make_input, measure, prepare
 from rope_minimal import apply_rope
@@ -308,7 +308,7 @@ def schema():
         "bytes_x": count,
         "rows": {"type": "array", "items": rows_schema(), "minItems": len(FORMS)},
     }
-    return exactly(
+    made = exactly(
         {
             "schema": {"const": 1},
             "machine": exactly(about),
@@ -318,6 +318,29 @@ def schema():
             "cases": {"type": "array", "items": exactly(case), "minItems": 1},
         }
     )
+    made["properties"]["moves"] = moves_schema()  # an older record has none
+    return made
+
+
+def moves_schema():
+    number = {"type": "number", "exclusiveMinimum": 0}
+    numbers = dict.fromkeys(("us", "ratio", "ratio_low", "ratio_high"), number)
+    row = exactly({"call": {"type": "string"}, **numbers})
+    shape = {"type": "array", "items": {"type": "integer", "minimum": 1}}
+    dtype, rows = {"enum": ["float32", "bfloat16"]}, {"type": "array", "items": row, "minItems": 8}
+    entry = exactly({"shape": shape, "dtype": dtype, "rows": rows})
+    return {"type": "array", "items": entry, "minItems": 1}
+
+
+def test_moves_of_a_cache_are_right_before_they_are_timed(monkeypatch):
+    (entry,) = found = moves.measure("cpu", seconds=0.01, quick=True)
+    jsonschema.validate(found, moves_schema())
+    assert entry["rows"][0]["call"] == "copy_"
+    assert entry["rows"][0]["ratio"] == 1
+    assert "move_keys, interleaved" in moves.table(entry)
+    monkeypatch.setattr(moves, "move_keys", lambda keys, delta, rope: rope(keys, -delta))
+    with pytest.raises(ArithmeticError, match="not timed"):
+        moves.calls(moves.SMALL, torch.float32, "cpu")
 
 
 @pytest.fixture(params=RESULTS, ids=lambda path: path.stem)

@@ -94,7 +94,7 @@ def test_beside_numpy_alone_it_works_or_says_what_a_name_needs(bare: Path) -> No
     assert bare.parents[1] in Path(where).parents
     assert theta == list(rope_minimal.inverse_frequencies(8))
     needs = {
-        "torch": ("torch", ["rotation", "attention"]),
+        "torch": ("torch", ["rotation", "cache", "attention", "serving"]),
         "mpmath": ("proofs", ["derivation"]),
         "ipywidgets": ("explore", ["explore"]),
     }
