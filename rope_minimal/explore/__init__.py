@@ -8,6 +8,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `axioms`                Which relative encodings have exactly the properties you tick?
 `bug_bench`             One line of this package is wrong: which bug is it?
 `byte_budget`           How often does the rotation go to memory and back?
+`cache_shelf`           Which kept keys are still right after a cut, once they are moved?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
 `horizon_dial`          What does it cost to slow all hands until none turns back?
@@ -20,6 +21,7 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `trained_head`          Where does a trained head look, and with which pairs?
 `trained_models`        The same model, another encoding: does it matter?
 `waves`                 Every pair adds a wave: where do their crests meet?
+`worn_key`              Move a stored key by one token, often: what is left of it?
 `wrap_explorer`         An angle falls back after a turn: is far then taken for near?
 ======================  ==================================================================
 """
@@ -28,6 +30,7 @@ from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .byte_budget import ByteBudget, byte_budget
+from .cache_shelf import CacheShelf, cache_shelf
 from .clock import Clock, clock
 from .figure import Figure
 from .horizon_dial import HorizonDial, horizon_dial
@@ -39,6 +42,7 @@ from .rotor import Rotor, rotor
 from .trained_head import TrainedHead, trained_head
 from .trained_models import TrainedModels, trained_models
 from .waves import Waves, waves
+from .worn_key import WornKey, worn_key
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
@@ -46,6 +50,7 @@ __all__ = [
     "Axioms",
     "BugBench",
     "ByteBudget",
+    "CacheShelf",
     "ChoiceQuestion",
     "Clock",
     "Figure",
@@ -58,11 +63,13 @@ __all__ = [
     "TrainedHead",
     "TrainedModels",
     "Waves",
+    "WornKey",
     "WrapExplorer",
     "angle_heatmap",
     "axioms",
     "bug_bench",
     "byte_budget",
+    "cache_shelf",
     "choice",
     "clock",
     "horizon_dial",
@@ -75,5 +82,6 @@ __all__ = [
     "trained_head",
     "trained_models",
     "waves",
+    "worn_key",
     "wrap_explorer",
 ]

@@ -779,3 +779,143 @@ def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
 def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
     seen = shown(node, explore.trained_head(heads, task="find", encoding=ENTRIES[-1]))
     assert [text for text, _ in seen.plots[0].texts()] == ["not tried"]
+
+
+# ---- serving ------------------------------------------------------------------------------------
+
+
+@WIDTHS
+@pytest.mark.parametrize(
+    ("kept", "moves", "step"), [("8-bit blocks", 256, 1), ("fp16", 1, 64), ("4-bit blocks", 512, 1)]
+)
+def test_the_errors_of_a_worn_key(node, kept, moves, step, width):
+    made = explore.worn_key(kept=kept, moves=moves, step=step, pair=40)
+    seen = shown(node, made, width=width)
+    (plot,) = seen.plots
+    told = node.call("worn_key.js", "reading", kept, moves, step)
+    bottom = 44 + (210 if width > 560 else 160)
+    chart = lambda x, y: 40 < y < bottom + 4 and x < 56  # noqa: E731
+    x, y = plot.x_axis(below(bottom)), plot.y_axis(chart, log=True)
+    assert y.values.tolist() == [1e-4, 1e-3, 1e-2, 0.1, 1, 10], "the axis stays as it is"
+    for pair in (0, 31, 40, 63):
+        discs = plot.discs(pair_color(pair, 64))
+        ((left, high),) = [d for d in discs if d[1] > 40]
+        x.agrees([left], [pair])
+        y.agrees([high], [min(told["many"]["errors"][pair], 10)])
+    once = [d for d in plot.discs(seen.colors["accent"]) if d[1] > 40]
+    assert len(once) == (64 if moves > 1 else 0)
+    if once:
+        y.agrees(np.array(once)[:, 1], told["one"]["errors"])
+    # a key that never moved, and roundings that know nothing of each other
+    turn = moves * step * inverse_frequencies(128)
+    stays = plot.curve(seen.colors["muted"], lambda x, y: y > 40, dash=[6, 4])
+    y.agrees(stays[:, 1], np.clip(2 * np.abs(np.sin(turn / 2)), 1e-4, 10))
+    walk = plot.curve(seen.colors["muted"], lambda x, y: y > 40, dash=[2, 3])
+    laws = node.call("worn_key.js", "laws", kept, moves, step)
+    y.agrees(walk[:, 1], [min(laws["walk"], 10)] * 2)
+    beyond = sum(error > 10 for error in told["many"]["errors"])
+    assert [t for t, _ in plot.texts("beyond$")] == ([f"{beyond} beyond"] if beyond else [])
+    # bars: the share of stored numbers that a move leaves as they are
+    share = plot.y_axis(below(bottom + 20))
+    for pair in (0, 40, 63):
+        ((left, top, wide, _),) = plot.rects(pair_color(pair, 64))
+        x.agrees([left + wide / 2], [pair])
+        share.agrees([top], [told["many"]["same"][pair]])
+
+
+def test_the_dial_shows_one_pair_of_the_first_key(node):
+    seen = shown(node, explore.worn_key("bf16", 256, 1, 42), width=680)
+    (plot,) = seen.plots
+    ring = plot.arcs(seen.colors["rule"])[0]
+    key = np.array(node.call("worn_key.js", "startKeys"))[None, :128]
+    exact = reference.rotate_complex(key, np.array([256]), interleaved=False)[0]
+    is_ = node.call("worn_key.js", "wear", "bf16", 256, 1)["path"][-1]
+    heads = [one["lines"][0][0] for one in plot.kind("fill", color=seen.colors["k"])]
+    drawn = [(np.array(tip) - ring["center"]) * [1, -1] / ring["radius"] for tip in heads]
+    length = np.hypot(exact[42], exact[106])
+    assert drawn[0] == pytest.approx(np.array([exact[42], exact[106]]) / length, abs=1e-9)
+    assert drawn[1] == pytest.approx(np.array([is_[42], is_[106]]) / length, abs=1e-9)
+    path = [r for r in plot.rects(seen.colors["muted"]) if tuple(r[2:]) == (2, 2)]
+    assert len(path) == 257
+
+
+@WIDTHS
+@pytest.mark.parametrize("pair", [0, 1])
+@pytest.mark.parametrize(
+    ("change", "cached", "words"),
+    [
+        ("words dropped", "moved", 4),
+        ("words dropped", "stored raw", 8),
+        ("chunk spliced", "left", 3),
+        ("all moved", "moved", 5),
+        ("chunk spliced", "moved", 0),
+    ],
+)
+def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, width):
+    seen = shown(node, explore.cache_shelf(change, cached, words, pair), width=width)
+    (plot,) = seen.plots
+    layers = node.call("cache_shelf.js", "shelf", change, cached, words)
+    first = 0 if change == "all moved" else words
+    shelves = [one["rect"] for one in plot.kind("rect", color=seen.colors["rule"], alpha=1)]
+    boards = [r for r in shelves if r[3] == 3]
+    tracks = [r for r in shelves if r[3] in (10, 16)]
+    assert len(boards) == len(tracks) == 3
+    slot = boards[0][2] / 12
+    tips = [
+        one["lines"][0][0]
+        for one in plot.kind("fill", color=seen.colors["k"], alpha=1)
+        if len(one["lines"][0]) == 3
+    ]
+    own = first if change == "chunk spliced" else 0
+    assert len(tips) == 3 * (own + len(layers[0]["used"]))
+    centers = [one["arc"]["center"] for one in plot.kind("fill", alpha=0.1)]
+    radius = plot.kind("fill", alpha=0.1)[0]["arc"]["radius"]
+    assert radius < slot / 2
+    at = 0
+    for layer, board, track in zip(layers, boards, tracks, strict=True):
+        keys = [*layer["own"], *layer["used"]]
+        rights = [*layer["own"], *layer["wanted"]]
+        for j, (key, right) in enumerate(zip(keys, rights, strict=True)):
+            center = centers[at]
+            assert center[0] == pytest.approx(board[0] + (first - own + j + 0.5) * slot)
+            assert center[1] < board[1]
+            vector = (np.array(tips[at]) - center) * [1, -1] / (radius - 1)
+            now, wanted = (np.array([k[0][pair], k[0][pair + 4]]) for k in (key, right))
+            longest = max(np.linalg.norm(now), np.linalg.norm(wanted))
+            assert vector == pytest.approx(now / longest, abs=1e-6)
+            at += 1
+        good = layer["off"] < 1e-9
+        color = seen.colors["accent" if good else "warm"]
+        (bar,) = [r for r in plot.rects(color, alpha=1) if r[1] == pytest.approx(track[1])]
+        end = layer["off"] / 1.5 * track[2]
+        assert bar[2] == pytest.approx(max(end, 2))
+        said = "right" if good else f"{100 * layer['off']:.0f}%"
+        middle = track[1] + track[3] / 2
+        assert [t for t, _ in plot.texts("", lambda x, y, m=middle: abs(y - m) < 1 and x > 300)][
+            -1
+        ] == said
+    # places: stored and used
+    row = lambda height: [  # noqa: E731
+        int(t) for t, (_, y) in plot.texts(r"^\d+$") if y == pytest.approx(height)
+    ]
+    last = 12 - words
+    wanted = {
+        "words dropped": (range(words, 12), range(last)),
+        "chunk spliced": ([*range(words), *range(last)], range(12)),
+        "all moved": (range(12), range(words, 12 + words)),
+    }[change]
+    assert row(52) == list(wanted[0])
+    assert row(70) == list(wanted[0] if cached == "left" else wanted[1])
+
+
+def test_the_cut_of_a_shelf_stands_between_two_words(node):
+    for words in (0, 3, 8):
+        seen = shown(node, explore.cache_shelf(words=words), width=680)
+        (plot,) = seen.plots
+        (handle,) = plot.discs(seen.colors["accent"], 8)
+        names = dict(plot.texts(r"^(lay|in|bed:|The|cat|it|had|a|cold|and|no|hat)$"))
+        text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
+        assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
+        assert all(names[word][0] > handle[0] for word in text[words:])
+    seen = shown(node, explore.cache_shelf("all moved"), width=680)
+    assert not len(seen.plots[0].discs(seen.colors["accent"], 8))

@@ -87,6 +87,23 @@ HEAD = {"layer": 1, "distance": 7, "peak": 0.996, "pair": 0, "share": 0.437, "th
 LOOKED = {"task": "copy", "encoding": "RoPE", "m": 7, "head": HEAD, "even": 1 / 16}
 LOOKED |= {"turns": True, "attention": 0.996}
 
+WORN = {
+    "many": {
+        "all": 0.3842,
+        "errors": [0.0996, 0.95, *[0.8] * 62],
+        "beside": [0.0004, *[1.17] * 63],
+        "same": [0.012, *[0.81] * 63],
+    },
+    "one": {"all": 0.00731},
+    "worst": 1,
+}
+SHELF = [
+    {"used": [0] * 8, "off": off, "valuesOff": values}
+    for off, values in [(2e-16, 0), (0.391, 0.45), (0.714, 0.59)]
+]
+LEFT = [{**layer, "off": off} for layer, off in zip(SHELF, [0.96, 0.9, 0.88], strict=True)]
+EXACT = [{"used": [0] * 12, "off": 1e-15, "valuesOff": 1e-15}] * 3
+
 SENTENCES = [
     (
         ("angle_heatmap", 44, 0, 1.0, "wrapped angle"),
@@ -487,6 +504,66 @@ SENTENCES = [
             (4, 5, "Both hands together turn back later, at **5**."),
             (2, 4, "This head has no other."),
         ]
+    ),
+    (
+        ("worn_key", "8-bit blocks", 256, 1, 36, WORN),
+        "In 8-bit blocks, 256 moves by 1 token leave keys **38%** off; one move by 256, "
+        "**0.73%**.\nWorst is pair **1**, 95% off. Pair **36** turns by 0.0056 rad a move; "
+        "a move leaves **81%** of its stored numbers as they are, and after 256 moves it points "
+        "**1.17 rad** beside its place: **80%** off. All is the root mean square over 16 random "
+        "keys. A scale is shared by pairs 0 to 31, or by 32 to 63.",
+    ),
+    (
+        ("worn_key", "fp16", 1, 256, 0, WORN),
+        "In fp16, one move by 256 tokens leaves keys **38%** off.\nWorst",
+    ),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "In fp16, one move by 1 token leaves keys **38%** off."),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "**1.2%** of its stored numbers as they are, and then"),
+    (
+        ("worn_key", "fp16", 1, 1, 0, WORN),
+        "it points **0.0004 rad** beside its place: **10%** off.",
+    ),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "over 16 random keys."),
+    (
+        ("worn_key", "bf16", 512, 256, 1, {**WORN, "many": {**WORN["many"], "all": 10.38}}),
+        "In bf16, 512 moves by 256 tokens leave keys **1,038%** off; one move by 131,072, "
+        "**0.73%**.\n",
+    ),
+    (
+        ("cache_shelf", "words dropped", "moved", 4, SHELF),
+        "Moving repairs layer 0 alone: deeper keys have seen the words that are gone, and "
+        "those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads = 48 keys: **48** turns, "
+        "once. Their values, which are never turned, are 0%, 45%, 59% off, layer by "
+        "layer. Arrows show one pair, meters all: the root mean square, against a fresh run. "
+        "The weights are fixed, drawn at random.",
+    ),
+    (
+        ("cache_shelf", "chunk spliced", "stored raw", 4, SHELF),
+        "Turning raw keys when read repairs layer 0 alone: deeper keys have never seen the "
+        "words before them, and those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads "
+        "= 48 keys: **48** turns again for every next word.",
+    ),
+    (
+        ("cache_shelf", "chunk spliced", "left", 4, LEFT),
+        "Left as they are, keys stand at old places: **96%** off in layer 0, 88% in layer 2.\n"
+        "8 words × 3 layers × 2 heads = 48 keys: no turn.",
+    ),
+    (
+        ("cache_shelf", "all moved", "moved", 8, EXACT),
+        "The text is whole, so moving makes the keys of every layer right: **0%** off.\n"
+        "12 words × 3 layers × 2 heads = 72 keys: **72** turns, once.",
+    ),
+    (
+        ("cache_shelf", "all moved", "stored raw", 1, EXACT),
+        "so turning raw keys when read makes the keys of every layer right: **0%** off.",
+    ),
+    *(
+        (
+            ("cache_shelf", change, "moved", 0, EXACT),
+            "Nothing has changed yet: the keys of every layer are right, **0%** off.\n"
+            "12 words × 3 layers × 2 heads = 72 keys: no turn.",
+        )
+        for change in ("words dropped", "chunk spliced", "all moved")
     ),
 ]
 

@@ -1,0 +1,61 @@
+"""A cached key that is moved many times, each time stored again, beside one that is moved once."""
+
+import ipywidgets
+
+from . import controls
+from .figure import Choice, Figure, Whole
+
+__all__ = ["WornKey", "worn_key"]
+
+
+class WornKey(Figure):
+    """The error of every pair after many moves and after one (``worn_key.js``)."""
+
+    kept = Choice(
+        ["fp16", "bf16", "fp8", "8-bit blocks", "4-bit blocks"],
+        default="8-bit blocks",
+        help="how the keys are stored; blocks are 32 channels with one scale",
+    )
+    moves = Whole(256, low=1, high=512, help="how often the keys are moved and stored again")
+    step = Whole(1, low=1, high=256, help="tokens by which each move moves them")
+    pair = Whole(36, low=0, high=63, help="the pair that is read")
+
+
+def worn_key(
+    kept: str = "8-bit blocks", moves: int = 256, step: int = 1, pair: int = 36
+) -> ipywidgets.VBox:
+    """Return the worn key with its controls: 16 random keys of 128 channels, base 10000.
+
+    Parameters
+    ----------
+    kept
+        How the keys are stored: ``"fp16"``, ``"bf16"``, ``"fp8"`` (E4M3, no scale),
+        ``"8-bit blocks"`` or ``"4-bit blocks"``: whole numbers up to 127 or 7 times a scale that
+        each block of 32 neighbouring channels has to itself (the layout is half-split).
+    moves
+        How often the keys are moved and stored again, 1 to 512.
+    step
+        Tokens by which each move moves them, 1 to 256.
+    pair
+        The pair that is read, 0 to 63, fast to slow.
+
+    Returns
+    -------
+    VBox
+        Question, figure and controls; the pair follows the pointer and the arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind, unknown or out of range; the message names it.
+    """
+    figure = WornKey(kept=kept, moves=moves, step=step, pair=pair)
+    return controls.box(
+        figure,
+        [
+            controls.slider(figure, "moves", "Moves"),
+            controls.slider(figure, "step", "Each move by", unit="tokens"),
+            controls.choice(figure, "kept", "Keys stored as"),
+        ],
+        question="Move a stored key by one token, often: what is left of it?",
+    )
