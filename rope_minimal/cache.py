@@ -99,8 +99,7 @@ class KVCache:
         check_floating_dtype(dtype)
         check_flag("raw", raw)
         if raw or rope is not None:
-            check_rope(rope)
-            check_count("head_dim", width, least=rope.dim)
+            check_count("head_dim", width, least=check_rope(rope).dim)
         self._keys = torch.zeros(rows, heads, slots, width, dtype=dtype, device=device)
         self._values = self._keys.new_zeros(rows, heads, slots, v_width)
         self._position_ids = torch.zeros(rows, slots, dtype=torch.long, device=device)
@@ -312,10 +311,11 @@ def _turns(rope: RotaryEmbedding) -> str:
     return f"dim={rope.dim}, base={float(rope.base)}, interleaved={bool(rope.interleaved)}"
 
 
-def check_rope(rope: Any) -> None:
-    """Raise unless ``rope`` is a rotation."""
+def check_rope(rope: Any) -> RotaryEmbedding:
+    """Return ``rope``; raise unless it is a rotation."""
     if not isinstance(rope, RotaryEmbedding):
         raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
+    return rope
 
 
 def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:
