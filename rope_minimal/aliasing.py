@@ -3,9 +3,9 @@
 A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
 The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
 near it comes to its start. The second half looks at all pairs: the distance between position
-codes, its smallest value over a range, and what of it survives rounding. Everything is NumPy
-float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to nothing.
-Ranges that are searched are worked off in blocks, so memory stays bounded.
+codes, its smallest value over a range, and what of it survives rounding. All but `near_repeats` is
+NumPy float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to
+nothing. Ranges that are searched are worked off in blocks, so memory stays bounded.
 """
 
 import math
@@ -70,14 +70,17 @@ def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
     Parameters
     ----------
     angle
-        Radians, any shape, any sign.
+        Radians, finite, any shape, any sign.
 
     Returns
     -------
     ndarray of the shape of ``angle``, float64
         Radians in [0, 2*pi), never 2*pi itself: a turn is the float64 nearest to 2*pi.
     """
-    wrapped = np.mod(real_numbers("angle", angle), 2.0 * np.pi)
+    angle = real_numbers("angle", angle)
+    if not np.isfinite(angle).all():
+        raise ValueError(f"angle must be finite, got {angle}")
+    wrapped = np.mod(angle, 2.0 * np.pi)
     return np.where(wrapped == 2.0 * np.pi, 0.0, wrapped)[()]
 
 
@@ -198,8 +201,8 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
     Returns
     -------
     float
-        A whole number of positions, or infinity if the mean cosine falls all the way, also if that
-        is past the integers of float64.
+        A whole number of positions, or infinity if the mean cosine falls all the way to where the
+        search stops, also if that is past the integers of float64.
 
     Notes
     -----
@@ -262,7 +265,7 @@ def nearest_code(
     inv_freq
         Radians per position, shape (pairs,) or one number.
     max_distance
-        The largest distance to search, in positions.
+        The largest distance to search, in positions, up to 2**53.
     min_distance
         The smallest.
 
@@ -274,6 +277,8 @@ def nearest_code(
     inv_freq = _check_inv_freq(inv_freq)
     max_distance = check_count("max_distance", max_distance)
     min_distance = check_count("min_distance", min_distance)
+    if max_distance > 2**53:
+        raise ValueError(f"max_distance must be <= 2**53, got {max_distance}")
     if min_distance > max_distance:
         raise ValueError(
             f"min_distance must be <= max_distance, got {min_distance}, {max_distance}"
@@ -409,8 +414,11 @@ def _by_blocks(
     flat = distance.reshape(-1, 1)
     step = max(1, _BLOCK // pairs)
     out = np.empty(flat.shape[0])
-    for first in range(0, flat.shape[0], step):
-        out[first : first + step] = function(flat[first : first + step])
+    with np.errstate(over="ignore", invalid="ignore"):
+        for first in range(0, flat.shape[0], step):
+            out[first : first + step] = function(flat[first : first + step])
+    if not np.isfinite(out).all():
+        raise ValueError(f"distance * inv_freq must be finite, got distance = {distance}")
     return out.reshape(distance.shape)[()]
 
 

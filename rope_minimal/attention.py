@@ -143,7 +143,7 @@ class RotarySelfAttention(nn.Module):
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values (B, heads, T, width), nothing rotated yet."""
         q, k, v = (
-            project(x).unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+            torch.unflatten(project(x), -1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
         )
         return q, k, v
@@ -204,7 +204,7 @@ class RotarySelfAttention(nn.Module):
         if padding is not None:
             _check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)
         if cache is not None:
-            check_cache(cache, shape[0], self.cache_shape, self.rope)
+            check_cache(cache, x, self.cache_shape, self.rope)
             cache.check_room(shape[1])
         if attn_mask is not None:
             batch, length = shape[:2]

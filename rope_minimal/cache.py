@@ -99,8 +99,7 @@ class KVCache:
         check_floating_dtype(dtype)
         check_flag("raw", raw)
         if raw or rope is not None:
-            check_rope(rope)
-            check_count("head_dim", width, least=rope.dim)
+            check_count("head_dim", width, least=check_rope(rope).dim)
         self._keys = torch.zeros(rows, heads, slots, width, dtype=dtype, device=device)
         self._values = self._keys.new_zeros(rows, heads, slots, v_width)
         self._position_ids = torch.zeros(rows, slots, dtype=torch.long, device=device)
@@ -290,15 +289,15 @@ class KVCache:
         self._padded = self._padded or padding is not None
 
 
-def check_cache(
-    cache: Any, batch_size: int, shape: tuple[int, int, int], rope: RotaryEmbedding
-) -> None:
-    """Raise unless ``cache`` is one of this size, whose keys are turned as ``rope`` turns them."""
+def check_cache(cache: Any, x: Tensor, shape: tuple[int, int, int], rope: RotaryEmbedding) -> None:
+    """Raise unless ``cache`` is one for ``x``, whose keys are turned as ``rope`` turns them."""
     if not isinstance(cache, KVCache):
         raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
+    if cache._keys.device != x.device:
+        raise ValueError(f"cache must be on {x.device} as x is, got {cache._keys.device}")
     names = ("batch size", "num_kv_heads", "head_dim", "v_head_dim")
     sizes = (*cache._keys.shape[:2], cache._keys.shape[-1], cache._values.shape[-1])
-    for name, has, needs in zip(names, sizes, (batch_size, *shape), strict=True):
+    for name, has, needs in zip(names, sizes, (len(x), *shape), strict=True):
         if has != needs:
             raise ValueError(f"cache has {name} {has}, but the call needs {needs}")
     if cache.rope is not None and _turns(cache.rope) != _turns(rope):
@@ -312,10 +311,11 @@ def _turns(rope: RotaryEmbedding) -> str:
     return f"dim={rope.dim}, base={float(rope.base)}, interleaved={bool(rope.interleaved)}"
 
 
-def check_rope(rope: Any) -> None:
-    """Raise unless ``rope`` is a rotation."""
+def check_rope(rope: Any) -> RotaryEmbedding:
+    """Return ``rope``; raise unless it is a rotation."""
     if not isinstance(rope, RotaryEmbedding):
         raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
+    return rope
 
 
 def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:

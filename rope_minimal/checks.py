@@ -62,6 +62,8 @@ def as_float(value: numbers.Real) -> float:
 
 def real_numbers(name: str, value: Any) -> np.ndarray:
     """Return ``value`` as float64; raise TypeError where it holds anything but real numbers."""
+    if np.ma.is_masked(value):
+        raise TypeError(f"{name} must be real numbers, got masked ones: {value!r}")
     try:
         array = np.asarray(value)
         of_real = (isinstance(n, numbers.Real) for n in array.flat)  # Fractions, long integers

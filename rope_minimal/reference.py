@@ -65,7 +65,7 @@ def rotate_by_matrix(
     Parameters
     ----------
     x
-        Vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
+        Finite vectors of shape (..., T, D), D even. Computed in float64 whatever the input.
     positions
         Real numbers of shape (T,).
     base, inv_freq, interleaved
@@ -126,7 +126,7 @@ def _angles(
 ) -> np.ndarray:
     """Return ``positions * inv_freq``, by the standard frequencies where none are given."""
     if inv_freq is None:
-        return positions * inverse_frequencies(dim, base)
+        inv_freq = inverse_frequencies(dim, base)
     inv_freq = real_numbers("inv_freq", inv_freq)
     check_one_per_pair(inv_freq, dim)
     if not np.isfinite(inv_freq).all():

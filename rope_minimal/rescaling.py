@@ -217,9 +217,10 @@ def _yarn(
     keep = 1.0 - np.clip((np.arange(dim // 2) - low) / width, 0.0, 1.0)
 
     temperature = _yarn_temperature(factor)
+    for name, value in (("mscale", mscale), ("mscale_all_dim", mscale_all_dim)):
+        if value:
+            check_positive(name, value)
     if mscale and mscale_all_dim:
-        check_positive("mscale", mscale)
-        check_positive("mscale_all_dim", mscale_all_dim)
         temperature = _yarn_temperature(factor, mscale) / _yarn_temperature(factor, mscale_all_dim)
     attention = _checked_or_default("attention_factor", attention_factor, temperature)
     return _blend(inverse_frequencies(dim, base), factor, keep), attention

@@ -60,7 +60,7 @@ def formula(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate as it is written on paper. Only where the rounding stands is chosen for a compiler."""
     dtype, width = fast.compute_dtype(x), 2 * cos.shape[-1]
     turned, cos, sin = x[..., :width].to(dtype), cos.to(dtype), sin.to(dtype)
-    a, b = turned.unflatten(-1, (-1, 2)).unbind(-1) if interleaved else turned.chunk(2, dim=-1)
+    a, b = torch.unflatten(turned, -1, (-1, 2)).unbind(-1) if interleaved else turned.chunk(2, -1)
     pair = a * cos - b * sin, b * cos + a * sin
     if interleaved:
         y = torch.stack(pair, dim=-1).flatten(-2).to(x.dtype)
@@ -85,7 +85,9 @@ class _Rotation(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
         ctx.save_for_backward(cos, sin)
         ctx.interleaved = interleaved
-        return fast.rotate(x, *fast.spread(cos, sin, interleaved, fast.compute_dtype(x)))
+        y = fast.rotate(x, *fast.spread(cos, sin, interleaved, fast.compute_dtype(x)))
+        # neighbours come as a view, and autograd would let nobody write into it
+        return y.new_empty(0).set_(y) if interleaved else y  # type: ignore[call-overload]
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
@@ -172,7 +174,8 @@ class RotaryEmbedding(nn.Module):
     ``.double()``, or where float64 is torch's default) and made anew whenever the module is moved
     or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave it exact. It is not part of the
     state dict: a layer loaded over the meta device by ``assign=True`` gets it by ``to_empty()`` of
-    this module alone. For other frequencies use `rope_table` and `apply_rope`.
+    this module alone. The arguments cannot be changed afterwards, for the table would not follow.
+    For other frequencies use `rope_table` and `apply_rope`.
     """
 
     table: Tensor
@@ -255,6 +258,12 @@ class RotaryEmbedding(nn.Module):
         if self.interleaved:
             return fast.rotate(x, table.view(dtype.to_complex()))
         return fast.rotate(x, *table.split((self.dim, self.dim // 2), dim=-1))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse another value of an argument: the table would not follow."""
+        if name in ("dim", "max_seq_len", "base", "interleaved") and name in self.__dict__:
+            raise AttributeError(f"{name} cannot be changed: make another RotaryEmbedding")
+        super().__setattr__(name, value)
 
     def extra_repr(self) -> str:
         """Name the four arguments."""

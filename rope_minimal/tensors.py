@@ -15,7 +15,7 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
     """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (str, bytes)):
+    if isinstance(value, (str, bytes)) or np.ma.is_masked(value):
         raise TypeError(f"{name} must be {kind}, got {value!r}")
     if isinstance(value, Sequence) and len(value) == 0:
         value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own

@@ -1,5 +1,10 @@
 """What holds for all tests."""
 
+import os
+import random
+import secrets
+from collections import defaultdict
+
 import pytest
 from hypothesis import settings
 
@@ -10,9 +15,41 @@ settings.load_profile("patient")
 LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Name the draw of this run, once for all its processes; what is asked for by name all runs."""
+    config.addinivalue_line("markers", "drawn(count): so many of these are drawn for each run")
+    if not hasattr(config, "workerinput"):
+        named = config.args_source is pytest.Config.ArgsSource.ARGS
+        draw = "all" if named else secrets.token_hex(4)
+        os.environ["DRAW"] = os.environ.get("DRAW") or draw
+
+
+def pytest_report_header() -> str:
+    """Say how the same tests are drawn again."""
+    return f"DRAW={os.environ['DRAW']} draws the same of the tests that take long, DRAW=all all"
+
+
+def not_drawn(items: list[pytest.Item], draw: str) -> set[pytest.Item]:
+    """Return the marked tests that stay out: of a file's, or of one function's on many pages."""
+    groups = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("drawn"):
+            function = item.originalname if hasattr(item, "callspec") else ""
+            groups[item.path.stem, function, mark.args[0]].append(item)
+    out = set()
+    for (*group, count), some in groups.items():
+        chance = random.Random(f"{draw} {group}")
+        out.update(chance.sample(some, max(len(some) - count, 0)))
+    return out
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Give the tests of a file to one process: they share what they open and what they train."""
+    if (draw := os.environ["DRAW"]) != "all":
+        out = not_drawn(items, draw)
+        config.hook.pytest_deselected(items=list(out))
+        items[:] = [item for item in items if item not in out]
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         if shared and not item.get_closest_marker("xdist_group"):

@@ -7,6 +7,7 @@ both sides at every setting of its symbols; a setting at which it fails is a cou
 import functools
 import operator
 import random
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,10 +26,12 @@ DIGITS = 30
 AGREED = 20  # digits in which two sides must agree
 MANY_DIGITS = 400
 LARGEST = 40  # the largest number drawn
+EXACT_POINTS = 3  # where two sides that agree must do so to any number of digits
 SCREEN_POINTS = 12
 NUMERIC_POINTS = 60
 # division by zero, infinity or too large; a pole; a sum without an end
 UNDEFINED = (ArithmeticError, ValueError, mpmath.mp.NoConvergence)
+_PRECISION = threading.Lock()  # mpmath has one precision for all threads
 
 
 class DerivationError(ValueError):
@@ -54,6 +57,7 @@ class DerivationError(ValueError):
         counterexample: dict[str, complex] | None = None,
         values: tuple | None = None,
     ):
+        self._arguments = (step, problem, sides, counterexample, values)
         self.step = step
         self.sides = sides
         self.counterexample = counterexample
@@ -68,6 +72,10 @@ class DerivationError(ValueError):
             lines.append(f"  left  = {short(values[0])}")
             lines.append(f"  right = {short(values[1])}")
         super().__init__("\n".join(lines))
+
+    def __reduce__(self) -> tuple:
+        """Let it be copied, and sent from a process to another."""
+        return type(self), self._arguments
 
 
 # ------------------------------------------------------------------------------------------------
@@ -256,15 +264,32 @@ def find_counterexample(
         raise ValueError(f"two different symbols are called {', '.join(twice)}")
     functions = [(relation, _compile(left), _compile(right)) for relation, left, right in filled]
 
+    def pairs(setting: list) -> Iterator[tuple[Relational, list]]:
+        """Yield each relation with the entries of its sides, in pairs of numbers."""
+        numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
+        for relation, left, right in functions:
+            both = _entries(left(numbers)), _entries(right(numbers))
+            yield relation, list(zip(*both, strict=True))
+
     def failures(setting: list, digits: int) -> list:
         """Return where each relation fails, as a pair of numbers, or None where it holds."""
-        with mpmath.workdps(digits):
-            numbers = {s: _to_mp(v) for s, v in zip(symbols, setting, strict=True)}
-            found = []
-            for relation, left, right in functions:
-                pairs = zip(_entries(left(numbers)), _entries(right(numbers)), strict=True)
-                found.append(next((p for p in pairs if not _holds(relation, *p)), None))
-            return found
+        with _PRECISION, mpmath.workdps(digits):
+            return [
+                next((p for p in entries if not _holds(relation, *p)), None)
+                for relation, entries in pairs(setting)
+            ]
+
+    def gaps(setting: list, digits: int) -> list:
+        """Return the pair of each equation that is farthest apart, or None where none is."""
+        with _PRECISION, mpmath.workdps(digits):
+            found = [
+                max(entries, key=lambda p: abs(p[0] - p[1])) if isinstance(relation, sp.Eq) else ()
+                for relation, entries in pairs(setting)
+            ]
+            return [(*p, abs(p[0] - p[1])) if p and p[0] != p[1] else None for p in found]
+
+    def named(setting: list) -> dict[str, complex]:
+        return {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
 
     done = 0
     for setting in _settings(symbols, points, seed):
@@ -276,8 +301,12 @@ def find_counterexample(
                 if all(failed) and not _same(rough, failed):
                     continue
                 if all(failed) and (first := failed[0]):
-                    at = {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
-                    return Witness(at, plain(first[0]), plain(first[1])), done + 1
+                    return Witness(named(setting), plain(first[0]), plain(first[1])), done + 1
+            elif done < EXACT_POINTS and all(near := gaps(setting, 2 * DIGITS)):
+                nearer = gaps(setting, 4 * DIGITS)  # rounding shrinks with it, a difference stays
+                if all(nearer) and all(b[2] > a[2] / 2 for a, b in zip(near, nearer, strict=True)):
+                    left, right, _ = nearer[0]
+                    return Witness(named(setting), plain(left), plain(right)), done + 1
         except UNDEFINED:
             continue
         except (NameError, TypeError) as error:

@@ -4,13 +4,14 @@ import html
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import sympy as sp
 
 from .counterexamples import NUMERIC_POINTS, Witness, find_counterexample, short
 from .equality import is_zero
-from .statements import equation
+from .statements import equation, is_matrix
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,9 @@ def check_relative(
         If a symbol of your own is called m, n, shift, q or k (with ``dim``: q0, q1, ...).
     """
     f_k = f_q if f_k is None else f_k
+    for name, function in (("f_q", f_q), ("f_k", f_k)):
+        if not callable(function):
+            raise TypeError(f"{name} must be a function, got {function!r}")
     m, n = (sp.Dummy(name, integer=True, nonnegative=True) for name in "mn")
     s = sp.Dummy("shift", integer=True, positive=True)
     q, k = _query_and_key(dim)
@@ -130,7 +134,7 @@ def check_relative(
 def _query_and_key(dim: int | None) -> tuple[Any, Any]:
     if dim is None:
         return sp.Dummy("q", complex=True), sp.Dummy("k", complex=True)
-    if not isinstance(dim, int) or isinstance(dim, bool) or dim < 1:
+    if not isinstance(dim, Integral) or isinstance(dim, bool) or dim < 1:
         raise ValueError(f"dim must be a positive integer or None, got {dim!r}")
     return tuple(
         sp.Matrix([sp.Dummy(f"{name}{index}", real=True) for index in range(dim)]) for name in "qk"
@@ -143,7 +147,7 @@ def _score(query: Any, key: Any, dim: int | None) -> Any:
             value = sp.sympify(value, strict=True)
         except sp.SympifyError as error:
             raise TypeError(f"{name} must return a sympy expression, got {value!r}") from error
-        if dim is None and not isinstance(value, sp.Expr):
+        if dim is None and (is_matrix(value) or not isinstance(value, sp.Expr)):
             raise TypeError(f"{name} must return a sympy expression, got {value!r}")
         if dim is not None and getattr(value, "shape", None) != (dim, 1):
             raise TypeError(f"{name} must return a column of length {dim}, got {value!r}")

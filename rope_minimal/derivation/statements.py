@@ -33,6 +33,8 @@ class MatrixFunction:
     """
 
     def __init__(self, name: str, rows: Any, columns: Any = None):
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"name must be a text, got {name!r}")
         self.name = name
         self.shape = tuple(
             _size(argument, value)

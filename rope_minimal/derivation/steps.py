@@ -132,6 +132,8 @@ class Derivation:
             raise ValueError(f"name must be letters, digits and dashes, got {name!r}")
         if not isinstance(title, str) or not title:
             raise ValueError(f"title must be a text, got {title!r}")
+        if not isinstance(others or {}, Mapping):
+            raise TypeError(f"others must be models by their names, got {others!r}")
         for label, other in (others or {}).items():
             if not isinstance(other, Mapping):
                 raise TypeError(f"others must give formulas for {label!r}, got {other!r}")
@@ -195,7 +197,9 @@ class Derivation:
         DerivationError
             If the step is false or is not what its premises give.
         ValueError
-            If its name is taken, a premise is unknown, or a field is missing.
+            If its name is taken, or a field is missing.
+        KeyError
+            If a premise is unknown.
         """
         if step.name in self._steps:
             raise ValueError(f"derivation {self.name!r} already has a step {step.name!r}")
@@ -209,7 +213,7 @@ class Derivation:
         """Return the step with ``method``, ``points`` and ``choices`` filled in, or raise."""
         if step.kind not in KINDS:
             raise ValueError(f"kind must be {', '.join(KINDS)}, got {step.kind!r}")
-        if not step.reason:
+        if not isinstance(step.reason, str) or not step.reason:
             raise ValueError(f"step {step.name!r} needs a reason in words")
         step = replace(step, statement=_as_statement(step.statement, step.name))
         if step.kind == "chosen":

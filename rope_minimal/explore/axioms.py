@@ -7,6 +7,8 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from rope_minimal.checks import check_flag
+
 from . import controls
 from .figure import Figure, Flag, Real
 
@@ -62,11 +64,17 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
 
     Raises
     ------
+    TypeError
+        If one of ``axioms`` is not True or False.
     ValueError
         If a state is missing or given twice, a kind is not known, or a certificate is missing.
     """
     found: dict[tuple[bool, ...], dict] = {}
     for family in families:
+        if missing := {"axioms", "kind"} - set(family):
+            raise ValueError(f"families must give {', '.join(sorted(missing))}, got {family!r}")
+        for value in family["axioms"]:
+            check_flag("axioms", value)
         state = tuple(bool(value) for value in family["axioms"])
         if len(state) != len(AXIOMS) or state in found:
             raise ValueError(f"families must give each of 16 states once, got {family['axioms']}")

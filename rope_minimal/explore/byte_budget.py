@@ -64,10 +64,10 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
     ----------
     form
         A name in ``FORMS`` of `rope_minimal.speed`.
-    mode
-        ``"eager"``, or anything else for one loop, which reads once and writes once.
     dtype
         ``"float32"`` or ``"bfloat16"``, the type of x.
+    mode
+        ``"eager"``, or anything else for one loop, which reads once and writes once.
 
     Returns
     -------
@@ -95,6 +95,8 @@ def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
     record
         What `rope_minimal.speed.recorded` gives.
     """
+    if record and not {"cases", "machine", "date"} <= set(record):
+        raise ValueError(f"record must be a record of rope_minimal.speed, got {record!r}")
     forms = {
         label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
         for label, (form, mode) in FORMS.items()

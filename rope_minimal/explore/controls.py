@@ -64,13 +64,18 @@ def slider(
     Raises
     ------
     ValueError
-        If the figure has no such number trait, or a limit is missing.
+        If the figure has no such number trait, a limit is missing or past the trait's, the trait's
+        value is outside them, or ``step`` is not above 0; for a whole number also if one of these
+        is none.
     """
     kind: Whole | Real = _trait(figure, trait, Whole, Real)
     low, high = _limits(figure, kind, low, high)
     if step is not None:
         check_positive("step", step)
     whole = isinstance(kind, Whole)
+    for name, value in (("low", low), ("high", high), ("step", step)):
+        if whole and value is not None and value != int(value):
+            raise ValueError(f"{name} must be a whole number for {trait}, got {value}")
     make = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     control = make(
         value=getattr(figure, trait),
@@ -96,7 +101,8 @@ def log_slider(
 ) -> ipywidgets.FloatLogSlider:
     """Return a slider for a `Real` trait that moves by equal factors, ``stops`` to a factor of 10.
 
-    The other parameters are those of `slider`; ``digits`` are significant ones.
+    The other parameters and errors are those of `slider`; ``low`` must be above 0, and ``digits``
+    are significant ones.
     """
     kind: Real = _trait(figure, trait, Real)
     low, high = _limits(figure, kind, low, high)
@@ -141,7 +147,7 @@ def box(
 ) -> ipywidgets.VBox:
     """Return the figure as the reader meets it: its question, the picture, its controls.
 
-    At most three controls are in sight; those in ``more`` lie in a fold below them.
+    Those in ``more`` lie in a fold below the others, of which there should be three at most.
     """
     title = ipywidgets.HTML(f'<p class="rope-question">{html.escape(question, quote=False)}</p>')
     rows: list[ipywidgets.Widget] = [title, figure]

@@ -50,7 +50,7 @@ class Figure(anywidget.AnyWidget):
     _css = Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
     _start = traitlets.Dict().tag(sync=True)
     _options = traitlets.Dict().tag(sync=True)
-    _whole = traitlets.List().tag(sync=True)
+    _whole: traitlets.List[str] = traitlets.List().tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in cls.__dict__:  # anywidget makes a subclass per instance that has it

@@ -1,5 +1,7 @@
 """Where rounding hurts the rotary table: positions x pairs, one rounding at a time."""
 
+from numbers import Integral
+
 import ipywidgets
 
 from . import controls
@@ -56,7 +58,8 @@ def precision_microscope(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=f"{last:,}")
+    count = f"{last:,}" if isinstance(last, Integral) else last
+    figure = PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=count)
     return controls.box(
         figure,
         [

@@ -50,11 +50,14 @@ def choice(prompt: str, options: Sequence[str], answer: str | int, why: str) -> 
     Raises
     ------
     TypeError
-        If a text is not a str or ``answer`` is neither a text nor an index.
+        If a text is not a str, ``options`` is one text or has no order, or ``answer`` is neither a
+        text nor an index.
     ValueError
         If there are fewer than two different options or ``answer`` is none of them.
     """
     _check_texts(prompt=prompt, why=why)
+    if isinstance(options, str) or not isinstance(options, Sequence):
+        raise TypeError(f"options must be a sequence of texts, got {options!r}")
     options = list(options)
     for option in options:
         _check_texts(options=option)

@@ -76,8 +76,10 @@ export default figure((fig) => {
     return shown;
   };
 
+  const both = fig.button("Move both", () => sweep());
   fig.draw(() => {
     const { m, n, theta } = fig.traits;
+    both.disabled = Math.abs(m - n) === LAST; // the first word and the last: no place to go
     const at = follow({ m, n });
     plot.clear();
     const side = Math.min(plot.height - 20, 0.46 * plot.width);
@@ -105,7 +107,6 @@ export default figure((fig) => {
     await fig.pause(700);
     await fig.glide({ n }, 1600);
   });
-  const both = fig.button("Move both", sweep);
   fig.notice(NOTICE);
 
   // on the first page it moves once by itself, unless a reader has it in hand already

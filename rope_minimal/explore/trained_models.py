@@ -52,11 +52,11 @@ class TrainedModels(Figure):
 
 def check_entries(data: dict[str, Any]) -> dict[str, Any]:
     """Return the data, or raise ValueError unless they hold all tasks, and known encodings only."""
-    names = [task["name"] for task in data.get("tasks", [])]
+    names = [task.get("name") for task in data.get("tasks") or []]
     if names != TASKS:
         raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {names!r}")
     for task in data["tasks"]:
-        if unknown := set(task["entries"]) - set(ENTRIES):
+        if unknown := set(task.get("entries", [None])) - set(ENTRIES):
             raise ValueError(f"data must hold known encodings only, got {unknown!r}")
     return data
 

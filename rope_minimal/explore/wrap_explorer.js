@@ -131,6 +131,7 @@ export default figure((fig) => {
   fig.button("1 rad", () => fig.set({ theta: 1, distance: 7 }));
   fig.button("0.4096", () => fig.set({ theta: 0.4096, distance: 16 }));
   fig.button("π/2,048", () => fig.set({ theta: Math.PI / WINDOW, distance: WINDOW }));
+  fig.button("2π/2,048", () => fig.set({ theta: TURN / WINDOW, distance: WINDOW }));
   fig.notice(NOTICE);
 });
 

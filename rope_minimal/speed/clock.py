@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..checks import check_count
+from ..checks import check_count, check_positive
 
 
 @dataclass(frozen=True)
@@ -93,9 +93,9 @@ def compare(
     Raises
     ------
     TypeError
-        If ``calls`` is no mapping to functions, or ``rounds`` is not an integer.
+        If ``calls`` is no mapping to functions, ``rounds`` no integer or ``sample_us`` no number.
     ValueError
-        If ``floor`` names no call, or ``rounds`` or ``sample_us`` is too small.
+        If ``floor`` names no call, or ``rounds`` or ``sample_us`` is out of its range.
     """
     _check_compare(calls, floor, rounds, sample_us)
     on_cuda = torch.device(device).type == "cuda"
@@ -162,5 +162,4 @@ def _check_compare(calls: Any, floor: Any, rounds: Any, sample_us: Any) -> None:
     if floor not in calls:
         raise ValueError(f"floor must be one of the calls {list(calls)}, got {floor!r}")
     check_count("rounds", rounds)
-    if not sample_us > 0:
-        raise ValueError(f"sample_us must be > 0, got {sample_us!r}")
+    check_positive("sample_us", sample_us)

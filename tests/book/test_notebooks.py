@@ -90,6 +90,23 @@ def test_chapter_has_the_frame(path):
     assert sum("assert" in source(cell) for cell in folded) >= 4
 
 
+@each_chapter
+def test_the_chapters_picture_stands_under_its_question(path):
+    """After what one needs first and the imports: a few sentences, then a figure or a picture."""
+    head = [c for c in cells(path) if "remove-cell" not in c["metadata"].get("tags", [])]
+    needs = next(i for i, c in enumerate(head) if "## What you need first" in source(c))
+    prose = needs + 1
+    while head[prose]["cell_type"] == "code" and source(head[prose]).startswith(("from", "import")):
+        prose += 1
+    words, picture = head[prose], head[prose + 1]
+    assert words["cell_type"] == "markdown"
+    assert not source(words).startswith("#")
+    assert 20 < len(source(words).split()) < 110
+    assert {"hide-input", "remove-input"} & set(picture["metadata"]["tags"])
+    lives = re.search(r"^explore\.(?!choice|number)\w+\(", source(picture), re.MULTILINE)
+    assert lives or "image" in picture["metadata"].get("mystnb", {})
+
+
 def graded_exercises(path):
     """Count the exercises that ask for a number or a choice and check it in the page."""
     graded, asked = 0, False

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import choice from "../../rope_minimal/explore/choice_question.js";
 import { setRich } from "../../rope_minimal/explore/kit/dom.js";
-import { axes, cellAt, colorBar, scale } from "../../rope_minimal/explore/kit/draw.js";
+import { arrow, axes, cellAt, colorBar, pairAxis, scale } from "../../rope_minimal/explore/kit/draw.js";
 import { figure } from "../../rope_minimal/explore/kit/figure.js";
 import { clamp, decades, num, short, superscript, ticks, tickText } from "../../rope_minimal/explore/kit/numbers.js";
 import { makePlayer } from "../../rope_minimal/explore/kit/player.js";
@@ -57,6 +57,7 @@ test("ticks are round, about as many as asked, and inside the range", () => {
   assert.deepEqual(ticks(-10, 48, 6), [-10, 0, 10, 20, 30, 40]);
   assert.deepEqual(ticks(0, 0.5, 2), [0, 0.5]);
   assert.deepEqual(ticks(7, 7), [7]);
+  for (const few of [1, 0.2, 0]) assert.deepEqual(ticks(0, 10, few), [0, 10]);
   for (const [low, high, count] of [
     [0, 1, 3],
     [-3, 900, 7],
@@ -187,7 +188,38 @@ test("the key of a palette runs from its first colour to its last", () => {
     ],
   );
   assert.deepEqual(cellAt(10, 20, { x0: 10, y0: 20, x1: 110, y1: 30 }, 4, 2), { column: 0, row: 0 });
+  assert.deepEqual(cellAt(34.9, 24.9, { x0: 10, y0: 20, x1: 110, y1: 30 }, 4, 2), { column: 0, row: 0 });
   assert.deepEqual(cellAt(999, 29, { x0: 10, y0: 20, x1: 110, y1: 30 }, 4, 2), { column: 3, row: 1 });
+});
+
+test("an arrow's head lies behind its tip, and its label beyond", () => {
+  for (const [dx, dy] of [
+    [0, 60],
+    [40, -30],
+    [-50, 0],
+  ]) {
+    openPage();
+    const plot = { ctx: document.createElement("canvas").getContext("2d"), colors: { paper: "paper" } };
+    arrow(plot, 100, 100, 100 + dx, 100 + dy, "red", { label: "q" });
+    const along = ([x, y]) => ((x - 100) * dx + (y - 100) * dy) / Math.hypot(dx, dy);
+    const [tip, ...ends] = plot.ctx.drawn.find(({ kind }) => kind === "fill").lines[0];
+    assert.deepEqual(tip, [100 + dx, 100 + dy]);
+    assert.equal(ends.length, 2);
+    for (const end of ends) assert.ok(along(end) < along(tip) - 5);
+    near(along(plot.ctx.drawn.find(({ text }) => text === "q").at), along(tip) + 13);
+  }
+});
+
+test("the number of a pair stands in the middle of its row", () => {
+  openPage();
+  const plot = { ctx: document.createElement("canvas").getContext("2d"), colors: {} };
+  const yOf = pairAxis(plot, { x0: 50, y0: 10, x1: 90, y1: 50 }, 4, [0, 3]);
+  assert.deepEqual([0, 1, 2, 3].map(yOf), [15, 25, 35, 45]);
+  const numbers = plot.ctx.drawn.filter(({ text }) => text === "0" || text === "3");
+  assert.deepEqual(
+    numbers.map(({ at }) => at[1]),
+    [15, 45],
+  );
 });
 
 // ---- text ---------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ X = torch.ones(2, 3, 4, 8)  # (B, H, T, D)
 COS, SIN = rope_table(range(4), 8)
 IDS = torch.arange(4).expand(2, 4)
 NAN, INF = float("nan"), float("inf")
+MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 HUGE = 10**400  # no float holds it
 PARTS = {"factor": 2, "original_max_position_embeddings": 1024}
 
@@ -142,6 +143,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: rope_table([0], 4, inv_freq=[1.0, INF]), "ValueError: inv_freq ... got [1.0, inf]"),
     (lambda: rope_table([[0], [1, 2]], 8), "TypeError: positions ... got [[0], [1, 2]]"),
     (lambda: rope_table([0], 8, inv_freq="fast"), "TypeError: inv_freq ... got 'fast'"),
+    # what is masked is no number, though NumPy gives what stands below
+    (lambda: rope_table(MASKED.astype(int), 8), "TypeError: positions must be integers, got"),
+    (lambda: rope_table([0], 4, inv_freq=MASKED), "TypeError: inv_freq must be floating ... got"),
+    (lambda: wavelengths(MASKED), "TypeError: inv_freq must be real numbers, got masked ones"),
     # x
     (lambda: apply_rope(X.long(), COS, SIN), "TypeError: x ... got torch.int64"),
     (lambda: apply_rope(X + 0j, COS, SIN), "TypeError: x ... got torch.complex64"),
@@ -255,6 +260,11 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: rotation_matrix(1e308, 2, inv_freq=[1e308]),
         "ValueError: positions * inv_freq must be finite ... got [inf]",
     ),
+    (lambda: rotation_matrix(1e300, 64, 1e-100), "ValueError: positions * inv_freq ... finite"),
+    (
+        lambda: rotate_complex(np.ones((1, 64)), [1e12], 1e-308),
+        "ValueError: positions * inv_freq must be finite",
+    ),
     (
         lambda: rotation_matrix(1, 2, inv_freq=np.array([1 + 1j])),
         "TypeError: inv_freq ... got dtype complex128",
@@ -319,6 +329,13 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: code_distance(1, torch.ones(2).bfloat16()), "TypeError: inv_freq must be real"),
     (lambda: code_distance(1, [True, True]), "TypeError: inv_freq ... got dtype bool"),
     (lambda: wrapped_angle(1j), "TypeError: angle must be real numbers"),
+    (lambda: wrapped_angle([0, INF]), "ValueError: angle must be finite, got [ 0. inf]"),
+    (lambda: mean_cosine(NAN, [1.0]), "ValueError: distance * inv_freq must be finite ... nan"),
+    (lambda: code_distance(1e308, [1e10]), "ValueError: distance * inv_freq must be finite, got"),
+    (
+        lambda: nearest_code(1.0, 2**53 + 3, 2**53 + 1),
+        "ValueError: max_distance must be <= 2**53, got 9007199254740995",
+    ),
     (lambda: neighbour_snr([1.0], ["float32"]), "ValueError: dtype must be one of"),
     (lambda: unseen_pairs([1.0], 2, [1.0], 2.0), "TypeError: trained must be an integer"),
     # rescalings
@@ -372,6 +389,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: longrope(seq_len="5"), "TypeError: seq_len must be a real number"),
     (lambda: yarn(truncate="False"), "TypeError: truncate must be True or"),
     (lambda: yarn(mscale=NAN, mscale_all_dim=1), "ValueError: mscale must be finite"),
+    (lambda: yarn(mscale="1"), "TypeError: mscale must be a real number, got '1'"),
+    (lambda: yarn(mscale_all_dim=-1), "ValueError: mscale_all_dim must be ... got -1"),
     (lambda: yarn(mscale=1, mscale_all_dim=-1), "ValueError: mscale_all_dim must be"),
     (
         lambda: rescaled("proportional", 8, partial_rotary_factor=1.5),
@@ -434,6 +453,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: KVCache(2, 4, 8, 0), "ValueError: head_dim must be >= 1, got 0"),
     (lambda: KVCache(2, 4, 8, 8, dtype=torch.int8), "TypeError: dtype must be a floating-point"),
     (lambda: Attention(32, 4, bias="no"), "TypeError: bias must be True or False, got 'no'"),
+    (
+        lambda: Attention(8, 1)(X[0, :1], cache=KVCache(1, 1, 8, 8, device="meta")),
+        "ValueError: cache must be on cpu as x is, got meta",
+    ),
     # keys that are moved, and what is served
     (lambda: moved(0.5), "TypeError: delta must be integers, got torch.float64"),
     (lambda: moved(True), "TypeError: delta must be integers, got torch.bool"),
@@ -480,6 +503,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: compare({"a": 3}, "a"), "TypeError: calls['a'] must be callable, got 3"),
     (lambda: compare({"a": int}, "a", rounds=0), "ValueError: rounds must be >= 1, got 0"),
     (lambda: compare({"a": int}, "a", rounds=1.0), "TypeError: rounds must be ... got 1.0"),
+    (lambda: compare({"a": int}, "a", sample_us=INF), "ValueError: sample_us ... finite ... inf"),
+    (lambda: compare({"a": int}, "a", sample_us="1"), "TypeError: sample_us ... got '1'"),
     (lambda: compare({"a": int}, "a", sample_us=0), "ValueError: sample_us ... got 0"),
     (lambda: compare([print], "a"), "TypeError: calls must be a mapping, got list"),
     (lambda: moved_bytes(3), "TypeError: call must be callable, got 3"),

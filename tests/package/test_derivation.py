@@ -1,11 +1,15 @@
 """rope_minimal.derivation: what is true is accepted, what is false is refused with numbers."""
 
+import copy
+import pickle
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 
+import mpmath
 import pytest
 import sympy as sp
 
@@ -622,6 +626,7 @@ def test_step_lists_the_choices_it_depends_on():
         (lambda d: d.given("product", (q, q), "again"), ValueError, "already has a step"),
         (lambda d: d.given("a b", (q, q), "space"), ValueError, "letters, digits and dashes"),
         (lambda d: d.given("new", (q, q), ""), ValueError, "needs a reason"),
+        (lambda d: d.given("new", (q, q), 3), ValueError, "needs a reason"),
         (lambda d: d.given("new", sp.Eq(q, q), "true"), ValueError, "evaluated to True"),
         (lambda d: d.given("new", sp.Eq(1, 2), "false"), DerivationError, "false as written"),
         (lambda d: d.given("new", 3, "?"), TypeError, "got 3"),
@@ -637,6 +642,8 @@ def test_step_lists_the_choices_it_depends_on():
         (lambda d: Derivation(None, "?"), ValueError, "got None"),
         (lambda d: Derivation("name", None), ValueError, "title must be a text, got None"),
         (lambda d: Derivation("name", "?", others={"x": 3}), TypeError, "for 'x', got 3"),
+        (lambda d: Derivation("name", "?", others=[1]), TypeError, "others must be models"),
+        (lambda d: MatrixFunction(None, 2), ValueError, "name must be a text, got None"),
         (lambda d: MatrixFunction("R", 2, 0.5), ValueError, "columns must be a positive integer"),
         (lambda d: MatrixFunction("R", m), ValueError, "rows must be a positive integer"),
         (lambda d: MatrixFunction("R", 2)(), ValueError, "R needs a position"),
@@ -646,6 +653,44 @@ def test_step_lists_the_choices_it_depends_on():
 def test_bad_input_is_named(call, error, words):
     with pytest.raises(error, match=re.escape(words)):
         call(radial())
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (lambda x: 10**25 + x, lambda x: sp.Integer(10) ** 25),
+        (lambda x: x / 10**30, lambda x: 2 * x / 10**30),
+        (lambda x: sp.exp(-100 - x**2), lambda x: sp.Integer(0)),
+        (lambda x: sp.exp(sp.pi * sp.sqrt(163)), lambda x: sp.Integer(262537412640768744)),
+    ],
+    ids=["large", "small", "almost zero", "almost an integer"],
+)
+def test_sides_that_differ_past_twenty_digits_or_below_them_are_not_equal(left, right):
+    x = sp.Symbol("x", real=True)
+    with pytest.raises(DerivationError, match="the two sides differ"):
+        Derivation("d", "?").derived("new", (left(x), right(x)), "false")
+
+
+def test_an_error_can_be_copied_and_sent_to_another_process():
+    with pytest.raises(DerivationError) as caught:
+        radial().given("new", (sp.cos(2 * m), 2 * sp.cos(m) ** 2), "false")
+    for again in (copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
+        assert str(again) == str(caught.value)
+        assert again.step == "new"
+        assert again.counterexample == caught.value.counterexample
+
+
+def test_threads_leave_the_precision_of_mpmath_as_it_was():
+    x, before = sp.Symbol("x", real=True), mpmath.mp.dps
+
+    def check(number):
+        step = (sp.cos(number * x), sp.cos(number * x) + sp.Rational(1, 10**19))
+        with pytest.raises(DerivationError):
+            Derivation("d", "?").derived("new", step, "false")
+
+    with ThreadPoolExecutor(6) as threads:
+        assert list(threads.map(check, range(1, 25))) == [None] * 24
+    assert mpmath.mp.dps == before
 
 
 # --- rendering ----------------------------------------------------------------------------------
@@ -806,6 +851,10 @@ def test_matrices_turning_one_side_the_other_way_fails():
 def test_bad_proposals_are_named():
     with pytest.raises(TypeError, match="f_q must return a sympy expression"):
         check_relative(lambda v, p: None)
+    with pytest.raises(TypeError, match="f_q must be a function, got 3"):
+        check_relative(3)
+    with pytest.raises(TypeError, match="f_q must return a sympy expression"):
+        check_relative(lambda v, p: sp.Matrix([v, v]))
     with pytest.raises(TypeError, match="column of length 2"):
         check_relative(lambda v, p: v.T, dim=2)
     with pytest.raises(ValueError, match="a side cannot be worked out in numbers"):

@@ -556,6 +556,8 @@ def test_a_few_controls_each_labelled_and_linked(make):
         (lambda: explore.RescalingFaders(pair=64), ValueError, "pair must .* got 64"),
         (lambda: explore.precision_microscope("fp8"), ValueError, "dtype must .* got 'fp8'"),
         (lambda: explore.precision_microscope(last=5), ValueError, "last must .* got '5'"),
+        (lambda: explore.precision_microscope(last="4096"), ValueError, "last must .* got '4096'"),
+        (lambda: explore.precision_microscope(last=None), TypeError, "last must .* got None"),
     ],
 )
 def test_a_bad_value_raises_an_error_that_names_it(make, error, message):

@@ -220,6 +220,11 @@ def test_a_bad_value_raises_an_error_that_names_it(name):
         explore.byte_budget(**{name: "other"})
 
 
+def test_a_record_of_something_else_is_refused():
+    with pytest.raises(ValueError, match="record must be a record of"):
+        explore.byte_budget(record={"x": 1})
+
+
 def test_records_are_found_from_any_folder_of_the_repository(tmp_path):
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)

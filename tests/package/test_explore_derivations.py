@@ -26,6 +26,8 @@ def node():
         (lambda: explore.axioms([_family(kind="alibi"), *_families()]), ValueError, "got 'alibi'"),
         (lambda: explore.axioms([*_families(), _family()]), ValueError, "once, got"),
         (lambda: explore.axioms([_family(certificate="")]), ValueError, "certificate of"),
+        (lambda: explore.axioms([{"kind": "rope"}]), ValueError, "families must give axioms"),
+        (lambda: explore.axioms([_family(axioms=["no"] * 4)]), TypeError, "axioms .* got 'no'"),
     ],
 )
 def test_bad_input_is_named(make, error, message):

@@ -238,6 +238,10 @@ def test_data_of_something_else_are_refused(data, heads):
     for make, given in ((explore.trained_models, data), (explore.trained_head, heads)):
         with pytest.raises(ValueError, match="data must hold the tasks"):
             make({"tasks": []})
+        with pytest.raises(ValueError, match="data must hold the tasks"):
+            make({"tasks": [{}]})
+        with pytest.raises(ValueError, match=r"known encodings only, got \{None\}"):
+            make({"tasks": [{"name": task["name"]} for task in given["tasks"]]})
         other = json.loads(json.dumps(given))
         other["tasks"][0]["entries"]["xPos"] = {}
         with pytest.raises(ValueError, match=r"known encodings only, got \{'xPos'\}"):

@@ -371,6 +371,7 @@ def compiled(dynamic: bool | None = None, backend: str = "inductor"):
     return torch.compile(apply_rope, fullgraph=True, dynamic=dynamic, backend=counter), counter
 
 
+@pytest.mark.drawn(2)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -> None:

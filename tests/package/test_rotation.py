@@ -322,6 +322,23 @@ def test_the_gradient_is_turned_back(dtype: torch.dtype, interleaved: bool) -> N
 
 
 @LAYOUTS
+def test_what_was_rotated_may_be_written_into_before_the_gradient_is_taken(
+    interleaved: bool,
+) -> None:
+    x, rope = random(2, 4, 8).requires_grad_(), RotaryEmbedding(8, 16, interleaved=interleaved)
+    for rotate in (
+        lambda x: apply_rope(x, rope.cos[:4], rope.sin[:4], interleaved=interleaved),
+        rope,
+    ):
+        (want,) = torch.autograd.grad(rotate(x).sin().sum(), x)
+        (got,) = torch.autograd.grad(rotate(x).sin_().sum(), x)
+        assert torch.equal(got, want)
+        y = rotate(x)
+        y[..., 0] = 0
+        y.sum().backward()
+
+
+@LAYOUTS
 def test_a_gradient_reaches_learned_frequencies(interleaved: bool) -> None:
     theta = torch.from_numpy(inverse_frequencies(4)).requires_grad_()
     x = random(3, 4)
@@ -375,6 +392,17 @@ def test_the_module_compiles_as_one_graph(dtype: torch.dtype, interleaved: bool)
 
 
 @pytest.mark.usefixtures("fresh_compiler")
+@LAYOUTS
+def test_where_a_default_device_is_set_the_module_compiles_as_one_graph(interleaved: bool) -> None:
+    """torch's compiler then knows the function `torch.unflatten`, and not the method."""
+    torch.compiler.reset()
+    layer = RotarySelfAttention(16, 2, interleaved=interleaved)
+    x = random(1, 3, 16, dtype=torch.float32)
+    with torch.device("cpu"):
+        y = torch.compile(layer, backend="eager", fullgraph=True)(x)
+    torch.testing.assert_close(y, layer(x))
+
+
 @pytest.mark.parametrize("position", [-1, 64])
 def test_compiled_code_still_refuses_a_position_outside_the_table(position: int) -> None:
     rope = torch.compile(RotaryEmbedding(8, 64), fullgraph=True, backend="aot_eager")
@@ -526,9 +554,12 @@ def test_modules_share_nothing_and_save_nothing() -> None:
 
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("learns", [0, 1])
-def test_half_a_table_may_learn_alone(interleaved: bool, learns: int) -> None:
+@pytest.mark.parametrize("x_learns", [False, True])
+def test_half_a_table_may_learn_alone_or_with_x(
+    interleaved: bool, learns: int, x_learns: bool
+) -> None:
     table = rope_table(range(4), 8, dtype=torch.float64)
-    x = torch.randn(2, 4, 8, dtype=torch.float64)
+    x = torch.randn(2, 4, 8, dtype=torch.float64, requires_grad=x_learns)
     table[learns].requires_grad_()
     y = apply_rope(x, *table, interleaved=interleaved)
     assert y.requires_grad
@@ -545,6 +576,18 @@ def test_what_is_written_into_cos_and_sin_changes_nothing(interleaved: bool) -> 
     rope.cos.zero_()
     rope.sin.zero_()
     assert torch.equal(rope(x), before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("dim", 4), ("max_seq_len", 8), ("base", 500.0), ("interleaved", True)]
+)
+def test_what_the_table_was_made_for_cannot_be_changed(name: str, value) -> None:
+    """The table would not follow: another base would do nothing until the next cast."""
+    rope = RotaryEmbedding(8, 16)
+    with pytest.raises(AttributeError, match=f"{name} cannot be changed"):
+        setattr(rope, name, value)
+    again = pickle.loads(pickle.dumps(copy.deepcopy(rope)))
+    assert torch.equal(again(random(4, 8)), rope(random(4, 8)))
 
 
 def test_the_module_says_what_it_is() -> None:

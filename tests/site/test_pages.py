@@ -77,6 +77,7 @@ def test_page_asks_nobody_else_and_breaks_nothing(opened):
     assert opened.problems == []
 
 
+@pytest.mark.drawn(8)
 def test_page_is_accessible(opened):
     assert violations(opened.page, "light") == []
 
@@ -145,6 +146,7 @@ def test_every_choice_changes_its_figure(opened):
     assert opened.problems == []
 
 
+@pytest.mark.drawn(5)
 @each_page_with(WITH_WIDGETS)
 def test_every_figure_can_be_walked_through_with_the_tab_key(opened):
     page = opened.page
@@ -161,6 +163,7 @@ def test_every_figure_can_be_walked_through_with_the_tab_key(opened):
         assert figure.evaluate(MISSED) == NOTHING_MISSED
 
 
+@pytest.mark.drawn(6)
 def test_page_is_accessible_in_the_dark(opened):
     turn(opened.page, "dark")
     assert violations(opened.page, "dark") == []

@@ -50,6 +50,16 @@ def test_every_chapter_opens_with_its_question_and_says_how_long_it_takes():
         assert [fold.get("open") for fold in folds] in ([None] * 2, [None] * 3)
 
 
+def test_under_the_question_of_a_chapter_stands_its_figure_or_a_picture():
+    for name in CHAPTERS:
+        told, *pictured = document(name).select(".openings ~ :is(p, div, h2):not(.skip-figure)")[:2]
+        assert told.name == "p", name
+        shown = pictured[0].select_one("img, script[type$='widget-view+json']")
+        assert shown, name
+        assert "cell" in pictured[0]["class"], name
+
+
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("page_name", CHAPTERS)
 def test_on_a_phone_the_story_begins_on_the_first_screen_and_a_half(visit, page_name):
     page = visit(width=390, height=844, has_touch=True).open(page_name)

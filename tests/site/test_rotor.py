@@ -84,6 +84,17 @@ def test_every_handle_is_moved_by_keys(words):
     assert words.handle("Both words").get_attribute("aria-valuetext") == said
 
 
+def test_both_words_rest_where_they_have_no_place_to_go(words):
+    button = words.figure.get_by_role("button", name="Move both")
+    expect(button).to_be_enabled()
+    words.handle("Query").press("End")
+    words.handle("Key").press("Home")
+    assert words.at == (11, 0)
+    expect(button).to_be_disabled()
+    words.handle("Key").press("ArrowRight")
+    expect(button).to_be_enabled()
+
+
 def test_a_finger_on_a_handle_moves_it_and_not_the_page(visit):
     words = Words(visit(width=390, height=700, has_touch=True, **CALM).open(HOME))
     words.figure.scroll_into_view_if_needed()

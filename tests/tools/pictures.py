@@ -22,7 +22,7 @@ Point = tuple[float, float]
 
 def state_of(figure: Any) -> dict:
     """Return what a figure sends to the browser, without its code."""
-    sent = {*figure.figure_traits(), "_start", "_options", "_anywidget_id"}
+    sent = {*figure.figure_traits(), "_start", "_options", "_whole", "_anywidget_id"}
     sent |= {"data", "_families"} & set(figure.keys)
     return {name: value for name, value in figure.get_state().items() if name in sent}
 
