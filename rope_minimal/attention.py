@@ -4,7 +4,6 @@ Project, rotate queries and keys by their positions, remember the rotated keys, 
 never rotated; nothing is rotated before the projection; nothing in the cache is rotated again.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from . import rotation
 from .cache import KVCache, check_cache
 from .checks import check_count, check_dim, check_flag
-from .tensors import check_float, integers
+from .tensors import check_float, check_mask, check_range, integers
 
 __all__ = ["RotarySelfAttention"]
 
@@ -95,10 +94,11 @@ class RotarySelfAttention(nn.Module):
         cache
             The tokens before ``x``. The keys and values of ``x`` are appended to it; it holds no
             gradient, so decode under ``torch.no_grad()``. What came before is decided by the
-            order of the calls, not by the positions.
+            order of the calls, not by the positions. A cache is one layer's, until its `reset`.
         position_ids
             Integers of shape (B, T) or (1, T). Where not given, each row counts its own tokens,
-            without padding, and goes on from where the cache ends.
+            without padding, and goes on from where the cache ends. Positions on an accelerator,
+            and in compiled code, are not read: there the gather checks them.
         key_padding_mask
             True where a token of ``x`` is padding, shape (B, T); what stands there must be finite.
             No other token attends to it, now or from the cache; the output at its own place means
@@ -119,12 +119,16 @@ class RotarySelfAttention(nn.Module):
             cache is then as it was before the call.
         """
         self._check(x, cache, key_padding_mask, attn_mask)
-        padding = key_padding_mask
+        padding, counted_on = key_padding_mask, ""
         if position_ids is None:
             start = 0 if cache is None else cache.next_position
             counted = x.new_ones(1, x.shape[1], dtype=torch.long) if padding is None else ~padding
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
-        position_ids = integers("position_ids", position_ids).to(x.device)
+            counted_on = "" if cache is None else " (counted on from the cache: see shift)"
+        position_ids = integers("position_ids", position_ids)
+        size = self.rope.max_seq_len
+        check_range(f"position_ids{counted_on}", position_ids, size, "max_seq_len-1")
+        position_ids = position_ids.to(x.device)
 
         q, k, v = self._project(x)
         if cache is not None and cache.raw:  # its keys are turned when they are read
@@ -132,12 +136,12 @@ class RotarySelfAttention(nn.Module):
         else:
             q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
         if cache is not None:
-            cache.check_storable(k, v, q)
+            cache.check_storable(keys=k, values=v, queries=q)
             k, v, padding = cache._write(k, v, position_ids, padding)
         mask = _mask(x.shape[1], k.shape[-2], padding, attn_mask, x.device)
         y = self.o_proj(self._attend(q, k, v, mask).transpose(1, 2).flatten(-2))
         if cache is not None:
-            cache._advance(x.shape[1], key_padding_mask)
+            cache._advance(x.shape[1], key_padding_mask, self)
         return y
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -202,15 +206,15 @@ class RotarySelfAttention(nn.Module):
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
             raise TypeError(f"x must have the layer's type {weight.dtype}, got {x.dtype}")
         if padding is not None:
-            _check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)
+            check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)
         if cache is not None:
-            check_cache(cache, x, self.cache_shape, self.rope)
+            check_cache(cache, x, self)
             cache.check_room(shape[1])
         if attn_mask is not None:
             batch, length = shape[:2]
             square = (length, length + (0 if cache is None else cache.length))
             shapes = [(batch, *square), (1, *square)]
-            _check_mask("attn_mask", attn_mask, "(B or 1, T, S)", shapes, x)
+            check_mask("attn_mask", attn_mask, "(B or 1, T, S)", shapes, x)
 
 
 def _check_sizes(
@@ -232,19 +236,6 @@ def _check_sizes(
     if rotary_dim > head_dim:
         raise ValueError(f"rotary_dim must be <= head_dim = {head_dim}, got {rotary_dim}")
     return embed_dim, num_heads, num_kv_heads, head_dim, rotary_dim
-
-
-def _check_mask(
-    name: str, mask: Any, axes: str, shapes: Sequence[tuple[int, ...]], x: Tensor
-) -> None:
-    """Raise unless a mask is of torch.bool, of one of the shapes, and where ``x`` is."""
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
-        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
-        raise TypeError(f"{name} must be a tensor of torch.bool, got {got}")
-    if tuple(mask.shape) not in shapes:
-        raise ValueError(f"{name} must have shape {axes} = {shapes[0]}, got {tuple(mask.shape)}")
-    if mask.device != x.device:
-        raise ValueError(f"{name} must be on {x.device} as x is, got {mask.device}")
 
 
 def _mask(

@@ -2,17 +2,19 @@
 
 A cached key has been turned by its position, ``R_m k``. Positions add where rotations multiply, so
 it can be moved without its token: ``R_delta R_m k = R_{m+delta} k``. A *slot* is a place in the
-cache and a *position* an angle: the two counts agree only until something is dropped or padded.
+cache and a *position* an angle: the two need not agree. A drop, a move, padding or given positions
+part them.
 """
 
-from typing import Any
+import weakref
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor, nn
 
 from .checks import check_count, check_flag
 from .rotation import RotaryEmbedding, apply_rope
-from .tensors import check_float, check_floating_dtype, check_range, check_x, integers
+from .tensors import check_float, check_floating_dtype, check_mask, check_range, check_x, integers
 from .tensors import values_may_be_read as may_be_read
 
 __all__ = ["KVCache", "move_keys"]
@@ -27,8 +29,8 @@ def move_keys(keys: Tensor, delta: int | Tensor, rope: RotaryEmbedding) -> Tenso
         Keys that ``rope`` has rotated, floating point, shape (..., T, D). They are not changed.
     delta
         Positions to move by, negative towards the start: an integer, or integers of shape
-        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``,
-        which is checked on the CPU.
+        (B or 1, T or 1) for keys of shape (B, ..., T, D); in size at most ``max_seq_len - 1``.
+        An integer is always checked, a tensor where it lies on the CPU and nothing is compiled.
     rope
         The rotation of the keys, whose table is read: none is made.
 
@@ -70,13 +72,16 @@ class KVCache:
     dtype, device
         As those of the keys that will be stored.
     rope
-        The rotation of the keys: what `shift` moves them by.
+        The rotation of the keys: what `shift` moves them by. Keys in float64 want a ``rope`` in
+        float64: one in float32 is exact to seven digits.
     raw
         Store keys as projected, and turn them by ``rope`` whenever they are read (StreamingLLM).
 
     Notes
     -----
-    A call that raises leaves the cache as it was.
+    A call that raises leaves the cache as it was. A cache belongs to the layer that first wrote
+    into it, until it is `reset`; a deep copy and a pickled one belong to none. Positions that lie
+    on an accelerator are not read, and so not checked.
     """
 
     def __init__(
@@ -104,8 +109,35 @@ class KVCache:
         self._values = self._keys.new_zeros(rows, heads, slots, v_width)
         self._position_ids = torch.zeros(rows, slots, dtype=torch.long, device=device)
         self._padding = torch.zeros(rows, slots, dtype=torch.bool, device=device)
-        self.max_seq_len, self.rope, self.raw = slots, rope, bool(raw)
+        if rope is not None and rope.table.device != self._keys.device:
+            raise ValueError(
+                f"rope must be on {self._keys.device} as the cache is, got {rope.table.device}"
+            )
+        self._rope, self._raw = rope, bool(raw)
         self.reset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the layer: what is copied or pickled belongs to none."""
+        return self.__dict__ | {"_layer": None}
+
+    def __copy__(self) -> NoReturn:
+        """Refuse a copy that would write into the same memory."""
+        raise TypeError("a copy of a cache would share its memory: use copy.deepcopy")
+
+    @property
+    def max_seq_len(self) -> int:
+        """Slots of a row."""
+        return self._keys.shape[2]
+
+    @property
+    def rope(self) -> RotaryEmbedding | None:
+        """The rotation of the keys, None where it is not known."""
+        return self._rope
+
+    @property
+    def raw(self) -> bool:
+        """Whether keys are stored as projected."""
+        return self._raw
 
     @property
     def length(self) -> int:
@@ -114,12 +146,24 @@ class KVCache:
 
     @property
     def keys(self) -> Tensor:
-        """The rotated keys, (batch_size, num_kv_heads, length, head_dim); raw ones turned now."""
+        """The rotated keys, (batch_size, num_kv_heads, length, head_dim); raw ones turned now.
+
+        Otherwise a view, valid until the next call: ``clone`` it to keep it. What this returns is
+        turned, and does not go into a raw cache: `stored_keys` do.
+        """
         return self._rotated(self.length)
 
     @property
+    def stored_keys(self) -> Tensor:
+        """The keys as they are stored, not rotated where ``raw``: a view, as `values` is."""
+        return self._keys[:, :, : self.length]
+
+    @property
     def values(self) -> Tensor:
-        """The values stored, (batch_size, num_kv_heads, length, v_head_dim)."""
+        """The values stored, (batch_size, num_kv_heads, length, v_head_dim).
+
+        A view, valid until the next call: ``clone`` it to keep it.
+        """
         return self._values[:, :, : self.length]
 
     @property
@@ -128,27 +172,43 @@ class KVCache:
         return self._position_ids[:, : self.length].clone()
 
     @property
+    def padding(self) -> Tensor:
+        """A copy of what is padding, (batch_size, length), True where a slot holds none."""
+        return self._padding[:, : self.length].clone()
+
+    @property
     def next_position(self) -> Tensor:
         """One past the largest position in each row, 0 in an empty one: (batch_size, 1), int64."""
         ids = self._position_ids[:, : self.length].masked_fill(self._padding[:, : self.length], -1)
         return nn.functional.pad(ids, (1, 0), value=-1).amax(dim=-1, keepdim=True) + 1
 
     def reset(self) -> None:
-        """Forget every token; the memory stays."""
+        """Forget every token, and whose they were; the memory stays."""
         self._length, self._padded = 0, False
+        self._layer: weakref.ref[nn.Module] | None = None
 
-    def append(self, keys: Tensor, values: Tensor, position_ids: Tensor) -> None:
+    def append(
+        self,
+        keys: Tensor,
+        values: Tensor,
+        position_ids: Tensor,
+        key_padding_mask: Tensor | None = None,
+    ) -> None:
         """Store keys and values that were made elsewhere: no other slot is read or changed.
 
         Parameters
         ----------
         keys, values
             Shapes (batch_size, num_kv_heads, T, head_dim) and (.., v_head_dim). Keys are rotated
-            by ``position_ids``, or not at all where the cache is ``raw``.
+            by ``position_ids``, or not at all where the cache is ``raw``. From another cache of
+            the layer take its `keys`, or from raw to raw its `stored_keys`: what `keys` returns is
+            turned, and does not go into a raw cache.
         position_ids
             Integers of shape (batch_size or 1, T), >= 0.
+        key_padding_mask
+            True where a slot is padding, (batch_size, T): the `padding` of another cache.
         """
-        ids = integers("position_ids", position_ids).to(self._keys.device)
+        ids, padding = integers("position_ids", position_ids), key_padding_mask
         rows, heads, _, width = self._keys.shape
         if ids.ndim != 2 or ids.shape[0] not in (1, rows):
             raise ValueError(
@@ -166,11 +226,14 @@ class KVCache:
                     f"{name} must have shape {(rows, heads, n, wide)} for position_ids (.., {n}), "
                     f"got {tuple(value.shape)}"
                 )
-        self.check_storable(keys, values)
+        self.check_storable(keys=keys, values=values)
+        if padding is not None:
+            shapes = [(rows, n)]
+            check_mask("key_padding_mask", padding, "(B, T)", shapes, self._keys, "the cache")
         self._check_positions("position_ids", ids)
         self.check_room(n)
-        self._write(keys, values, ids, None)
-        self._advance(n, None)
+        self._write(keys, values, ids.to(self._keys.device), padding)
+        self._advance(n, padding)
 
     def roll_back(self, n: int) -> None:
         """Forget the ``n`` newest slots of every row, as when a draft is rejected.
@@ -185,7 +248,7 @@ class KVCache:
     def drop(self, start: int, stop: int) -> None:
         """Forget the slots ``start .. stop - 1`` of every row; what is after them moves up.
 
-        Their positions stay with the others: keys are copied, not turned. `shift` closes the gap.
+        What is left keeps its positions: keys are copied, not turned. `shift` closes the gap.
         The oldest n are ``drop(0, n)``.
         """
         start, stop = self._span(start, stop)
@@ -230,16 +293,18 @@ class KVCache:
                 f"no room for {n} more"
             )
 
-    def check_storable(self, *tensors: Tensor) -> None:
+    def check_storable(self, **tensors: Tensor) -> None:
         """Raise unless the tensors have the cache's type and device, and bring no gradient."""
-        for tensor in tensors:
+        for name, tensor in tensors.items():
             if (tensor.dtype, tensor.device) != (self._keys.dtype, self._keys.device):
                 raise ValueError(
                     f"cache holds {self._keys.dtype} on {self._keys.device}, "
-                    f"but the keys are {tensor.dtype} on {tensor.device}"
+                    f"but the {name} are {tensor.dtype} on {tensor.device}"
                 )
             if tensor.requires_grad:
-                raise ValueError("cache holds no gradient: decode under torch.no_grad()")
+                made = torch.is_grad_enabled() and not tensor.is_leaf
+                do = "decode under torch.no_grad()" if made else "detach them"
+                raise ValueError(f"cache holds no gradient: the {name} require a gradient: {do}")
 
     def _span(self, start: int, stop: int) -> tuple[int, int]:
         """Return the slots as ints; raise unless they are in use, in this order."""
@@ -255,8 +320,8 @@ class KVCache:
         """Raise unless the positions are counted from 0, and within the table of ``rope``."""
         if self.rope is not None:
             check_range(name, ids, self.rope.max_seq_len, "max_seq_len-1")
-        elif may_be_read(ids) and ids.numel() and ids.min() < 0:
-            raise ValueError(f"{name} must be >= 0, got {ids.min()}")
+        else:  # how far it goes is not known; the count of the next one must not wrap
+            check_range(name, ids, 2**62, "2**62-1")
 
     def _rotated(self, end: int) -> Tensor:
         """Return the first slots' keys as attention reads them."""
@@ -283,32 +348,46 @@ class KVCache:
             self._padding[:, : new.stop] if padded else None,
         )
 
-    def _advance(self, n: int, padding: Tensor | None) -> None:
+    def _advance(self, n: int, padding: Tensor | None, layer: nn.Module | None = None) -> None:
         """Make what was written part of the cache: the last step of a call that succeeded."""
         self._length += n
         self._padded = self._padded or padding is not None
+        if layer is not None:
+            self._layer = weakref.ref(layer)
 
 
-def check_cache(cache: Any, x: Tensor, shape: tuple[int, int, int], rope: RotaryEmbedding) -> None:
-    """Raise unless ``cache`` is one for ``x``, whose keys are turned as ``rope`` turns them."""
+def check_cache(cache: Any, x: Tensor, layer: Any) -> None:
+    """Raise unless ``cache`` is one for ``x``, and for keys as ``layer`` makes and turns them."""
     if not isinstance(cache, KVCache):
         raise TypeError(f"cache must be a KVCache, got {type(cache).__name__}")
+    if cache._layer is not None and cache._layer() is not layer:
+        raise ValueError("cache belongs to another layer: one cache per layer")
     if cache._keys.device != x.device:
         raise ValueError(f"cache must be on {x.device} as x is, got {cache._keys.device}")
     names = ("batch size", "num_kv_heads", "head_dim", "v_head_dim")
     sizes = (*cache._keys.shape[:2], cache._keys.shape[-1], cache._values.shape[-1])
-    for name, has, needs in zip(names, sizes, (len(x), *shape), strict=True):
+    for name, has, needs in zip(names, sizes, (len(x), *layer.cache_shape), strict=True):
         if has != needs:
             raise ValueError(f"cache has {name} {has}, but the call needs {needs}")
-    if cache.rope is not None and _turns(cache.rope) != _turns(rope):
+    if cache.rope is not None and cache.rope is not layer.rope:
+        _check_alike(cache.rope, layer.rope)
+
+
+def _check_alike(rope: RotaryEmbedding, other: RotaryEmbedding) -> None:
+    """Raise unless ``rope``, that of a cache, turns keys as the layer's ``other`` does."""
+    has, needs = (
+        f"dim={each.dim}, base={float(each.base)}, interleaved={bool(each.interleaved)}, "
+        f"max_seq_len={each.max_seq_len}"
+        for each in (rope, other)
+    )
+    if has != needs:
+        raise ValueError(f"cache has the rotation {has}, but the call needs {needs}")
+    rows = [each.table[1:2].float() for each in (rope, other)]  # the angles of position 1
+    same_table = not all(map(may_be_read, rows)) or torch.equal(*rows)
+    if type(rope) is not type(other) or not same_table:
         raise ValueError(
-            f"cache has the rotation {_turns(cache.rope)}, but the call needs {_turns(rope)}"
+            f"cache has a rotation of another type or table than the layer's, {rope} and {other}"
         )
-
-
-def _turns(rope: RotaryEmbedding) -> str:
-    """Name what decides how a key is turned."""
-    return f"dim={rope.dim}, base={float(rope.base)}, interleaved={bool(rope.interleaved)}"
 
 
 def check_rope(rope: Any) -> RotaryEmbedding:
@@ -320,7 +399,7 @@ def check_rope(rope: Any) -> RotaryEmbedding:
 
 def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:
     """Return ``delta`` of shape (1 or B, T) on the device of ``keys``; raise if it misfits them."""
-    delta = integers("delta", delta).to(keys.device).long()
+    given, delta = delta, integers("delta", delta)
     shape, length = tuple(delta.shape), keys.shape[-2]
     fits = len(shape) == 2 and keys.ndim > 2 and shape[0] in (1, len(keys))
     if shape and not (fits and shape[1] in (1, length)):
@@ -328,13 +407,17 @@ def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:
             "delta must be an integer, or integers of shape (B or 1, T or 1) for keys "
             f"(B, ..., T, D) of shape {tuple(keys.shape)}, got shape {shape}"
         )
-    if may_be_read(delta) and delta.numel():
-        low, high, most = delta.min().item(), delta.max().item(), rope.max_seq_len - 1
-        if low < -most or high > most:
+    ends, most = [], rope.max_seq_len - 1
+    if isinstance(given, int):  # compiled code too knows it
+        ends = [given]
+    elif may_be_read(delta) and delta.numel():
+        ends = [delta.min().item(), delta.max().item()]
+    for end in ends:
+        if not -most <= end <= most:
             raise ValueError(
-                f"delta must be in -{most}..{most}, for max_seq_len = {rope.max_seq_len}, "
-                f"got {low if low < -most else high}"
+                f"delta must be in {-most}..{most}, for max_seq_len = {rope.max_seq_len}, got {end}"
             )
+    delta = delta.to(keys.device).long()
     return delta.expand(shape[0] if shape else 1, length)
 
 

@@ -45,12 +45,14 @@ class LatentAttention(RotarySelfAttention):
     absorb
         Attend to the latent vectors as they are, the key's matrix multiplied into the query and
         the value's into the output, instead of making every head's keys and values. May be set
-        at any time: the weights, the cache and, up to rounding, the result are the same.
+        at any time: the weights, the cache and, up to rounding, the result are the same. It reads
+        the weight of ``kv_b_proj``, which must therefore be an ``nn.Linear`` without a bias.
 
     Notes
     -----
-    DeepSeek-V2, section 2.1. The parameters are those of transformers' ``DeepseekV3Attention``, so
-    that its state dict loads as it is. Scores are divided by the root of the whole width.
+    DeepSeek-V2, section 2.1. The parameters are those of transformers' ``DeepseekV3Attention``
+    without biases, so that its state dict loads as it is. Scores are divided by the root of the
+    whole width: YaRN, as in the published models, and its factor on the scores are not here.
     """
 
     def __init__(
@@ -111,8 +113,14 @@ class LatentAttention(RotarySelfAttention):
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """Attend by the turned keys ``k`` and the latent vectors ``v``, both (B, 1, S, width)."""
         of_a_head = (self.qk_nope_head_dim, self.v_head_dim)
+        check_flag("absorb", self.absorb)
         if self.absorb:  # q . (W c) = (W^T q) . c
-            weight = self.kv_b_proj.weight.unflatten(0, (self.num_heads, -1))
+            made_by = self.kv_b_proj
+            if type(made_by) is not nn.Linear or made_by.bias is not None:
+                raise TypeError(
+                    f"absorb=True needs kv_b_proj to be an nn.Linear without bias, got {made_by}"
+                )
+            weight = made_by.weight.unflatten(0, (self.num_heads, -1))
             to_key, to_value = weight.split(of_a_head, dim=1)
             turned, resting = q.split((self.qk_rope_head_dim, self.qk_nope_head_dim), dim=-1)
             q, k = torch.cat((turned, resting @ to_key), dim=-1), torch.cat((k, v), dim=-1)
@@ -165,8 +173,8 @@ def zigzag_indices(cu_seqlens: Any, cp_size: int, cp_rank: int) -> Tensor:
     Parameters
     ----------
     cu_seqlens
-        Where documents begin, and the end of the last: increasing integers from 0, such as
-        ``[0, T]`` for a single one. Lengths must be multiples of ``2 * cp_size``.
+        Where documents begin, and the end of the last: integers from 0 that do not decrease, such
+        as ``[0, T]`` for a single one. Lengths must be multiples of ``2 * cp_size``.
     cp_size
         Ranks in the group.
     cp_rank
@@ -174,7 +182,7 @@ def zigzag_indices(cu_seqlens: Any, cp_size: int, cp_rank: int) -> Tensor:
 
     Returns
     -------
-    Tensor of shape (T / cp_size,), int64
+    Tensor of shape (T / cp_size,), int64, on the CPU
         Indices into the row: positions, less the start of their document where they begin anew.
 
     Notes

@@ -15,14 +15,15 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
     """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64."""
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, (str, bytes)) or np.ma.is_masked(value):
+    masked = isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)  # asked in this order,
+    if isinstance(value, (str, bytes)) or masked:  # for torch.compile traces no is_masked
         raise TypeError(f"{name} must be {kind}, got {value!r}")
-    if isinstance(value, Sequence) and len(value) == 0:
-        value = np.empty(0, dtype=np.int64)  # an empty list has no type of its own
     if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
         # torch reads no other byte order than the machine's and no negative stride
         value = value.astype(value.dtype.newbyteorder("="))
     try:
+        if _is_empty(value):  # an empty list has no type of its own
+            return torch.tensor(np.asarray(value, dtype=np.int64))
         return torch.tensor(np.asarray(value))
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be {kind}, got {value!r}") from error
@@ -30,6 +31,10 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
 
 def integers(name: str, value: Any) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
+    if isinstance(value, (int, list, tuple)) and not torch.compiler.is_compiling():
+        for n in np.array(value, dtype=object).flat:
+            if isinstance(n, int) and not -(2**63) <= n < 2**63:
+                raise ValueError(f"{name} must be >= -2**63 and < 2**63, got {n}")
     tensor = as_tensor(name, value, "integers")
     if tensor.dtype in _UNSIGNED:
         tensor = tensor.long()
@@ -38,6 +43,12 @@ def integers(name: str, value: Any) -> Tensor:
     if tensor.dtype not in _INTEGERS:
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether lists, one in another, hold nothing."""
+    listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    return listed and all(_is_empty(each) for each in value)
 
 
 def check_range(name: str, rows: Tensor, size: int, last: str) -> None:
@@ -75,6 +86,19 @@ def check_float(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
     if not value.is_floating_point():
         raise TypeError(f"{name} must be floating point, got {value.dtype}")
+
+
+def check_mask(
+    name: str, mask: Any, axes: str, shapes: Sequence[tuple[int, ...]], x: Tensor, owner: str = "x"
+) -> None:
+    """Raise unless a mask is of torch.bool, of one of the shapes, and where ``x`` is."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"{name} must be a tensor of torch.bool, got {got}")
+    if tuple(mask.shape) not in shapes:
+        raise ValueError(f"{name} must have shape {axes} = {shapes[0]}, got {tuple(mask.shape)}")
+    if mask.device != x.device:
+        raise ValueError(f"{name} must be on {x.device} as {owner} is, got {mask.device}")
 
 
 def check_x(x: Any, name: str = "x") -> None:

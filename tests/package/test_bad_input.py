@@ -461,6 +461,12 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: moved(0.5), "TypeError: delta must be integers, got torch.float64"),
     (lambda: moved(True), "TypeError: delta must be integers, got torch.bool"),
     (lambda: moved(None), "TypeError: delta must be integers, got None"),
+    (lambda: moved(10**30), "ValueError: delta must be >= -2**63 and < 2**63, got 1000000"),
+    (lambda: moved([[-(10**30), 1]]), "ValueError: delta must be >= -2**63 ... got -1000000"),
+    (
+        lambda: move_keys(X, 1, RotaryEmbedding(8, 1)),
+        "ValueError: delta must be in 0..0, for max_seq_len = 1, got 1",
+    ),
     (lambda: moved(16), "ValueError: delta must be in -15..15, for max_seq_len = 16, got 16"),
     (lambda: moved(-16), "ValueError: delta must be in -15..15, for max_seq_len = 16, got -16"),
     (lambda: moved(IDS[0]), "ValueError: delta must be an integer, or ... got shape (4,)"),
@@ -477,6 +483,10 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: KVCache(2, 4, 8, 8, raw=True), "TypeError: rope must be a RotaryEmbedding, got None"),
     (lambda: KVCache(2, 4, 8, 8, rope=1e4), "TypeError: rope must be a RotaryEmbedding, got float"),
     (lambda: KVCache(2, 4, 8, 6, rope=RotaryEmbedding(8)), "ValueError: head_dim must be >= 8"),
+    (
+        lambda: KVCache(2, 4, 8, 8, rope=RotaryEmbedding(8).to("meta")),
+        "ValueError: rope must be on cpu as the cache is, got meta",
+    ),
     (lambda: latent(kv_lora_rank=0), "ValueError: kv_lora_rank must be >= 1, got 0"),
     (lambda: latent(q_lora_rank=0), "ValueError: q_lora_rank must be >= 1, got 0"),
     (lambda: latent(qk_nope_head_dim=0), "ValueError: qk_nope_head_dim must be >= 1, got 0"),
@@ -525,6 +535,8 @@ def test_the_good_neighbours_of_the_bad_cases_are_accepted() -> None:
     rope(offset=12)
     rope(offset=np.int64(12))
     rope(offset=0, position_ids=IDS + 12)
+    RotaryEmbedding(8)(X[:1, :, :0], position_ids=[[]])
+    RotaryEmbedding(8)(X[:, :, :0], position_ids=[[], []])
     RotaryEmbedding(8, 4)(X)
     apply_rope(X, COS[..., :1], SIN[..., :1])
     apply_rope(X, COS.expand(2, 1, 4, 4), SIN.expand(2, 1, 4, 4))

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -177,6 +178,25 @@ def test_a_compiled_move_is_the_move(delta) -> None:
     table, k = rope(interleaved=isinstance(delta, int)), random(2, 3, 5, 8)
     compiled = torch.compile(move_keys, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(k, delta, table), move_keys(k, delta, table), **EXACT)
+    if isinstance(delta, int):  # a number is checked here too
+        with pytest.raises(ValueError, match=r"delta must be in -63\.\.63, .* got 64"):
+            torch.compile(move_keys, backend="eager")(k, 64, table)
+
+
+@pytest.mark.parametrize("delta", [16, [[16]], torch.tensor([[16]])])
+def test_what_lies_on_the_cpu_is_checked_for_keys_elsewhere(delta) -> None:
+    """The meta device stands for an accelerator, where no value is read."""
+    table, keys = RotaryEmbedding(8, 16).to("meta"), torch.empty(1, 3, 1, 8, device="meta")
+    cache = KVCache(1, 3, 8, 8, device="meta", rope=table)
+    layer = RotarySelfAttention(8, 1, max_seq_len=16).to("meta")
+    with pytest.raises(ValueError, match=r"delta must be in -15\.\.15, .* got 16"):
+        move_keys(keys, delta, table)
+    if isinstance(delta, int):
+        return
+    with pytest.raises(ValueError, match=r"position_ids must be in .* got 16"):
+        cache.append(keys, keys, delta)
+    with pytest.raises(ValueError, match=r"position_ids must be in .* got 16"):
+        layer(keys[:, 0], position_ids=delta)
 
 
 def test_shapes_are_moved_on_the_meta_device() -> None:
@@ -350,7 +370,7 @@ def test_positions_that_jump_or_go_back_are_taken_at_their_word(raw) -> None:
     torch.testing.assert_close(torch.cat(parts, dim=1), layer(x, position_ids=ids), **EXACT)
     assert torch.equal(cache.position_ids, ids)
     assert cache.next_position.tolist() == [[64], [2]]
-    with pytest.raises(ValueError, match=r"position_ids must be in 0\.\.max_seq_len-1 .* got 64"):
+    with pytest.raises(ValueError, match=r"counted on from the cache: see shift\) .* got 64"):
         layer(x[:, :1], cache=cache)
 
 
@@ -361,9 +381,24 @@ def test_what_was_stored_elsewhere_is_spliced_in(raw) -> None:
     layer(x[:, :4], cache=here)
     layer(x[:, 4:9], cache=there)
     there.shift(4)
-    here.append(there._keys[:, :, :5], there.values, there.position_ids)
+    here.append(there.stored_keys, there.values, there.position_ids)
     assert here.position_ids.tolist() == [list(range(9))]
     torch.testing.assert_close(layer(x[:, 9:], cache=here), layer(x)[:, 9:], **EXACT)
+
+
+@RAW
+def test_padded_rows_are_spliced_with_their_padding(raw) -> None:
+    layer, x, after = plain(), random(2, 6, 16), random(2, 2, 16, seed=3)
+    here, there = layer.new_cache(2, raw=raw), layer.new_cache(2, raw=raw)
+    padding = torch.tensor([[1, 1, 0, 0, 0, 1], [0, 0, 0, 0, 0, 0]]).bool()
+    layer(x, cache=there, key_padding_mask=padding)
+    here.append(there.stored_keys, there.values, there.position_ids, there.padding)
+    assert torch.equal(here.padding, padding)
+    assert here.next_position.tolist() == [[3], [6]]
+    step = layer(after, cache=here)
+    for row, text in enumerate((x[0, 2:5], x[1])):
+        alone = layer(torch.cat((text, after[row]))[None])
+        torch.testing.assert_close(step[row], alone[0, -2:], **EXACT)
 
 
 # Any sequence of calls, against a plain list
@@ -533,12 +568,27 @@ BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "values of another type": (
         lambda c: c.append(K, K.float(), [[5, 6]]),
         ValueError,
-        "cache holds torch.float64 on cpu, but the keys are torch.float32 on cpu",
+        "cache holds torch.float64 on cpu, but the values are torch.float32 on cpu",
+    ),
+    "a leaf with a gradient": (
+        lambda c: torch.no_grad()(c.append)(K, K.clone().requires_grad_(), [[5, 6]]),
+        ValueError,
+        "cache holds no gradient: the values require a gradient: detach them",
     ),
     "a gradient": (
-        lambda c: c.append(K, K.clone().requires_grad_(), [[5, 6]]),
+        lambda c: c.append(K.clone().requires_grad_() * 2, K, [[5, 6]]),
         ValueError,
-        "cache holds no gradient",
+        "the keys require a gradient: decode under torch.no_grad()",
+    ),
+    "padding for one row": (
+        lambda c: c.append(K, K, [[5, 6]], torch.zeros(1, 2, dtype=torch.bool)),
+        ValueError,
+        "key_padding_mask must have shape (B, T) = (2, 2), got (1, 2)",
+    ),
+    "padding in numbers": (
+        lambda c: c.append(K, K, [[5, 6]], torch.zeros(2, 2)),
+        TypeError,
+        "key_padding_mask must be a tensor of torch.bool, got torch.float32",
     ),
     "positions without a row": (
         lambda c: c.append(K, K, [5, 6]),
@@ -575,8 +625,9 @@ def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
     before = state(cache)
     with pytest.raises(ValueError, match=r"give the cache rope=\.\.\., got None"):
         cache.shift(1)
-    with pytest.raises(ValueError, match="position_ids must be >= 0, got -1"):
-        cache.append(K, K, [[-1, 0]])
+    for wrong in (-1, 2**62, 2**63 - 1):  # the next one would wrap
+        with pytest.raises(ValueError, match=rf"position_ids must be in 0\.\..*, got {wrong}"):
+            cache.append(K, K, [[wrong, 0]])
     assert unchanged(cache, before)
     cache.drop(0, 2)
     cache.append(K, K, [[10**6, 7]])  # how far its table goes, it cannot know
@@ -587,8 +638,9 @@ def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
     ("options", "says"),
     [
         ({"base": 500.0}, "cache has the rotation dim=4, base=500.0, interleaved=False"),
-        ({"interleaved": True}, "interleaved=True, but the call needs dim=4, base=10000.0"),
+        ({"interleaved": True}, "interleaved=True, max_seq_len=64, but the call needs dim=4"),
         ({"rotary_dim": 2}, "cache has the rotation dim=2"),
+        ({"max_seq_len": 32}, "max_seq_len=32, but the call needs dim=4"),
     ],
 )
 def test_a_cache_of_another_rotation_is_refused(options, says) -> None:
@@ -599,6 +651,38 @@ def test_a_cache_of_another_rotation_is_refused(options, says) -> None:
     assert says in str(caught.value)
     assert cache.length == 0
     plain()(random(1, 2, 16), cache=copy.deepcopy(plain()).new_cache(1))  # the same one is not
+
+
+class Slower(RotaryEmbedding):
+    """The rotation with other frequencies: its arguments do not tell."""
+
+
+def test_a_rotation_is_told_by_its_type_and_its_table() -> None:
+    other = rope(4)
+    other.table.copy_(other.table.roll(1, dims=0))
+    for table in (other, Slower(4, 64).double()):
+        cache = KVCache(1, 2, 8, 4, dtype=torch.float64, rope=table)
+        with pytest.raises(ValueError, match="another type or table"):
+            plain()(random(1, 2, 16), cache=cache)
+    cache = KVCache(1, 2, 8, 4, dtype=torch.float64, rope=RotaryEmbedding(4, 64))
+    plain()(random(1, 2, 16), cache=cache)  # the same in fewer digits
+
+
+def test_a_cache_belongs_to_one_layer() -> None:
+    layer, other, x = plain(), plain(), random(1, 2, 16)
+    cache = layer.new_cache(1)
+    layer(x, cache=cache)
+    before = state(cache)
+    with pytest.raises(ValueError, match="cache belongs to another layer: one cache per layer"):
+        other(x, cache=cache)
+    assert unchanged(cache, before)
+    with pytest.raises(TypeError, match=r"use copy\.deepcopy"):
+        copy.copy(cache)
+    for copied in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        torch.testing.assert_close(other(x, cache=copied), layer(x.repeat(1, 2, 1))[:, 2:], **EXACT)
+        assert (copied.length, cache.length) == (4, 2)
+    cache.reset()
+    other(x, cache=cache)
 
 
 def test_a_latent_cache_is_no_other() -> None:
@@ -625,7 +709,10 @@ def test_what_is_handed_out_is_a_copy_where_a_count_hangs_on_it() -> None:
     cache = filled()
     cache.position_ids.zero_()
     assert cache.next_position.tolist() == [[5], [5]]
-    for name in ("length", "position_ids", "next_position"):
+    cache.padding.fill_(True)
+    assert not cache.padding.any()
+    counts = ("length", "position_ids", "next_position", "padding", "stored_keys")
+    for name in (*counts, "max_seq_len", "rope", "raw"):
         with pytest.raises(AttributeError):
             setattr(cache, name, 3)
 
@@ -716,6 +803,22 @@ def test_absorbed_is_naive(heads, pairs, resting, width, interleaved) -> None:
     layer.absorb = True
     torch.testing.assert_close(layer(x), naive[0], **EXACT)
     torch.testing.assert_close(layer(x, key_padding_mask=padding)[~padding], naive[1], **EXACT)
+
+
+def test_absorbed_needs_a_plain_matrix() -> None:
+    """An adapter's part or a bias would be lost without a word."""
+    layer, x = latent(absorb=True), random(1, 3, 16)
+    biased = torch.nn.Linear(10, 33).double().requires_grad_(False)
+    for instead in (biased, torch.nn.Sequential(layer.kv_b_proj)):
+        layer.kv_b_proj, layer.absorb, cache = instead, True, layer.new_cache(1)
+        with pytest.raises(TypeError, match="absorb=True needs kv_b_proj to be an nn"):
+            layer(x, cache=cache)
+        assert cache.length == 0
+        layer.absorb = False
+        layer(x)
+    layer.absorb = "no"
+    with pytest.raises(TypeError, match="absorb must be True or False, got 'no'"):
+        layer(x)
 
 
 def test_one_cache_serves_both_ways_and_is_small() -> None:
