@@ -407,6 +407,8 @@ def test_a_packed_row_of_transformers() -> None:
     (starts, _), (longest, _) = prepare_fa_kwargs_from_position_ids(anew)
     assert starts.tolist() == [0, 6, 14]
     assert longest == 8
+    (starts, _), _ = prepare_fa_kwargs_from_position_ids(skip)
+    assert starts.tolist() == [0, 14]  # a number that is skipped cuts nothing here
 
 
 # Shards ------------------------------------------------------------------------------------------
@@ -509,7 +511,7 @@ def test_taking_back_leaves_no_trace() -> None:
 
 
 def test_an_image_takes_more_slots_than_positions() -> None:
-    """Qwen2-VL of transformers: three tokens, an image of 4 by 4 patches, three more."""
+    """Qwen2-VL of transformers: three tokens, 8 by 8 patches in 16 tokens, three more."""
     pytest.importorskip("transformers")
     from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen
 
@@ -683,6 +685,20 @@ def test_a_switch_under_a_living_cache() -> None:
     assert gap(32, rope_type="dynamic", factor=4.0) > 0.1
     longrope = {"factor": 4.0, "original_max_position_embeddings": 32, **lists}
     assert gap(128, rope_type="longrope", **longrope) > 0.1
+
+    sizes = {**SMALL, "max_position_embeddings": 128, "original_max_position_embeddings": 32}
+    sizes |= {"num_hidden_layers": 2, "pad_token_id": 0, "eos_token_id": None}
+    rope = {"rope_type": "longrope", "rope_theta": 1e4, **longrope}
+    phi = transformers.Phi3ForCausalLM(transformers.Phi3Config(**sizes, rope_parameters=rope))
+    phi = phi.double().eval()
+    options = {"max_new_tokens": 20, "do_sample": False, "output_logits": True}
+    options |= {"return_dict_in_generate": True, "attention_mask": torch.ones_like(text[:, :20])}
+    made = phi.generate(text[:, :20], **options)
+    assert off(made.logits[-1], phi(made.sequences[:, :-1]).logits[:, -1]) < 1e-5
+    stored = transformers.DynamicCache(config=phi.config)
+    for token in made.sequences[0, :-1]:  # the same, without generate
+        last = phi(token[None, None], past_key_values=stored).logits[:, -1]
+    assert off(last, made.logits[-1]) > 0.1
 
 
 # Layers that differ ------------------------------------------------------------------------------
