@@ -143,7 +143,7 @@ const LABEL =
   "logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
 const NOTICE =
-  "Shift rarely and far: a turn below half a rounding step is rounded away, every time. Faster pairs gather " +
+  "Shift rarely and far: a turn well below half a rounding step is rounded away, every time. Faster pairs gather " +
   "roundings, and the slowest had little to turn.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
