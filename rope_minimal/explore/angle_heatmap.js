@@ -159,7 +159,9 @@ function drawKey(plot, map, show, largest) {
   const y = map.y0 - KEY;
   text(plot, title, map.x0, y + 12, { color: plot.colors.ink, size: 12.5, bold: true });
   const width = Math.min(200, map.x1 - map.x0 - 138);
-  const marks = MARKS[show].map((label, i, all) => [i / Math.max(all.length - 1, 1), label]);
+  const marks = MARKS[show]
+    .map((label, i, all) => [i / Math.max(all.length - 1, 1), label])
+    .filter(([, label]) => width >= 130 || !label.endsWith("/2")); // or they meet
   if (show === "true angle") {
     for (let e = Math.floor(Math.log10(Math.max(largest, SMALL))); e >= -1; e--) {
       const at = angleScale(10 ** e, largest);

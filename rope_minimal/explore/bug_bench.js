@@ -139,7 +139,7 @@ function symptoms({ near, far, length }, healthy) {
 }
 
 const LABEL =
-  "Error of every token's output in seven examinations: darker is worse, empty is right; below it, where they " +
+  "Error of every token's output in seven examinations: empty is right, the fuller the worse; below it, where they " +
   "differ from the healthy ones, the score over the distance and the lengths";
 const NOTICE =
   "Which examinations see it? Where does the first wrong token stand? Are the scores drawn, so not healthy?";
@@ -263,7 +263,8 @@ function diagnosis({ why, story, diff, thread, test }) {
   });
   return [
     paragraph(why),
-    make("pre", { className: "rope-diff", "aria-label": "The changed line" }, ...lines),
+    paragraph("The change that made the bug, − the right code and + the wrong:"),
+    make("pre", { className: "rope-diff", "aria-label": "The change that made the bug" }, ...lines),
     source,
     paragraph(`Caught by \`${test}\`.`),
   ];
@@ -277,7 +278,7 @@ function drawChart(plot, patient, rows, token) {
   const left = small ? 6 : 246;
   const field = { x0: left, x1: width - 8, y0: 24, y1: 24 + rows.length * rowHeight(width) };
   const cell = (field.x1 - field.x0) / places;
-  text(plot, "error of each token's output: empty is right, dark is bad", 6, 9, { color: colors.ink });
+  text(plot, "error of each token's output: empty is right, full is wrong", 6, 9, { color: colors.ink });
   const x = field.x0 + (token + 0.5) * cell;
   if (!small) upright(plot, x, field, colors.muted, { width: 1 }); // there the names stand between the rows
   rows.forEach((row, i) => {

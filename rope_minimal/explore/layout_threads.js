@@ -144,8 +144,10 @@ export function answer(permuteQ, permuteK, { wrong, itself }) {
   const all = TOKENS ** 2;
   if (!wrong.length) return `The rows of **both matrices** have moved: all ${all} scores are as trained.`;
   const moved = permuteQ ? "Only the rows of W_q have moved" : "Only the rows of W_k have moved";
-  const but = itself === 0 ? ": all but those of a token with itself" : "";
-  return `${permuteQ || permuteK ? moved : "No row has moved"}: **${wrong.length} of ${all}** scores are wrong${but}.`;
+  const but = itself === 0 ? ", all but those of a token with itself" : "";
+  const now = `: **${wrong.length} of ${all}** scores are wrong${but}.`;
+  if (permuteQ || permuteK) return moved + now;
+  return `No row has moved${now} Move the rows of both matrices, and all are right; of one alone, and more are wrong.`;
 }
 
 /**

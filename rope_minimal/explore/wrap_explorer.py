@@ -45,7 +45,9 @@ def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> ipyw
     return controls.box(
         figure,
         [
-            controls.log_slider(figure, "theta", "Turn per token θ₀", unit="rad", stops=500),
+            controls.log_slider(
+                figure, "theta", "Turn per token θ₀", unit="rad", stops=877, digits=4
+            ),  # 877: a stop reads right beside each button
             controls.slider(figure, "dim", "Head width d", unit="channels", step=2),
         ],
         question="A hand's angle falls back after each turn: is a far token taken for a near one?",

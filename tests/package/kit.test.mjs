@@ -707,12 +707,14 @@ test("a number is graded with its tolerance, by the Enter key too, which the not
 test("a mouse points where it is, a finger where it taps and not where it scrolls by", async () => {
   const points = [];
   const { seen } = await probe({ canvas: { point: ({ type }) => points.push(type) } });
-  const send = (type, pointerType) =>
-    seen.plot.canvas.dispatchEvent(Object.assign(new window.Event(type), { pointerType, clientX: 1, clientY: 1 }));
+  const send = (type, pointerType, clientX = 1) =>
+    seen.plot.canvas.dispatchEvent(Object.assign(new window.Event(type), { pointerType, clientX, clientY: 1 }));
   for (const type of ["pointerdown", "pointermove", "pointerup"]) send(type, "mouse");
   assert.deepEqual(points.splice(0), ["pointerdown", "pointermove"]);
   for (const type of ["pointerdown", "pointermove", "pointercancel"]) send(type, "touch");
   assert.deepEqual(points, [], "it scrolls");
+  ["pointerdown", "pointermove", "pointerup"].forEach((type, i) => send(type, "touch", 1 + 40 * i));
+  assert.deepEqual(points, [], "it swipes across");
   for (const type of ["pointerdown", "pointerup"]) send(type, "touch");
   assert.deepEqual(points, ["pointerdown"]);
 });

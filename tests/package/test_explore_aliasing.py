@@ -363,7 +363,15 @@ def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
     assert ours["mean"] == pytest.approx(float(aliasing.mean_cosine(distance, bank)), abs=1e-9)
 
 
-@pytest.mark.parametrize("theta", [0.001, 1.0, math.pi])
+@pytest.mark.parametrize("theta", [1.0, 0.4096, math.pi / 2048, 2.0 * math.pi / 2048])
+def test_a_stop_of_the_slider_reads_as_its_button_does(theta):
+    """A slider shows its nearest stop; 500 stops to a factor of 10 showed 0.409 for 0.4096."""
+    slider = explore.wrap_explorer().children[2].children[0]
+    stops = round((math.log10(theta) - slider.min) / slider.step)
+    assert f"{10 ** (slider.min + stops * slider.step):.4g}" == f"{theta:.4g}"
+
+
+@pytest.mark.parametrize("theta", [0.001, 0.4096, 1.0, math.pi])
 @pytest.mark.parametrize("dim", [2, 4, 128, 256])
 def test_every_mark_of_the_wrap_explorer_stays_in_its_picture(node, theta, dim):
     turns = node.call("wrap_explorer.js", "horizons", theta, dim)
@@ -372,6 +380,7 @@ def test_every_mark_of_the_wrap_explorer_stays_in_its_picture(node, theta, dim):
     assert turns["cosine"] == aliasing.cosine_horizon(theta)
     assert turns["mean"] == aliasing.cosine_horizon(bank)
     assert 1 < min(turns.values()) <= max(turns.values()) < 10_000
+    assert turns["cosine"] <= turns["mean"], "it is said to be there, too, or later"
 
 
 @many

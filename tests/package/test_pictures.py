@@ -291,6 +291,14 @@ def test_the_key_of_a_heatmap_stands_below_its_own_colours(node):
         assert np.abs(rgb - 255 * np.array(palette.PHASE(turn)[:3])).max() <= 6
 
 
+@pytest.mark.parametrize(("width", "marks"), [(572, "0 π 2π"), (760, "0 π/2 π 3π/2 2π")])
+def test_the_marks_of_a_short_key_do_not_meet(node, width, marks):
+    (plot,) = shown(node, explore.angle_heatmap(), width=width).plots
+    right = plot.image(1)[1][0]
+    found = plot.texts("^(0|3?π/2|2?π)$", lambda x, y: 20 < y < 40 and x > right)
+    assert [label for label, _ in found] == marks.split()
+
+
 @pytest.mark.parametrize("show", ["angle", "cosine"])
 def test_precision_microscope(node, show):
     made = explore.precision_microscope(dtype="bf16", stage="positions", show=show)

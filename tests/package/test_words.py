@@ -356,7 +356,7 @@ SENTENCES = [
     ),
     (
         ("layout_threads", LOOM, SCORES),
-        "Only the rows of W_q have moved: **132 of 144** scores are wrong: all but those of a "
+        "Only the rows of W_q have moved: **132 of 144** scores are wrong, all but those of a "
         "token with itself.\n"
         "Channels **2** and **3** are a pair, turned by 0.100 rad a position clockwise. They come "
         "to places **1** and **5** of W_q, a pair of the code, and **2** and **3** of W_k, "
@@ -364,7 +364,8 @@ SENTENCES = [
     ),
     (
         ("layout_threads", {**LOOM, "permuteQ": False}, {**SCORES, "itself": 2, "error": 1.23}),
-        "No row has moved: **132 of 144** scores are wrong.\n",
+        "No row has moved: **132 of 144** scores are wrong. Move the rows of both matrices, and "
+        "all are right; of one alone, and more are wrong.\n",
     ),
     (
         ("layout_threads", {**LOOM, "permuteK": True, "sign": 1}, RIGHT),
@@ -504,6 +505,15 @@ SENTENCES = [
             (4, 5, "Both hands together turn back later, at **5**."),
             (2, 4, "This head has no other."),
         ]
+    ),
+    (
+        (
+            *("wrap_explorer", 16, 128),
+            {"angle": 6.5536, "wrapped": 0.2704, "cosine": 0.9637, "mean": 0.7347},
+            {"wrap": 16, "cosine": 9, "mean": 15},
+        ),
+        "By one hand, yes: its score rises again at distance **9**. "
+        "All **64** hands together turn back later, at **15**.\nThe angle wraps first at **16**.",
     ),
     (
         ("worn_key", "8-bit blocks", 256, 1, 36, WORN),

@@ -50,6 +50,8 @@ export function makePlot(fig, canvas, { label, height, point, drag, keys }) {
   return plot;
 }
 
+const TAP = 10; // pixels: a finger that moves farther does not tap
+
 const place = (canvas, { clientX, clientY }) => {
   const { left, top } = canvas.getBoundingClientRect();
   return { x: clientX - left, y: clientY - top };
@@ -58,13 +60,17 @@ const place = (canvas, { clientX, clientY }) => {
 /** A mouse points where it is; a finger where it taps, for while it moves it scrolls the page. */
 function listenToPointer(fig, canvas, point) {
   canvas.classList.add("rope-touch");
-  const listen = (event, type, finger) =>
+  let down = null; // where the finger came down
+  const listen = (event, type, wanted) =>
     canvas.addEventListener(event, (at) => {
-      if ((at.pointerType === "touch") === finger && !fig.root.dataset.playing) point({ ...place(canvas, at), type });
+      if (wanted(at) && !fig.root.dataset.playing) point({ ...place(canvas, at), type });
     });
-  listen("pointerdown", "pointerdown", false);
-  listen("pointermove", "pointermove", false);
-  listen("pointerup", "pointerdown", true); // a finger that scrolls ends with pointercancel
+  const finger = ({ pointerType }) => pointerType === "touch";
+  const tap = (at) => finger(at) && Math.hypot(at.clientX - down?.clientX, at.clientY - down?.clientY) < TAP;
+  listen("pointerdown", "pointerdown", (at) => !finger(at));
+  listen("pointermove", "pointermove", (at) => !finger(at));
+  canvas.addEventListener("pointerdown", (at) => (down = at));
+  listen("pointerup", "pointerdown", tap); // a finger that scrolls ends with pointercancel, one that swipes elsewhere
 }
 
 function listenToDrag(canvas, drag) {
