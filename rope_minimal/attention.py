@@ -1,7 +1,8 @@
 """Causal self-attention with rotary queries and keys, in one piece or from a cache.
 
 Project, rotate queries and keys by their positions, remember the rotated keys, attend. Values are
-never rotated; nothing is rotated before the projection; nothing in the cache is rotated again.
+never rotated; nothing is rotated before the projection; a call rotates nothing in the cache again,
+unless its keys are raw.
 """
 
 from typing import Any

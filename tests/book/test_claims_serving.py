@@ -274,6 +274,7 @@ def test_far_keys_cost_and_first_ones_do_not_help() -> None:
     reading = serving.streamed(kind, models, NEW)  # 512 bytes, by masks
     assert abs(reading["last"][0] - reading["made again"][0]) < 0.03
     assert reading["all keys"][0] > reading["last"][0] + 0.3
+    assert np.sum(reading["share of the first four"], axis=-1).max() < 0.15
 
 
 # Pieces from elsewhere ---------------------------------------------------------------------------
@@ -636,7 +637,7 @@ def test_the_chapter_reads_a_base_from_where_a_hand_points() -> None:
 
 @torch.no_grad()
 def test_a_lost_base_is_fine_near_and_gone_far() -> None:
-    """One model, half the steps of the record, read by the package's layers with either base."""
+    """One model, fewer steps than the record, read by the package's layers with either base."""
     kind, models = trained("base 500,000", 250)
     tokens, targets = (part[0] for part in serving.drawn(kind, NEW, 32, 256))
 
