@@ -73,9 +73,11 @@ export function title(kind, theta, zeta) {
   return FAMILIES[kind].name;
 }
 
-/** What ζ makes of a wave over the distances shown. */
-function fate(zeta) {
+/** What ζ makes of a wave over the distances shown, or of a part that counts. */
+function fate(kind, zeta) {
   const size = zeta ** LAST;
+  if (kind.startsWith("counting"))
+    return `What counts has a power of ζ, too: **${num(size, size < 0.1 ? 4 : size < 20 ? 2 : 0)}** at distance ${LAST}.`;
   if (size > 1) return `ζ > 1 grows it: **${num(size, size < 20 ? 1 : 0)}** times as high at distance ${LAST}.`;
   return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
 }
@@ -84,7 +86,7 @@ function fate(zeta) {
 export function meaning(kind, theta, zeta) {
   const [still, half] = [theta === 0, angleOf(theta) === Math.PI];
   const grows = kind.includes("growth") && !stillAt(zeta);
-  const size = grows ? ` ${fate(zeta)}` : "";
+  const size = grows ? ` ${fate(kind, zeta)}` : "";
   if (kind === "counting-mirror") {
     return (
       "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix with a " +
@@ -97,7 +99,7 @@ export function meaning(kind, theta, zeta) {
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
-    if (still && grows) return `A part of the score is the distance, times contents and a power of ζ.${size}`;
+    if (still && grows) return `A part of the score is the distance, times contents.${size}`;
     const counted = still
       ? "The score is linear in the distance: s times a product of contents. Where that is constant, this is ALiBi."
       : `One plane is added to another at each step: a part of the score has the distance as a factor, and it ${wave}.`;

@@ -74,7 +74,8 @@ export function words(m, pairs, { neighbour, count, nearest }) {
       : `Distance **${num(m, 0)}**: D = **${fine(d)}**, a neighbour has ${fine(neighbour)}`;
   const off = Math.abs(shortWay(m)); // the fastest hand turns by 1 rad a token
   const turns = Math.round(m / TURN);
-  const after = turns && off < 0.3 ? `, after ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
+  const side = m > turns * TURN ? "past" : "short of";
+  const after = turns && off < 0.3 ? `, ${side} ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
   return `${answer}\n${here}. The fastest hand is **${fine(off)}** rad from its start${after}.`;
 }
 

@@ -117,7 +117,7 @@ export function answer({ dtype, stage, show }, count, worst, from) {
   const lost = !Number.isFinite(worst.error);
   const off = `**${amount(worst.error, shown)}**`;
   const most = worst.error > HURTS ? ` of at most ${MOST_TEXT[shown]}` : "";
-  if (stage === "table") return `A rounded table is off by the same little at every position: ${off} at most.`;
+  if (stage === "table") return `A rounded table is off by as little at far positions as at near ones: ${off} at most.`;
   if (stage === "positions") {
     if (worst.error === 0) return `${dtype} counts to **${end}**, so all ${num(count, 0)} positions are exact.`;
     const then = lost

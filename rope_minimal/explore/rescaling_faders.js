@@ -120,7 +120,7 @@ export function words({ title, compare, pair, multiplier, attention, difference 
 }
 
 function against(compare, { pair, ratio, first, second }) {
-  if (ratio - 1 < 1e-9) return ` It is the same as **${compare}**.`;
+  if (ratio - 1 < 1e-9) return ` All pairs turn as in **${compare}**.`;
   if (!Number.isFinite(ratio)) return ` Against **${compare}** some pairs stand still in one and turn in the other.`;
   return (
     ` Against **${compare}** it differs most in pair **${pair}**: ` +

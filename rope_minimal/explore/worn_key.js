@@ -144,7 +144,7 @@ const LABEL =
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
 const NOTICE =
   "Shift rarely and far: a turn well below half a rounding step is rounded away, every time. Faster pairs gather " +
-  "roundings, and the slowest had little to turn.";
+  "roundings, and the slowest have little to turn, unless all moves together are long.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;

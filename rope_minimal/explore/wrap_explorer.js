@@ -50,7 +50,8 @@ const LABEL =
   "cosine, and the mean cosine of all hands, with a mark where each first turns back";
 const NOTICE =
   "Attention sees the cosine, not the angle. Slow the hands, and the curves move to the right, flat where neighbours " +
-  "must be told apart; the lowest line follows less evenly, for it counts whole tokens.";
+  "must be told apart; in a wide head the lowest line follows less evenly: its first rise is so small that whole tokens " +
+  "can step over it.";
 
 const COSINE = { y: [-1.08, 1.08], yTicks: [-1, 0, 1] };
 const FINEST = 4; // pixels that a turn needs to be drawn

@@ -213,6 +213,30 @@ def test_a_hand_on_a_grid_stays_where_a_move_is_less_than_half_a_step() -> None:
             assert ((a, b) == (x, y)) == stays
 
 
+def test_most_slow_pairs_stay_on_their_multiples_of_a_scale_that_moves() -> None:
+    """Blocks of 32 half-split channels in 8 bits, 256 turns of one token, in NumPy."""
+    rng = np.random.default_rng(7)
+    theta = 10000.0 ** (-np.arange(64) / 64)
+    c, s = np.cos(theta), np.sin(theta)
+    keys = rng.normal(size=(300, 128))
+
+    def whole(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        blocks = z.reshape(-1, 4, 32)
+        step = np.abs(blocks).max(-1, keepdims=True) / 127
+        return np.round(blocks / step), step
+
+    first, step = whole(keys)
+    number = first
+    for _ in range(256):
+        a, b = np.split((number * step).reshape(-1, 128), 2, axis=1)
+        number, step = whole(np.concatenate([a * c - b * s, b * c + a * s], axis=1))
+    same = (number == first).reshape(-1, 2, 64).all(1).mean(0)
+    assert same[:30].max() < 0.2
+    assert same[44:].min() > 0.8
+    assert same[44:].max() < 0.98
+    assert 0.02 < same[36] < 0.6
+
+
 # Raw keys ----------------------------------------------------------------------------------------
 
 
@@ -408,8 +432,10 @@ def test_a_packed_row_of_transformers() -> None:
     (starts, _), (longest, _) = prepare_fa_kwargs_from_position_ids(anew)
     assert starts.tolist() == [0, 6, 14]
     assert longest == 8
-    (starts, _), _ = prepare_fa_kwargs_from_position_ids(skip)
-    assert starts.tolist() == [0, 14]  # a number that is skipped cuts nothing here
+    cuts = {"skip": (skip, [0, 14]), "from 5": (anew + 5, [0, 6, 14])}  # by the smallest position
+    for ids, wanted in cuts.values():
+        (starts, _), _ = prepare_fa_kwargs_from_position_ids(ids)
+        assert starts.tolist() == wanted
 
 
 # Shards ------------------------------------------------------------------------------------------

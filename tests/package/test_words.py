@@ -232,7 +232,7 @@ SENTENCES = [
         "With **one hand**, yes: **41,720** distances are as near as a neighbour or nearer, "
         "**103,993** the nearest.\n"
         "Distance **710**: D = **0.000060**, a neighbour has 0.959. "
-        "The fastest hand is **0.000060** rad from its start, after 113 turns.",
+        "The fastest hand is **0.000060** rad from its start, past 113 turns.",
     ),
     (
         ("clock", 1, 2, SURVEY),
@@ -245,7 +245,7 @@ SENTENCES = [
         ("clock", 6, 64, LIFTED),
         "With **64 hands**, no: no distance from 2 to 131,072 comes as near as a neighbour.\n"
         "Distance **6**: D = **0.727**, a neighbour has 0.244. "
-        "The fastest hand is **0.283** rad from its start, after 1 turn.",
+        "The fastest hand is **0.283** rad from its start, short of 1 turn.",
     ),
     (
         ("trained_models", TRAINED),
@@ -347,7 +347,7 @@ SENTENCES = [
                 "Against **NTK** it differs most in pair **30**: × 1/2 here, × 1/3 there, "
                 "a factor of **1.50**.",
             ),
-            (1.0, 1.0, 1.0, "turns at × **1/16**. It is the same as **NTK**."),
+            (1.0, 1.0, 1.0, "turns at × **1/16**. All pairs turn as in **NTK**."),
             (
                 *("#Infinity", 1, 0),
                 "Against **NTK** some pairs stand still in one and turn in the other.",
@@ -415,9 +415,9 @@ SENTENCES = [
             ),
             (
                 *("fp32", "table", "angle", 4096, 301, 0, 2.9e-8, None),
-                "A rounded table is off by the same little at every position: **0.000000029** at "
-                "most.\nA rounded table has exact angles, so this is the cosine. Position **301**, "
-                "pair **0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
+                "A rounded table is off by as little at far positions as at near ones: "
+                "**0.000000029** at most.\nA rounded table has exact angles, so this is the cosine. "
+                "Position **301**, pair **0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
             ),
             (
                 *("fp32", "product", "angle", 131072, 301, 1e-6, 0.0039, None),
