@@ -416,8 +416,9 @@ SENTENCES = [
             (
                 *("fp32", "table", "angle", 4096, 301, 0, 2.9e-8, None),
                 "A rounded table is off by as little at far positions as at near ones: "
-                "**0.000000029** at most.\nA rounded table has exact angles, so this is the cosine. "
-                "Position **301**, pair **0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
+                "**0.000000029** at most.\n"
+                "A rounded table has exact angles, so this is the cosine. Position **301**, pair "
+                "**0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
             ),
             (
                 *("fp32", "product", "angle", 131072, 301, 1e-6, 0.0039, None),

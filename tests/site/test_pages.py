@@ -207,7 +207,14 @@ DRAWN = """() => Object.fromEntries(
         .map(figure => [figure.dataset.figure, Number(figure.dataset.draws)])
 )"""
 PRESS = "name => document.querySelectorAll(`[data-drawn] ${name}`).forEach(node => node.click())"
-STEPPING = {"axioms", "trained-models", "precision-microscope", "wrap-explorer"}  # they go by steps
+STEPPING = {
+    "axioms",
+    "cache-shelf",
+    "precision-microscope",
+    "trained-models",
+    "worn-key",
+    "wrap-explorer",
+}  # they go by steps
 
 
 def pictures_of_show_me(page):
