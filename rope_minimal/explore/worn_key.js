@@ -142,15 +142,13 @@ const LABEL =
   "Two charts over the pairs, fast to slow: how far each pair of a key is off after many moves and after one, on a " +
   "logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
-const NOTICE =
-  "Shift rarely and far: a turn well below half a rounding step is rounded away, every time. Faster pairs gather " +
-  "roundings, and the slowest have little to turn, unless all moves together are long.";
+const NOTICE = "Shift rarely and far: a turn well below half a rounding step is mostly rounded away.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;
 const TOP = 44;
 const SHARE = 40; // pixels of the lower chart
-const chartHeight = (width) => (wide(width) ? 210 : 160);
+const chartHeight = (width) => (wide(width) ? 210 : 152);
 const dialSize = (width) => (wide(width) ? Math.min(0.32 * width, 220) : 0);
 
 export default figure((fig) => {

@@ -49,9 +49,8 @@ const LABEL =
   "Three panels over the distances 1 to 10,000 on a logarithmic axis: the wrapped angle of the fastest hand, its " +
   "cosine, and the mean cosine of all hands, with a mark where each first turns back";
 const NOTICE =
-  "Attention sees the cosine, not the angle. Slow the hands, and the curves move to the right, flat where neighbours " +
-  "must be told apart; in a wide head the lowest line follows less evenly: its first rise is so small that whole tokens " +
-  "can step over it.";
+  "Attention sees the cosine, not the angle. Slow the hands, and the upper two curves move to the right as they are: " +
+  "flat where neighbours must be told apart.";
 
 const COSINE = { y: [-1.08, 1.08], yTicks: [-1, 0, 1] };
 const FINEST = 4; // pixels that a turn needs to be drawn
