@@ -76,8 +76,8 @@ export function title(kind, theta, zeta) {
 /** What ζ makes of a wave over the distances shown, or of a part that counts. */
 function fate(kind, zeta) {
   const size = zeta ** LAST;
-  if (kind.startsWith("counting"))
-    return `What counts has a power of ζ, too: **${num(size, size < 0.1 ? 4 : size < 20 ? 2 : 0)}** at distance ${LAST}.`;
+  const shown = num(size, size < 0.1 ? 4 : size < 20 ? 2 : 0);
+  if (kind.startsWith("counting")) return `What counts has a power of ζ, too: **${shown}** at distance ${LAST}.`;
   if (size > 1) return `ζ > 1 grows it: **${num(size, size < 20 ? 1 : 0)}** times as high at distance ${LAST}.`;
   return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
 }

@@ -148,7 +148,7 @@ const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;
 const TOP = 44;
 const SHARE = 40; // pixels of the lower chart
-const chartHeight = (width) => (wide(width) ? 210 : 152);
+const chartHeight = (width) => (wide(width) ? 210 : 140);
 const dialSize = (width) => (wide(width) ? Math.min(0.32 * width, 220) : 0);
 
 export default figure((fig) => {

@@ -168,12 +168,16 @@ def test_the_words_of_a_family_follow_its_sliders(node):
         if (wave := re.search(r"a wave of \*{0,2}([\d,.]+)", said)) and kind in ("rope", "oblique"):
             assert float(wave[1].replace(",", "")) == pytest.approx(math.tau / theta, abs=0.06)
             assert "always as high" in said
-        factor = re.search(r"\*\*([\d.,]+)(%?)\*\* (?:times|of it)", said)
+        factor = re.search(r"\*\*([\d.,]+)(%?)\*\* (?:times|of it|at dist)", said)
         assert (factor is not None) == ("growth" in kind and zeta != 1)
         if factor:
             size = float(factor[1].replace(",", "")) / (100 if factor[2] else 1)
             assert size == pytest.approx(zeta**48, rel=0.2)
-            assert ("grows" in said) == (zeta > 1)
+            waves = not kind.startswith("counting")
+            assert ("grows it" in said, "fades it" in said) == (
+                waves and zeta > 1,
+                waves and zeta < 1,
+            )
 
 
 def test_the_name_is_that_of_the_setting(node):
