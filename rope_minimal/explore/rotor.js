@@ -58,7 +58,7 @@ export function words(m, n, theta) {
 const LABEL =
   "A dial with two arrows, the query and the key, and the angle between them as a wedge; beside it the score as a " +
   "bar and as a curve over the distance of the two words";
-const NOTICE = "Drag the bar: the wedge keeps its angle. Drag q or k alone, and it follows their distance.";
+const NOTICE = "Drag the bar: the wedge keeps its angle. Drag q or k alone, and it follows.";
 
 export default figure((fig) => {
   const line = makeLine(fig);
