@@ -8,6 +8,9 @@ TORCH_INDEX ?=
 PORT ?= 8000
 ARGS ?=
 
+# what is imported again is not compiled again, also where the environment says otherwise
+export PYTHONDONTWRITEBYTECODE =
+
 BIN := .venv/bin
 SITE := _build/html
 # --no-compile: what is never imported need not be compiled

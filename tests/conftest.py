@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import secrets
 from collections import defaultdict
 
@@ -11,6 +12,8 @@ from hypothesis import settings
 settings.register_profile("patient", deadline=None)  # no test fails because it takes its time
 settings.load_profile("patient")
 
+PAGES = 6  # so many of the book's pages are drawn for each run
+PAGE = re.compile(r"(book|notebooks)/[\w-]+\.html")
 # The files that take longest begin, so that none of them is left alone at the end.
 LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
 
@@ -29,16 +32,23 @@ def pytest_report_header() -> str:
     return f"DRAW={os.environ['DRAW']} draws the same of the tests that take long, DRAW=all all"
 
 
+def page_of(item: pytest.Item) -> str | None:
+    """Return the page that a test of many pages opens."""
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return next((value for value in values if PAGE.fullmatch(str(value))), None)
+
+
 def not_drawn(items: list[pytest.Item], draw: str) -> set[pytest.Item]:
-    """Return the marked tests that stay out: of a file's, or of one function's on many pages."""
+    """Return what stays out: tests of pages that are not drawn, and marked ones of a file."""
+    pages = sorted({page for item in items if (page := page_of(item))})
+    drawn = random.Random(f"{draw} pages").sample(pages, min(PAGES, len(pages)))
     groups = defaultdict(list)
     for item in items:
-        if mark := item.get_closest_marker("drawn"):
-            function = item.originalname if hasattr(item, "callspec") else ""
-            groups[item.path.stem, function, mark.args[0]].append(item)
-    out = set()
-    for (*group, count), some in groups.items():
-        chance = random.Random(f"{draw} {group}")
+        if (mark := item.get_closest_marker("drawn")) and not page_of(item):
+            groups[item.path.stem, mark.args[0]].append(item)
+    out = {item for item in items if page_of(item) not in (None, *drawn)}
+    for (file, count), some in groups.items():
+        chance = random.Random(f"{draw} {file}")
         out.update(chance.sample(some, max(len(some) - count, 0)))
     return out
 
@@ -53,8 +63,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     shared = config.pluginmanager.hasplugin("xdist")
     for item in items:
         if shared and not item.get_closest_marker("xdist_group"):
-            params = item.callspec.params if hasattr(item, "callspec") else {}
-            name = params.get("page_name", item.path.stem)
-            item.add_marker(pytest.mark.xdist_group(str(name)))
+            item.add_marker(pytest.mark.xdist_group(page_of(item) or item.path.stem))
     order = [f"test_{name}" for name in LONG]
     items.sort(key=lambda i: order.index(i.path.stem) if i.path.stem in order else len(order))

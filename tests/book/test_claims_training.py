@@ -14,6 +14,8 @@ from experiments import run, summary
 from experiments.tasks import TASKS
 from rope_minimal import rescaled_frequencies
 
+pytestmark = pytest.mark.drawn(2)
+
 CHAPTER = Path(__file__).parents[2] / "notebooks" / "08-does-it-matter.ipynb"
 KNEES = {"factor": 4, "original_max_position_embeddings": 64, "attention_factor": 1.0}
 NEW = (2000, 2001)
@@ -64,7 +66,6 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
 # Copying -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", summary.load("copy")["settings"]["encodings"])
 def test_who_copies_within_the_window(name):
     found = score(trained("copy", name), "copy")
@@ -76,7 +77,6 @@ def test_who_copies_within_the_window(name):
         assert found.min() > 0.95
 
 
-@pytest.mark.drawn(2)
 def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
     loud, lost = {}, {}
     assert score(trained("copy", "monotone_a"), "copy").mean() < 0.95  # after 200 steps
@@ -111,7 +111,6 @@ def test_copying_fails_on_untrained_codes_and_not_on_many_keys():
     assert min(got["near"].min(), got["clamp"].min()) > 0.99
 
 
-@pytest.mark.drawn(2)
 def test_a_small_rate_reaches_farther():
     seeds, found = tuple(range(3000, 3008)), {}
     for speed in (3e-3, 1e-1):
@@ -150,7 +149,6 @@ def inductive():
     return models, whole > 0.9
 
 
-@pytest.mark.drawn(2)
 def test_one_speed_does_not_learn_induction_and_one_hand_does_late():
     seeds = NEW[:1]
     for name, longer, least, most in (
@@ -173,7 +171,6 @@ def test_one_speed_sees_doubles():
         assert sorted(np.argsort(at)[-3:].tolist()) == [7, 51, 95]
 
 
-@pytest.mark.drawn(2)
 def test_the_positional_layer_needs_the_fast_pairs_and_the_content_layer_the_slow_ones():
     """Take pairs out of a head: what it did with them is gone."""
     models, learned = inductive()
@@ -207,7 +204,6 @@ def unclamped():
     return theta * (1 - 0.75 * pressed.clip(0, 1))
 
 
-@pytest.mark.drawn(2)
 def test_what_the_aids_do_without_training():
     """With the package's own frequencies, not those of the experiments."""
     ways = {
@@ -242,7 +238,6 @@ def test_what_the_aids_do_without_training():
 # English -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.drawn(2)
 def test_the_proposal_reads_english_worse_than_rope():
     for times in (1, 2, 4):
         both = (trained("language", name) for name in ("rope", "monotone_a"))
@@ -266,7 +261,6 @@ def test_the_proposal_reads_english_worse_than_rope():
     assert aided["rope"] < aided["monotone_a"]
 
 
-@pytest.mark.drawn(2)
 def test_english_with_a_bias_and_with_a_stretch():
     names = summary.load("language")["settings"]["encodings"]
     within = {name: score(trained("language", name), "language").mean() for name in names}
@@ -286,7 +280,6 @@ def test_english_with_a_bias_and_with_a_stretch():
     assert stretched.mean() < score(trained("language", "alibi"), "language", 4).mean()
 
 
-@pytest.mark.drawn(2)
 def test_attention_fades_where_the_task_makes_it_fade():
     def far_over_near(attention):
         return attention[..., -8:].sum(-1) / attention[..., :8].sum(-1)

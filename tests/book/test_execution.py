@@ -12,6 +12,8 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import freshness  # noqa: E402
 
+pytestmark = pytest.mark.drawn(1)
+
 CONF = f"""
 import sys
 sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})

@@ -371,7 +371,7 @@ def compiled(dynamic: bool | None = None, backend: str = "inductor"):
     return torch.compile(apply_rope, fullgraph=True, dynamic=dynamic, backend=counter), counter
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(6)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -> None:
@@ -390,6 +390,7 @@ def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -
         assert same_bits(rotate(x, *table, interleaved=interleaved), want)
 
 
+@pytest.mark.drawn(6)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
@@ -406,6 +407,7 @@ def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, interleaved: bool) -
         torch.testing.assert_close(got, want, rtol=0, atol=bound(back))
 
 
+@pytest.mark.drawn(6)
 @LAYOUTS
 def test_compiled_code_takes_x_from_an_odd_place_in_memory(interleaved: bool) -> None:
     rotate, counter = compiled()
@@ -416,6 +418,7 @@ def test_compiled_code_takes_x_from_an_odd_place_in_memory(interleaved: bool) ->
     assert counter.frame_count == 1
 
 
+@pytest.mark.drawn(6)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
@@ -427,6 +430,7 @@ def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bo
         assert same_bits(program(view(x)), want), name
 
 
+@pytest.mark.drawn(6)
 @LAYOUTS
 def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
     rotate, _ = compiled(backend="aot_eager")
@@ -440,6 +444,7 @@ def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
         torch.testing.assert_close(traced, eager, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -11,6 +11,8 @@ from tests.tools.on_page import OnPage
 
 from .figures import unfold
 
+pytestmark = pytest.mark.drawn(5)
+
 ALIASING = "notebooks/06-aliasing.html"
 CONTEXTS = "notebooks/07-longer-contexts.html"
 PRECISION = "notebooks/10-precision.html"

@@ -2,11 +2,14 @@
 
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from rope_minimal.explore.bug_bench import cases
 
 from .figures import settle
+
+pytestmark = pytest.mark.drawn(1)
 
 PAGE = "notebooks/09-attention.html"
 BENCH = ".rope-box:has(.rope-figure[data-figure='bug-bench'])"

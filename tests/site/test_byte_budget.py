@@ -1,9 +1,13 @@
 """The byte budget on the published page: rows, words and times follow the controls."""
 
+import pytest
+
 from rope_minimal.explore.byte_budget import FORMS, SHAPES
 from tests.tools.on_page import OnPage
 
 from .figures import state
+
+pytestmark = pytest.mark.drawn(1)
 
 PAGE = "notebooks/11-gpu-timing.html"
 TEXTBOOK, COMPLEX = (list(FORMS)[i] for i in (0, 7))
@@ -41,10 +45,7 @@ def test_a_row_is_chosen_where_it_is_touched_and_show_me_walks_from_ten_passes_t
     seen = visit(width=390, height=900, theme="dark", reduced_motion="reduce")
     page = seen.open(PAGE)
     budget = OnPage(page, "byte-budget")
-    canvas = budget.figure.locator("canvas")
-    canvas.scroll_into_view_if_needed()
-    frame = canvas.bounding_box()
-    page.mouse.click(frame["x"] + 30, frame["y"] + 58 + 3 * 30 + 16)
+    budget.figure.locator("canvas").click(position={"x": 30, "y": 58 + 3 * 30 + 16})
     budget.values(form=list(FORMS)[3])
     budget.button("Show me")
     assert budget.values(form=TEXTBOOK)["passes"] == 10

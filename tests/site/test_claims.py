@@ -9,6 +9,8 @@ from tests.tools.report import AXE, document, violations
 
 from .conftest import PAGES, ROOT
 
+pytestmark = pytest.mark.drawn(1)
+
 LIST = "book/claims.html"
 
 

@@ -13,6 +13,8 @@ from rope_minimal.explore.figure import Figure
 
 from .conftest import PAGES, ROOT, SITE
 
+pytestmark = pytest.mark.drawn(2)
+
 EXPLORE = ROOT / "rope_minimal" / "explore"
 HTML = {name: (SITE / name).read_text("utf8") for name in PAGES}
 WITH_STEPS = [name for name, text in HTML.items() if 'class="derivation-step"' in text]

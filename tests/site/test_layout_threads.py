@@ -7,6 +7,8 @@ from playwright.sync_api import expect
 
 from .figures import settle, unfold
 
+pytestmark = pytest.mark.drawn(3)
+
 PAGE = "notebooks/05-layouts.html"
 LOOM = ".rope-figure[data-figure='layout-threads']"
 

@@ -13,6 +13,8 @@ from tests.tools.report import AXE
 
 from .conftest import SITE, pages_with
 
+pytestmark = pytest.mark.drawn(6)
+
 LIVE = pages_with("live-cells.js")
 DERIVATIONS = ["notebooks/02-complex-numbers.html", "notebooks/03-linear-algebra.html"]
 PATIENCE = 120_000  # milliseconds; for a machine that does much else

@@ -6,9 +6,9 @@ from functools import partial
 import pytest
 from playwright.sync_api import expect
 
-from tests.tools.report import AXE, document, violations
+from tests.tools.report import AXE, violations
 
-from .conftest import PAGES, WITH_WIDGETS, pages_with
+from .conftest import WITH_WIDGETS, pages_with
 from .figures import move, settle, state, unfold
 
 each_page_with = partial(pytest.mark.parametrize, "page_name", scope="module")
@@ -77,7 +77,6 @@ def test_page_asks_nobody_else_and_breaks_nothing(opened):
     assert opened.problems == []
 
 
-@pytest.mark.drawn(8)
 def test_page_is_accessible(opened):
     assert violations(opened.page, "light") == []
 
@@ -95,7 +94,7 @@ def test_every_image_says_what_it_shows(opened):
     assert silent == []
 
 
-@each_page_with([name for name in PAGES if document(name).select(".cell_input:not(details *)")])
+@each_page_with(pages_with("cell_input"))
 def test_the_copy_button_copies_a_cell_beside_figures(opened):
     page = opened.page
     cell = page.locator("div.cell_input:visible div.highlight").first
@@ -146,7 +145,6 @@ def test_every_choice_changes_its_figure(opened):
     assert opened.problems == []
 
 
-@pytest.mark.drawn(5)
 @each_page_with(WITH_WIDGETS)
 def test_every_figure_can_be_walked_through_with_the_tab_key(opened):
     page = opened.page
@@ -163,7 +161,6 @@ def test_every_figure_can_be_walked_through_with_the_tab_key(opened):
         assert figure.evaluate(MISSED) == NOTHING_MISSED
 
 
-@pytest.mark.drawn(6)
 def test_page_is_accessible_in_the_dark(opened):
     turn(opened.page, "dark")
     assert violations(opened.page, "dark") == []

@@ -11,6 +11,8 @@ from tests.tools.report import WIDGET_VIEW
 
 from .conftest import SITE
 
+pytestmark = pytest.mark.drawn(3)
+
 HTML = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
 BARE = ("index.html", "404.html")
 PLAIN = "book/notation.html"

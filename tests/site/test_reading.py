@@ -9,8 +9,10 @@ from bs4 import BeautifulSoup
 
 from tests.tools.report import document
 
-from .conftest import PAGES, ROOT, SITE
+from .conftest import PAGES, ROOT, SITE, pages_with
 from .figures import settle
+
+pytestmark = pytest.mark.drawn(8)
 
 
 def test_the_phone_menu_opens_and_its_links_lead_on(visit):
@@ -33,7 +35,7 @@ def test_the_theme_button_turns_the_page_dark_and_back(visit):
     assert seen == {"light", "dark"}
 
 
-CHAPTERS = [name for name in PAGES if document(name).select(".openings")]
+CHAPTERS = pages_with('class="openings')
 
 
 def test_every_chapter_opens_with_its_question_and_says_how_long_it_takes():
@@ -59,7 +61,6 @@ def test_under_the_question_of_a_chapter_stands_its_figure_or_a_picture():
         assert "cell" in pictured[0]["class"], name
 
 
-@pytest.mark.drawn(4)
 @pytest.mark.parametrize("page_name", CHAPTERS)
 def test_on_a_phone_the_story_begins_on_the_first_screen_and_a_half(visit, page_name):
     page = visit(width=390, height=844, has_touch=True).open(page_name)

@@ -5,6 +5,8 @@ from playwright.sync_api import expect
 
 from .figures import settle
 
+pytestmark = pytest.mark.drawn(3)
+
 HOME = "book/intro.html"
 CALM = {"reduced_motion": "reduce"}  # nothing plays, and the picture jumps
 

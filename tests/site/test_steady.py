@@ -64,7 +64,6 @@ def test_the_fonts_of_the_text_are_asked_for_before_its_style(visit):
     ]
 
 
-@pytest.mark.drawn(8)
 @WIDTHS
 @pytest.mark.parametrize("page_name", WITH_WIDGETS)
 def test_a_link_from_elsewhere_lands_where_it_leads(visit, page_name, width):

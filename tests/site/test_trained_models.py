@@ -10,6 +10,8 @@ from experiments.run import TIMES
 from experiments.tasks import TASKS
 from tests.tools.on_page import OnPage
 
+pytestmark = pytest.mark.drawn(1)
+
 PAGE = "notebooks/08-does-it-matter.html"
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 

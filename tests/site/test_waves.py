@@ -7,6 +7,8 @@ from tests.tools.on_page import OnPage
 
 from .figures import state, unfold
 
+pytestmark = pytest.mark.drawn(2)
+
 PAGE = "notebooks/04-many-planes.html"
 
 
