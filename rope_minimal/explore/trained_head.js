@@ -33,8 +33,8 @@ export function words({ task, encoding, m, head, even, turns, attention }) {
   const { layer, distance, peak, pair, share, theta } = head;
   const looks =
     peak < SHARP
-      ? `looks at no distance in particular (at most **${percent(peak)}**, at distance ${distance})`
-      : `looks most at distance **${distance}**, with **${percent(peak)}** of its attention`;
+      ? `looks at no distance in particular (at most **${percent(peak, 1)}**, at distance ${distance})`
+      : `looks most at distance **${distance}**, with **${percent(peak, 1)}** of its attention`;
   const uses =
     share < 2 * even
       ? `uses no pair in particular (at most ${percent(share)}, pair ${pair})`

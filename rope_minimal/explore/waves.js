@@ -56,14 +56,14 @@ const crests = (content, pairs) => (pairs > 1 && content.endsWith("half") ? pair
 
 /** The answer: where the crests meet, or come nearest to it, and how many distances come near that. */
 export function answer(content, pairs, { height, best, peak, near }) {
-  const share = `${num((100 * peak) / height, 0)}%`;
+  const share = `${num(Math.round((100 * peak) / height), 0)}%`;
   const meet = peak > MEET * height;
   const count = crests(content, pairs);
   const only = pairs === 1 ? "The only wave" : "The one wave that is not flat";
   const waves = { 1: `${only} has a crest`, 2: "Both crests meet" }[count] ?? `All ${count} crests meet`;
   const first = meet
     ? `${waves} at distance **${best}**`
-    : `Up to distance ${FARTHEST} the crests never all meet: at best they reach **${share}** of their heights, ` +
+    : `Up to distance ${FARTHEST} the crests never all meet: at best the waves add up to **${share}** of all heights, ` +
       `at distance **${best}**`;
   const others =
     near === 1

@@ -116,7 +116,11 @@ export function reading(kind, moves, step) {
   return { many, one: wear(kind, 1, moves * step), worst: many.errors.indexOf(Math.max(...many.errors)) };
 }
 
-const percent = (x) => `${num(100 * x, x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2)}%`;
+/** A part as a percentage; what is not quite all is not rounded up to it. */
+function percent(x) {
+  if (x >= 0.995 && x < 1) return `${num(Math.min(100 * x, 99.9), 1)}%`;
+  return `${num(100 * x, x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2)}%`;
+}
 const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 
@@ -134,7 +138,7 @@ export function words(kind, moves, step, pair, { many, one, worst }) {
     `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +
     `**${percent(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
     `**${small(many.beside[pair])} rad** beside its place: **${percent(many.errors[pair])}** off. ` +
-    `All is the root mean square over ${KEYS} random keys.${shared}`
+    `Errors are root mean squares over ${KEYS} random keys.${shared}`
   );
 }
 
