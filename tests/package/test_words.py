@@ -304,9 +304,9 @@ SENTENCES = [
             "trained_head",
             {**LOOKED, "head": {**HEAD, "peak": 0.032, "share": 0.09}, "turns": False},
         ),
-        "This head looks at no distance in particular (at most **3.2%**, at distance 7), and uses "
-        "no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the sharper one. "
-        "None of its pairs turns with the distance. Distance",
+        "This head looks at no distance in particular (at most **3.2%**, at distance 7), and "
+        "uses no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the "
+        "sharper one. None of its pairs turns with the distance. Distance",
     ),
     (("trained_head", {**LOOKED, "head": {**HEAD, "theta": 0}}), "Pair 0 rests. Distance"),
     (("trained_head", {**LOOKED, "head": None}), "**RoPE** was not tried on copy."),
@@ -461,7 +461,8 @@ SENTENCES = [
                 *("bf16", "everything", "cosine", 4096, 101, 0.3, 2, 3),
                 "The error grows with the position and passes 0.01 near **3**; the worst cosine "
                 "shown is off by **2.00** of at most 2.\nPosition **101**, pair **0**: "
-                "off by **0.3000**. No pair is off by more than 2 × position × 2⁻⁸ + 2⁻⁹ = 0.7910 here.",
+                "off by **0.3000**. "
+                "No pair is off by more than 2 × position × 2⁻⁸ + 2⁻⁹ = 0.7910 here.",
             ),
             (
                 *("fp16", "product", "cosine", 131072, 3, 0.001, "#Infinity", 19),
