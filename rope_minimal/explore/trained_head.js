@@ -1,13 +1,12 @@
 // One trained head: its attention by distance, how much it uses each pair, and the hands on a dial.
 import { axes, disc, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num, TURN } from "./kit/numbers.js";
+import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { shortWay } from "./rope.js";
 
 const LAST = 32; // the largest distance of the record, as in trained_head.py
 const SHARP = 0.1; // the attention that singles a distance out
-const percent = (share, digits = 0) => `${num(100 * share, digits)}%`;
 const top = (values) => values.indexOf(Math.max(...values));
 
 /** Everything that is said of the head of an encoding on a task; `head` is null where none was trained. */

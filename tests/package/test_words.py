@@ -335,7 +335,7 @@ SENTENCES = [
             (0, "0%"),
             (4.9e-5, "0.005%"),
             (0.993, "99.3%"),
-            (0.9992, "99.9%"),
+            (0.99, "99%"),
             (0.99997, "over 99.9%"),
             (1 + 1e-7, "over 100%"),
             (1.003, "100.3%"),
@@ -535,6 +535,16 @@ SENTENCES = [
         "Up to distance 200 the crests never all meet: at best the waves add up to **31%** of "
         "all heights, at distance **60**; **3** other distances come near that.\n"
         "Query and key drawn at random.",
+    ),
+    *(
+        (
+            ("waves", "key = query", 64, 59, {**NEAREST, "score": score}),
+            f"the 64 waves add up to **{num}**, {said} of all heights together.",
+        )
+        for score, num, said in [
+            *((1.992, "1.99", "99.6%"), (1.9999, "2.00", "99.9%"), (2, "2.00", "100%")),
+            *((-1.9999, "−2.00", "−99.9%"), (-0.008, "−0.01", "0%")),
+        ]
     ),
     *(
         (
