@@ -128,7 +128,7 @@ export function answer({ dtype, stage, show }, count, worst, from) {
     if (worst.error === 0) return `${dtype} counts to **${end}**, so all ${num(count, 0)} positions are exact.`;
     const then = lost
       ? `from ${num(OVERFLOW, 0)} on it has **no number at all**`
-      : `the worst ${shown} shown beyond is off by ${off}${most}`;
+      : `the worst ${shown} shown is off by ${off}${most}`;
     return `${dtype} counts to **${end}** without a gap; ${then}.`;
   }
   if (from === null)

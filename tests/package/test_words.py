@@ -422,7 +422,7 @@ SENTENCES = [
         for dtype, stage, show, count, position, error, worst, first, said in [
             (
                 *("bf16", "positions", "angle", 4096, 301, 1.0, 3.14, 301),
-                "bf16 counts to **256** without a gap; the worst angle shown beyond is off by "
+                "bf16 counts to **256** without a gap; the worst angle shown is off by "
                 "**3.14 rad** of at most π.\nPosition **301** (bf16 holds 300), pair **0**: "
                 "off by **1.00 rad**. "
                 "No pair is off by more than position × 2⁻⁸ = 1.18 rad here. "
@@ -430,7 +430,7 @@ SENTENCES = [
             ),
             (
                 *("bf16", "positions", "cosine", 131072, 19161, 1.53, 2.0, 301),
-                "the worst cosine shown beyond is off by **2.00** of at most 2.\nPosition "
+                "the worst cosine shown is off by **2.00** of at most 2.\nPosition "
                 "**19,161** (bf16 holds 19,200), pair **0**: off by **1.53**. "
                 "Any error is possible here, up to 2.",
             ),
@@ -532,7 +532,7 @@ SENTENCES = [
     ),
     (
         ("waves", "random", 64, 21, {**NEAREST, "peak": 0.62, "near": 3}),
-        "Up to distance 200 the crests never all meet: at best the waves add up to **31%** of "
+        "Up to distance 200 the crests never all meet: at best the sum is **31%** of "
         "all heights, at distance **60**; **3** other distances come near that.\n"
         "Query and key drawn at random.",
     ),
@@ -549,7 +549,7 @@ SENTENCES = [
     *(
         (
             ("waves", "random", 2, 21, {**NEAREST, "peak": peak, "near": 9}),
-            f"at best the waves add up to **{said}** of all heights, at distance",
+            f"at best the sum is **{said}** of all heights, at distance",
         )
         for peak, said in [(-0.04, "−2%"), (-0.004, "0%")]
     ),
