@@ -120,7 +120,7 @@ def test_there_are_as_many_medians_as_lengths(node, data, encoding, half):
     """Also in the rows of what was not tried on the task that is sorted by."""
     for task in TASKS:
         now = reading(node, data, task, encoding, half)
-        assert now["times"] == (TIMES[:2] if half else TIMES)
+        assert now["times"] == list(TIMES[:2] if half else TIMES)
         there = [row["medians"] for row in now["rows"] if row["medians"]]
         assert {len(values) for values in there} == {len(now["times"])}
 
