@@ -102,8 +102,8 @@ export function meaning(kind, theta, zeta) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
     if (still && grows) return `A part of the score is the distance, times contents.${size}`;
     const counted = still
-      ? "The score is linear in the distance: a product of contents, plus s times another. Where that other is constant, this " +
-        "is ALiBi."
+      ? "The score is linear in the distance: a product of contents, plus s times another. Where that other is " +
+        "constant, this is ALiBi."
       : `One plane is added to another at each step: a part of the score has the distance as a factor, and it ${wave}.`;
     return `${counted}${size}`;
   }
