@@ -40,8 +40,8 @@ export function words(distance, dim, { angle, wrapped, cosine, mean }, { wrap, c
   const answer = `By one hand, yes: its score rises again at distance **${num(turns, 0)}**. ${others}`;
   return (
     `${answer}\nThe angle wraps first at **${num(wrap, 0)}**. Distance **${num(distance, 0)}**: ` +
-    `angle **${num(angle, 3)}** rad, wrapped **${num(whole ? 0 : wrapped, 3)}** rad, its cosine **${num(tidy(cosine), 3)}**, ` +
-    `mean cosine of the head **${num(tidy(mean), 3)}**.`
+    `angle **${num(angle, 3)}** rad, wrapped **${num(whole ? 0 : wrapped, 3)}** rad, ` +
+    `its cosine **${num(tidy(cosine), 3)}**, mean cosine of the head **${num(tidy(mean), 3)}**.`
   );
 }
 const tidy = (x) => (Math.abs(x) < 5e-4 ? 0 : x);
