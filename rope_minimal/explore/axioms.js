@@ -75,9 +75,10 @@ export function title(kind, theta, zeta) {
 
 /** What ζ makes of a wave over the distances shown, or of a part that counts. */
 function fate(kind, zeta) {
-  const size = zeta ** LAST;
+  const counts = kind.startsWith("counting");
+  const size = zeta ** (counts ? LAST - 1 : LAST);
   const shown = num(size, size < 0.1 ? 4 : size < 20 ? 2 : 0);
-  if (kind.startsWith("counting")) return `What counts has a power of ζ, too: **${shown}** at distance ${LAST}.`;
+  if (counts) return `What counts has a power of ζ, too: **${shown}** at distance ${LAST}.`;
   if (size > 1) return `ζ > 1 grows it: **${num(size, size < 20 ? 1 : 0)}** times as high at distance ${LAST}.`;
   return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
 }
@@ -101,7 +102,8 @@ export function meaning(kind, theta, zeta) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
     if (still && grows) return `A part of the score is the distance, times contents.${size}`;
     const counted = still
-      ? "The score is linear in the distance: s times a product of contents. Where that is constant, this is ALiBi."
+      ? "The score is linear in the distance: a product of contents, plus s times another. Where that other is " +
+        "constant, this is ALiBi."
       : `One plane is added to another at each step: a part of the score has the distance as a factor, and it ${wave}.`;
     return `${counted}${size}`;
   }

@@ -60,7 +60,10 @@ export function longest(data, { shape, machine }) {
 }
 
 /** [in which unit, of how many microseconds, with how many digits] a time is said. */
-const saidIn = (us) => (us >= 1000 ? ["ms", 1000, us < 10000 ? 2 : 1] : ["µs", 1, us < 10 ? 2 : us < 100 ? 1 : 0]);
+function saidIn(us) {
+  if (us >= 1000) return ["ms", 1000, us < 10000 ? 2 : 1];
+  return ["µs", 1, us < 0.1 ? 4 : us < 1 ? 3 : us < 10 ? 2 : us < 100 ? 1 : 0];
+}
 
 /** Microseconds as people say them. */
 export function duration(us) {

@@ -29,7 +29,9 @@ const ratio = (snr) => (snr >= 1e6 ? `${num(snr / 1e6, 1)} million` : num(snr, s
 /** What the meters say, all hands slowed by a factor. */
 export function words(slower, { cosine, snr }) {
   const setting =
-    slower === 1 ? "With no hand slowed" : `With all hands slowed **${num(slower, slower < 10 ? 2 : 0)}** times`;
+    slower === 1
+      ? "With no hand slowed"
+      : `With all hands slowed **${num(slower, slower < 1.005 ? 4 : slower < 10 ? 2 : 0)}** times`;
   const loud = `one step is **${ratio(snr.bfloat16)}** times as loud as the rounding of bf16`;
   const answer =
     cosine >= WINDOW

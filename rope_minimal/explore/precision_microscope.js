@@ -96,14 +96,19 @@ function amount(error, show) {
   return `${error === 0 ? "0" : num(error, error >= 1 ? 2 : error >= 0.001 ? 4 : 9)}${unit}`;
 }
 
+/** 2 to the minus bits of the type, and minus `more`, in print. */
+const powerText = (dtype, more) => `2${superscript(-POWER[dtype] - more)}`;
+
 /** The law at a position, in words. */
 function lawText(position, { dtype, stage, show }) {
   const shown = shownError(stage, show);
   const allowed = law(position, dtype, stage, show);
   if (allowed === 0) return "Nothing is rounded so far.";
-  if (!Number.isFinite(allowed)) return "The fastest pair has no number here.";
+  if (!Number.isFinite(allowed)) {
+    return rounds(stage, "positions") ? "No pair has a number here." : "The fastest pair has no number here.";
+  }
   if (allowed === MOST[shown]) return `Any error is possible here, up to ${MOST_TEXT[shown]}.`;
-  const power = (more) => `2${superscript(-POWER[dtype] - more)}`;
+  const power = (more) => powerText(dtype, more);
   const times = roundings(position, dtype, stage);
   const angle = times && `${times > 1 ? `${times} × ` : ""}position × ${power(0)}`;
   const table = shown === "cosine" && rounds(stage, "table") && power(1);
@@ -117,19 +122,20 @@ export function answer({ dtype, stage, show }, count, worst, from) {
   const lost = !Number.isFinite(worst.error);
   const off = `**${amount(worst.error, shown)}**`;
   const most = worst.error > HURTS ? ` of at most ${MOST_TEXT[shown]}` : "";
-  if (stage === "table") return `A rounded table is off by as little at far positions as at near ones: ${off} at most.`;
+  if (stage === "table")
+    return `A rounded table is off by as little at far positions as at near ones: **${powerText(dtype, 1)}** at most.`;
   if (stage === "positions") {
     if (worst.error === 0) return `${dtype} counts to **${end}**, so all ${num(count, 0)} positions are exact.`;
     const then = lost
       ? `from ${num(OVERFLOW, 0)} on it has **no number at all**`
-      : `the worst ${shown} beyond is off by ${off}${most}`;
+      : `the worst ${shown} shown is off by ${off}${most}`;
     return `${dtype} counts to **${end}** without a gap; ${then}.`;
   }
   if (from === null)
-    return `The error grows with the position, and stays small here: the worst ${shown} is off by ${off}.`;
+    return `The error grows with the position, and stays small here: the worst ${shown} shown is off by ${off}.`;
   const then = lost
-    ? `from ${num(OVERFLOW, 0)} on fp16 has **no number** for the fastest pair`
-    : `the worst ${shown} is off by ${off}${most}`;
+    ? `from ${num(OVERFLOW, 0)} on fp16 has **no number** ${stage === "everything" ? "at all" : "for the fastest pair"}`
+    : `the worst ${shown} shown is off by ${off}${most}`;
   return `The error grows with the position and passes 0.01 near **${num(from, 0)}**; ${then}.`;
 }
 

@@ -93,17 +93,20 @@ export function nextMultiplier(multiplier, up) {
   return octaves < LOW - 1e-9 ? 0 : 2 ** clamp(octaves, LOW, HIGH);
 }
 
-/** Where two lists of multipliers differ most: { pair, ratio, first, second }. */
+/** Where two lists of multipliers differ most; `still`: how many pairs stand still in one of them alone. */
 export function apart(now, other) {
   const ratios = now.map((m, i) => (m === other[i] ? 1 : Math.max(m, other[i]) / Math.min(m, other[i])));
   const pair = ratios.indexOf(Math.max(...ratios));
-  return { pair, ratio: ratios[pair], first: now[pair], second: other[pair] };
+  const still = ratios.filter((ratio) => ratio === Infinity).length;
+  return { pair, ratio: ratios[pair], first: now[pair], second: other[pair], still };
 }
 
-/** A part as a percentage; what is not quite all is not rounded up to it. */
-function share(part) {
-  const percent = part < 1 ? Math.min(100 * part, 99.9) : 100 * part;
-  return `${short(percent, percent < 0.1 ? 3 : percent < 10 || (percent > 99 && percent < 100) ? 1 : 0)}%`;
+/** A part as a percentage; what is not quite all, or a little more, is not rounded to it. */
+function share(part, over = "over ") {
+  const percent = 100 * part;
+  const off = Math.abs(percent - 100);
+  if (off > 0 && off < 0.1) return `${over}${part < 1 ? 99.9 : 100}%`;
+  return `${short(percent, percent < 0.1 ? 3 : percent < 10 || off < 1 ? 1 : 0)}%`;
 }
 
 /** What is said: of the traits shown, the meters, the factor on the scores and the difference, or null. */
@@ -119,9 +122,12 @@ export function words({ title, compare, pair, multiplier, attention, difference 
   );
 }
 
-function against(compare, { pair, ratio, first, second }) {
+function against(compare, { pair, ratio, first, second, still }) {
   if (ratio - 1 < 1e-9) return ` All pairs turn as in **${compare}**.`;
-  if (!Number.isFinite(ratio)) return ` Against **${compare}** some pairs stand still in one and turn in the other.`;
+  if (!Number.isFinite(ratio)) {
+    const [some, turn] = still === 1 ? ["one pair stands", "turns"] : ["some pairs stand", "turn"];
+    return ` Against **${compare}** ${some} still in one and ${turn} in the other.`;
+  }
   return (
     ` Against **${compare}** it differs most in pair **${pair}**: ` +
     `× ${fraction(first)} here, × ${fraction(second)} there, a factor of **${num(ratio, 2)}**.`
@@ -130,7 +136,7 @@ function against(compare, { pair, ratio, first, second }) {
 
 function fraction(x) {
   if (x <= 0) return "0";
-  return x >= 0.9995 ? short(x) : `1/${short(1 / x, 1 / x < 100 ? 1 : 0)}`;
+  return x > 0.5 ? short(x, 3) : `1/${short(1 / x, 1 / x < 100 ? 1 : 0)}`;
 }
 
 const FADERS =
@@ -332,6 +338,6 @@ function drawGauges(plot, { count, kept, attention }) {
   const factor = attention ** 2;
   const root = attention === 1 ? "no temperature" : `√ = ${num(attention, 3)}`;
   gauge(0, "pairs at new angles", String(count), count / PAIRS, count ? warm : accent, `of ${PAIRS}`);
-  gauge(1, small ? "size of a step" : "size of one step, D(1)", share(kept), kept, accent, "of training");
+  gauge(1, small ? "size of a step" : "size of one step, D(1)", share(kept, "> "), kept, accent, "of training");
   gauge(2, small ? "all scores" : "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
 }

@@ -35,6 +35,9 @@ export function computation(m, n, theta) {
   return `${words} × ${theta}° = ${turns ? over : `${angle}°`}`;
 }
 
+/** A score as it is said: what is not quite 1 is not rounded to it. */
+const said = (score) => num(score, Math.abs(score) < 1 && Math.abs(score) >= 0.995 ? 4 : 2);
+
 const count = (words) => (words === 1 ? "1 word" : `${words} words`);
 
 /** The answer, and under it the numbers. */
@@ -43,7 +46,7 @@ export function words(m, n, theta) {
   const degrees = turns ? `${num(angle, 0)}°, the short way **${short}°**,` : `**${short}°**`;
   const make = far === 1 ? "makes" : "make";
   const distance = far
-    ? `**${count(far)}** ${make} ${degrees} and a score of **${num(score)}**, wherever they stand.`
+    ? `**${count(far)}** ${make} ${degrees} and a score of **${said(score)}**, wherever they stand.`
     : "on one and the same word the arrows agree, **0°** and a score of **1.00**, wherever it stands.";
   const answer = theta
     ? `Only how far apart they are: ${distance}`
@@ -51,7 +54,7 @@ export function words(m, n, theta) {
   const turned = (position) => `${position} × ${theta}° = **${num(position * theta, 0)}°**`;
   return (
     `${answer}\nQuery: ${turned(m)}. Key: ${turned(n)}. ` +
-    `Both arrows have length 1, so the score is cos ${short}° = **${num(score)}**.`
+    `Both arrows have length 1, so the score is cos ${short}° = **${said(score)}**.`
   );
 }
 

@@ -1,13 +1,12 @@
 // One trained head: its attention by distance, how much it uses each pair, and the hands on a dial.
 import { axes, disc, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num, TURN } from "./kit/numbers.js";
+import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { shortWay } from "./rope.js";
 
 const LAST = 32; // the largest distance of the record, as in trained_head.py
 const SHARP = 0.1; // the attention that singles a distance out
-const percent = (share, digits = 0) => `${num(100 * share, digits)}%`;
 const top = (values) => values.indexOf(Math.max(...values));
 
 /** Everything that is said of the head of an encoding on a task; `head` is null where none was trained. */
@@ -33,8 +32,8 @@ export function words({ task, encoding, m, head, even, turns, attention }) {
   const { layer, distance, peak, pair, share, theta } = head;
   const looks =
     peak < SHARP
-      ? `looks at no distance in particular (at most **${percent(peak)}**, at distance ${distance})`
-      : `looks most at distance **${distance}**, with **${percent(peak)}** of its attention`;
+      ? `looks at no distance in particular (at most **${percent(peak, 1)}**, at distance ${distance})`
+      : `looks most at distance **${distance}**, with **${percent(peak, 1)}** of its attention`;
   const uses =
     share < 2 * even
       ? `uses no pair in particular (at most ${percent(share)}, pair ${pair})`

@@ -1,7 +1,7 @@
 // The waves of one head over the distance, their sum, and an arrow for every pair tip to tail.
 import { axes, curve, disc, level, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num, TURN } from "./kit/numbers.js";
+import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { BASE, inverseFrequencies, normals, rotate, waveSum, waves } from "./rope.js";
 
@@ -56,14 +56,14 @@ const crests = (content, pairs) => (pairs > 1 && content.endsWith("half") ? pair
 
 /** The answer: where the crests meet, or come nearest to it, and how many distances come near that. */
 export function answer(content, pairs, { height, best, peak, near }) {
-  const share = `${num((100 * peak) / height, 0)}%`;
+  const share = percent(peak / height);
   const meet = peak > MEET * height;
   const count = crests(content, pairs);
   const only = pairs === 1 ? "The only wave" : "The one wave that is not flat";
   const waves = { 1: `${only} has a crest`, 2: "Both crests meet" }[count] ?? `All ${count} crests meet`;
   const first = meet
     ? `${waves} at distance **${best}**`
-    : `Up to distance ${FARTHEST} the crests never all meet: at best they reach **${share}** of their heights, ` +
+    : `Up to distance ${FARTHEST} the crests never all meet: at best the sum is **${share}** of all heights, ` +
       `at distance **${best}**`;
   const others =
     near === 1
@@ -79,10 +79,9 @@ export function words(content, pairs, distance, reading) {
   const only = pairs === 1 ? "the only wave is" : "the one wave that is not flat is";
   const waves = { 1: only, 2: "both waves add up to" }[count] ?? `the ${count} waves add up to`;
   const whole = count === 1 ? "its height" : "all heights together";
-  const share = num(Math.round((100 * score) / height), 0);
   return (
     `${answer(content, pairs, reading)}\n${contentText(content, pairs)}. At distance **${distance}** ${waves} ` +
-    `**${num(score, 2)}**, ${share}% of ${whole}. ` +
+    `**${num(score, 2)}**, ${percent(score / height)} of ${whole}. ` +
     `Near: lower by a tenth of all heights at most, of the distances 0 to ${FARTHEST}.`
   );
 }

@@ -1,7 +1,7 @@
 // Stored keys, moved many times by a little and once by the sum: the error of every pair.
 import { arrow, axes, curve, disc, line, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num, TURN } from "./kit/numbers.js";
+import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
 import { BASE, inverseFrequencies, normals, rotate, shortWay } from "./rope.js";
 
@@ -116,7 +116,7 @@ export function reading(kind, moves, step) {
   return { many, one: wear(kind, 1, moves * step), worst: many.errors.indexOf(Math.max(...many.errors)) };
 }
 
-const percent = (x) => `${num(100 * x, x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2)}%`;
+const share = (x) => percent(x, x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2);
 const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 
@@ -124,17 +124,17 @@ const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.
 export function words(kind, moves, step, pair, { many, one, worst }) {
   const answer =
     moves === 1
-      ? `In ${kind}, one move by ${tokens(step)} leaves keys **${percent(many.all)}** off.`
-      : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${percent(many.all)}** off; one move by ` +
-        `${num(moves * step, 0)}, **${percent(one.all)}**.`;
+      ? `In ${kind}, one move by ${tokens(step)} leaves keys **${share(many.all)}** off.`
+      : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off; one move by ` +
+        `${num(moves * step, 0)}, **${share(one.all)}**.`;
   const then = moves === 1 ? "then" : `after ${moves} moves`;
   const shared = kind in LARGEST ? " A scale is shared by pairs 0 to 31, or by 32 to 63." : "";
   return (
-    `${answer}\nWorst is pair **${worst}**, ${percent(many.errors[worst])} off. ` +
+    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off. ` +
     `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +
-    `**${percent(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
-    `**${small(many.beside[pair])} rad** beside its place: **${percent(many.errors[pair])}** off. ` +
-    `All is the root mean square over ${KEYS} random keys.${shared}`
+    `**${share(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
+    `**${small(many.beside[pair])} rad** beside its place: **${share(many.errors[pair])}** off. ` +
+    `Errors are root mean squares over ${KEYS} random keys.${shared}`
   );
 }
 

@@ -4,7 +4,7 @@ import { axes, curve, disc, TURN_TICKS, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { BASE, inverseFrequencies, meanCosine, wrappedAngle } from "./rope.js";
+import { BASE, inverseFrequencies, meanCosine, shortWay, wrappedAngle } from "./rope.js";
 
 const FARTHEST = 10000;
 const WINDOW = 2048; // of the paper's example
@@ -33,14 +33,15 @@ export function horizons(theta, dim) {
 /** What is said: the three horizons of a head, and the reading at a distance. */
 export function words(distance, dim, { angle, wrapped, cosine, mean }, { wrap, cosine: turns, mean: all }) {
   const hands = dim / 2;
+  const whole = Math.abs(shortWay(wrapped)) < 1e-9; // turns, but for rounding
   const together = hands === 2 ? "Both hands" : `All **${hands}** hands`;
   const there = all > turns ? `later, at **${num(all, 0)}**` : "there, too";
   const others = hands === 1 ? "This head has no other." : `${together} together turn back ${there}.`;
   const answer = `By one hand, yes: its score rises again at distance **${num(turns, 0)}**. ${others}`;
   return (
     `${answer}\nThe angle wraps first at **${num(wrap, 0)}**. Distance **${num(distance, 0)}**: ` +
-    `angle **${num(angle, 3)}** rad, wrapped **${num(wrapped, 3)}** rad, its cosine **${num(tidy(cosine), 3)}**, ` +
-    `mean cosine of the head **${num(tidy(mean), 3)}**.`
+    `angle **${num(angle, 3)}** rad, wrapped **${num(whole ? 0 : wrapped, 3)}** rad, ` +
+    `its cosine **${num(tidy(cosine), 3)}**, mean cosine of the head **${num(tidy(mean), 3)}**.`
   );
 }
 const tidy = (x) => (Math.abs(x) < 5e-4 ? 0 : x);

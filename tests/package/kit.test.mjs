@@ -5,7 +5,16 @@ import choice from "../../rope_minimal/explore/choice_question.js";
 import { setRich } from "../../rope_minimal/explore/kit/dom.js";
 import { arrow, axes, cellAt, colorBar, pairAxis, scale } from "../../rope_minimal/explore/kit/draw.js";
 import { figure } from "../../rope_minimal/explore/kit/figure.js";
-import { clamp, decades, num, short, superscript, ticks, tickText } from "../../rope_minimal/explore/kit/numbers.js";
+import {
+  clamp,
+  decades,
+  num,
+  percent,
+  short,
+  superscript,
+  ticks,
+  tickText,
+} from "../../rope_minimal/explore/kit/numbers.js";
 import { makePlayer } from "../../rope_minimal/explore/kit/player.js";
 import { lookup, paletteColor } from "../../rope_minimal/explore/kit/theme.js";
 import number from "../../rope_minimal/explore/number_question.js";
@@ -81,6 +90,14 @@ test("powers of ten, exponents and numbers without idle zeros", () => {
   assert.deepEqual(decades(1, 100000), [1, 10, 100, 1000, 10000, 100000]);
   assert.deepEqual(decades(0.72, 11.2), [1, 10]);
   assert.equal(superscript(-24), "⁻²⁴");
+  const parts = [0, 0.004, -0.004, 0.437, 0.994, 0.9959, 0.99999, 1 - 1e-12, 1, -0.9999, 1.004];
+  const said = ["0%", "0%", "0%", "44%", "99%", "99.6%", "99.9%", "100%", "100%", "−99.9%", "100%"];
+  assert.deepEqual(
+    parts.map((part) => percent(part)),
+    said,
+  );
+  assert.equal(percent(0.9996, 1), "99.9%");
+  assert.equal(percent(0.0004, 2), "0.04%");
   assert.deepEqual(
     [0.5, 1, 100, 2.25, -0.5].map((x) => short(x)),
     ["0.5", "1", "100", "2.25", "−0.5"],

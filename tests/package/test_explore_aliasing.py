@@ -5,6 +5,7 @@ Every number is compared with the package, or with an oracle that rounds in anot
 
 import itertools
 import math
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -435,6 +436,27 @@ def test_the_faders_reads_the_package(node, name):
     assert meters["kept"] == pytest.approx(contrast / aliasing.neighbour_contrast(plain), rel=1e-6)
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_multiplier_of_every_pair_is_said(node, name):
+    ours = node.call("rescaling_faders.js", "setting", name)
+    meters = node.call("rescaling_faders.js", "meters", ours["multipliers"])
+    for pair, multiplier in enumerate(ours["multipliers"]):
+        shown = {"pair": pair, "multiplier": multiplier, "attention": 1, "difference": None}
+        said = node.call("rescaling_faders.js", "words", {"title": name, **shown}, meters)
+        over, number = re.search(r"turns at × \*\*(1/)?([\d.,]+)\*\*", said).groups()
+        number = float(number.replace(",", ""))
+        assert (1 / number if over else number) == pytest.approx(multiplier, rel=0.026), pair
+    assert ("**100%** of the size" in said) == (meters["kept"] == 1)
+
+
+def test_one_fader_at_the_bottom_is_one_pair_that_stands_still(node):
+    now = [1.0] * 64
+    for fader, many in [(63, 1), (62, 2)]:
+        now[fader] = 0.0
+        assert node.call("rescaling_faders.js", "apart", now, [1.0] * 64)["still"] == many
+    assert node.call("rescaling_faders.js", "apart", now, now)["still"] == 0
+
+
 @few
 @given(seed=st.integers(0, 9999))
 def test_the_faders_reads_any_faders(node, seed):
@@ -521,6 +543,16 @@ def test_no_cell_of_the_microscope_passes_the_law(node, short, count):
         )
         if finite.any():
             assert (worst[finite] / law[finite]).max() > 0.3, (stage, show)
+
+
+def test_what_is_said_of_a_rounded_table_holds_at_positions_that_are_not_shown(node):
+    cosines = np.cos(np.outer(np.arange(4096), inverse_frequencies(128)))
+    worst = np.abs(cosines.astype(np.float16) - cosines).max()
+    script, setting = "precision_microscope.js", ["fp16", "table", "cosine"]
+    shown = node.call(script, "errorMap", *setting, 4096)["worst"]
+    assert shown["error"] < worst <= 2.0**-12
+    asked = dict(zip(["dtype", "stage", "show"], setting, strict=True))
+    assert "**2⁻¹²** at most" in node.call(script, "answer", asked, 4096, shown, None)
 
 
 # ---- traits and controls ------------------------------------------------------------------------

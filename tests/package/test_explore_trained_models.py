@@ -114,6 +114,17 @@ def test_the_answer_counts_what_the_record_holds(node, data, task):
     assert now["worst"]["lost"] == pytest.approx(max(lost.values()))
 
 
+@pytest.mark.parametrize("half", [False, True])
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_there_are_as_many_medians_as_lengths(node, data, encoding, half):
+    """Also in the rows of what was not tried on the task that is sorted by."""
+    for task in TASKS:
+        now = reading(node, data, task, encoding, half)
+        assert now["times"] == list(TIMES[:2] if half else TIMES)
+        there = [row["medians"] for row in now["rows"] if row["medians"]]
+        assert {len(values) for values in there} == {len(now["times"])}
+
+
 def test_the_script_reads_the_summary(node, data):
     for task, encoding, times in CELLS:
         entries = entries_of(data)

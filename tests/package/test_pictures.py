@@ -747,6 +747,7 @@ def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models
     assert (seen.values["task"], seen.values["half"]) == ("find", True)
     assert seen.says.startswith("On find, in 16 bits ")
     assert "gained" in dict(seen.plots[0].texts())
+    assert "in 16 bits at 1 and 2 windows, with its own score in 32 bits" in seen.plots[0].label
     again = shown(node, made, press=("find", "in 16 bits", "in 16 bits"))
     assert again.values["half"] is False
     assert "ahead" in dict(again.plots[0].texts())

@@ -225,6 +225,10 @@ SENTENCES = [
         ("horizon_dial", 1.5, {"cosine": 6, "snr": LOUD}),
         "With all hands slowed **1.50** times, one step is **117** times as loud",
     ),
+    (
+        ("horizon_dial", 1.0046, {"cosine": 4, "snr": LOUD}),
+        "With all hands slowed **1.0046** times, one step",
+    ),
     (("horizon_dial", 652, {"cosine": 2048, "snr": FAINT}), "no hand turns back in the window."),
     (("horizon_dial", 651, {"cosine": 2047, "snr": FAINT}), "turns back at **2,047** tokens."),
     (
@@ -249,7 +253,7 @@ SENTENCES = [
     ),
     (
         ("trained_models", TRAINED),
-        "On copy, **12 of 17** encodings get at least nine of ten right within the window, and "
+        "On copy, **12 of 17** encodings get 0.90 or more within the window, and "
         "**none** at 8 windows. **The proposal, half a turn**, goes from 0.68 to 0.07, RoPE from "
         "1.00 to 0.09.\n**The proposal, half a turn**, medians of eight seeds at 1, 2, 4 and 8 "
         "windows: copy 0.68, 0.26, 0.06, 0.07; language 2.97, 4.26, 4.63, 4.62 bits a byte. "
@@ -280,18 +284,18 @@ SENTENCES = [
     ),
     (
         ("trained_models", {**TRAINED, "half": True, "times": [1, 2], "verdicts": []}),
-        "On copy, in 16 bits **15 of 17** encodings keep their score within the window to a "
-        "hundredth, and **the proposal, half a turn**, loses most, 0.16. "
+        "On copy, in 16 bits **15 of 17** encodings keep their printed score within the window "
+        "to 0.01, and **the proposal, half a turn**, loses most, 0.16. "
         "**The proposal, half a turn**, gets 0.52 where it gets 0.68 in 32 bits.\n"
         "**The proposal, half a turn**, medians of eight seeds in 16 bits at 1 and 2 windows: ",
     ),
     (
         ("trained_models", {**TRAINED, "half": True, "kept": 17, "verdicts": []}),
-        "in 16 bits **all of 17** encodings keep their score within the window to a hundredth. ",
+        "in 16 bits **all of 17** encodings keep their printed score within the window to 0.01. ",
     ),
     (
         ("trained_head", LOOKED),
-        "This head looks most at distance **7**, with **100%** of its attention, and uses pair "
+        "This head looks most at distance **7**, with **99.6%** of its attention, and uses pair "
         "**0** most, **44%**.\nRoPE, copy, seed 0, layer 2, the sharper one. Pair 0 turns once in "
         "6.3 tokens. Distance **7** gets **99.6%** of the attention.",
     ),
@@ -300,9 +304,9 @@ SENTENCES = [
             "trained_head",
             {**LOOKED, "head": {**HEAD, "peak": 0.032, "share": 0.09}, "turns": False},
         ),
-        "This head looks at no distance in particular (at most **3%**, at distance 7), and uses no "
-        "pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the sharper one. "
-        "None of its pairs turns with the distance. Distance",
+        "This head looks at no distance in particular (at most **3.2%**, at distance 7), and "
+        "uses no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the "
+        "sharper one. None of its pairs turns with the distance. Distance",
     ),
     (("trained_head", {**LOOKED, "head": {**HEAD, "theta": 0}}), "Pair 0 rests. Distance"),
     (("trained_head", {**LOOKED, "head": None}), "**RoPE** was not tried on copy."),
@@ -327,7 +331,16 @@ SENTENCES = [
             ("rescaling_faders", {**FADERS, "difference": None}, {**METERS, "kept": kept}),
             f"one step has **{said}** of the size it had.",
         )
-        for kept, said in [(0, "0%"), (4.9e-5, "0.005%"), (0.99997, "99.9%"), (1.26, "126%")]
+        for kept, said in [
+            (0, "0%"),
+            (4.9e-5, "0.005%"),
+            (0.993, "99.3%"),
+            (0.99, "99%"),
+            (0.99997, "over 99.9%"),
+            (1 + 1e-7, "over 100%"),
+            (1.003, "100.3%"),
+            (1.26, "126%"),
+        ]
     ),
     *(
         (
@@ -348,11 +361,30 @@ SENTENCES = [
                 "a factor of **1.50**.",
             ),
             (1.0, 1.0, 1.0, "turns at × **1/16**. All pairs turn as in **NTK**."),
+            (1.5, 0.964, 0.643, "× 0.964 here, × 0.643 there"),
+            (1.5, 1, 2 / 3, "× 1 here, × 0.667 there"),
             (
                 *("#Infinity", 1, 0),
                 "Against **NTK** some pairs stand still in one and turn in the other.",
             ),
         ]
+    ),
+    (
+        (
+            "rescaling_faders",
+            {
+                **FADERS,
+                "difference": {
+                    "pair": 63,
+                    "ratio": "#Infinity",
+                    "first": 0,
+                    "second": 1,
+                    "still": 1,
+                },
+            },
+            METERS,
+        ),
+        "Against **NTK** one pair stands still in one and turns in the other.",
     ),
     (
         ("layout_threads", LOOM, SCORES),
@@ -390,7 +422,7 @@ SENTENCES = [
         for dtype, stage, show, count, position, error, worst, first, said in [
             (
                 *("bf16", "positions", "angle", 4096, 301, 1.0, 3.14, 301),
-                "bf16 counts to **256** without a gap; the worst angle beyond is off by "
+                "bf16 counts to **256** without a gap; the worst angle shown is off by "
                 "**3.14 rad** of at most π.\nPosition **301** (bf16 holds 300), pair **0**: "
                 "off by **1.00 rad**. "
                 "No pair is off by more than position × 2⁻⁸ = 1.18 rad here. "
@@ -398,8 +430,8 @@ SENTENCES = [
             ),
             (
                 *("bf16", "positions", "cosine", 131072, 19161, 1.53, 2.0, 301),
-                "the worst cosine beyond is off by **2.00** of at most 2.\nPosition **19,161** "
-                "(bf16 holds 19,200), pair **0**: off by **1.53**. "
+                "the worst cosine shown is off by **2.00** of at most 2.\nPosition "
+                "**19,161** (bf16 holds 19,200), pair **0**: off by **1.53**. "
                 "Any error is possible here, up to 2.",
             ),
             (
@@ -411,30 +443,43 @@ SENTENCES = [
                 *("fp16", "positions", "angle", 131072, 70001, "#Infinity", "#Infinity", 2049),
                 "fp16 counts to **2,048** without a gap; from 65,520 on it has **no number at "
                 "all**.\nPosition **70,001** (fp16 holds infinity), pair **0**: **no number** "
-                "is left. The fastest pair has no number here.",
+                "is left. No pair has a number here.",
             ),
             (
                 *("fp32", "table", "angle", 4096, 301, 0, 2.9e-8, None),
                 "A rounded table is off by as little at far positions as at near ones: "
-                "**0.000000029** at most.\n"
+                "**2⁻²⁵** at most.\n"
                 "A rounded table has exact angles, so this is the cosine. Position **301**, pair "
                 "**0**: off by **0**. No pair is off by more than 2⁻²⁵ = 0.000000030 here.",
             ),
             (
                 *("fp32", "product", "angle", 131072, 301, 1e-6, 0.0039, None),
-                "The error grows with the position, and stays small here: the worst angle is off "
-                "by **0.0039 rad**.\n",
+                "The error grows with the position, and stays small here: the worst angle shown is "
+                "off by **0.0039 rad**.\n",
             ),
             (
                 *("bf16", "everything", "cosine", 4096, 101, 0.3, 2, 3),
-                "The error grows with the position and passes 0.01 near **3**; the worst cosine is "
-                "off by **2.00** of at most 2.\nPosition **101**, pair **0**: off by **0.3000**. "
+                "The error grows with the position and passes 0.01 near **3**; the worst cosine "
+                "shown is off by **2.00** of at most 2.\nPosition **101**, pair **0**: "
+                "off by **0.3000**. "
                 "No pair is off by more than 2 × position × 2⁻⁸ + 2⁻⁹ = 0.7910 here.",
             ),
             (
                 *("fp16", "product", "cosine", 131072, 3, 0.001, "#Infinity", 19),
                 "passes 0.01 near **19**; from 65,520 on fp16 has **no number** for the fastest "
                 "pair.\n",
+            ),
+            (
+                *("fp16", "product", "cosine", 131072, 70001, "#Infinity", "#Infinity", 19),
+                "**no number** is left. The fastest pair has no number here.",
+            ),
+            (
+                *("fp16", "everything", "cosine", 131072, 70001, "#Infinity", "#Infinity", 19),
+                "from 65,520 on fp16 has **no number** at all.\n",
+            ),
+            (
+                *("fp16", "everything", "cosine", 131072, 70001, "#Infinity", "#Infinity", 19),
+                "**no number** is left. No pair has a number here.",
             ),
         ]
     ),
@@ -453,6 +498,8 @@ SENTENCES = [
         ("rotor", 3, 3, 15),
         "on one and the same word the arrows agree, **0°** and a score of **1.00**, wherever it",
     ),
+    (("rotor", 0, 1, 1), "**1 word** makes **1°** and a score of **0.9998**, wherever they stand."),
+    (("rotor", 1, 0, 179), "the score is cos 179° = **−0.9998**."),
     (
         ("rotor", 11, 0, 0),
         "Nothing: by **0°** a word no arrow turns, and every score is **1.00**.\nQuery: 11 × 0°",
@@ -485,9 +532,37 @@ SENTENCES = [
     ),
     (
         ("waves", "random", 64, 21, {**NEAREST, "peak": 0.62, "near": 3}),
-        "Up to distance 200 the crests never all meet: at best they reach **31%** of their "
-        "heights, at distance **60**; **3** other distances come near that.\n"
+        "Up to distance 200 the crests never all meet: at best the sum is **31%** of "
+        "all heights, at distance **60**; **3** other distances come near that.\n"
         "Query and key drawn at random.",
+    ),
+    *(
+        (
+            ("waves", "key = query", 64, 59, {**NEAREST, "score": score}),
+            f"the 64 waves add up to **{num}**, {said} of all heights together.",
+        )
+        for score, num, said in [
+            *((1.992, "1.99", "99.6%"), (1.9999, "2.00", "99.9%"), (2, "2.00", "100%")),
+            *((-1.9999, "−2.00", "−99.9%"), (-0.008, "−0.01", "0%")),
+        ]
+    ),
+    *(
+        (
+            ("waves", "random", 2, 21, {**NEAREST, "peak": peak, "near": 9}),
+            f"at best the sum is **{said}** of all heights, at distance",
+        )
+        for peak, said in [(-0.04, "−2%"), (-0.004, "0%")]
+    ),
+    *(
+        (
+            (
+                *("wrap_explorer", 2, 128),
+                {"angle": 2 * math.pi, "wrapped": wrapped, "cosine": 1, "mean": 0.7},
+                {"wrap": 2, "cosine": 2, "mean": 2},
+            ),
+            "angle **6.283** rad, wrapped **0.000** rad",
+        )
+        for wrapped in (7.1e-15, 2 * math.pi - 7.1e-15)
     ),
     *(
         (
@@ -521,7 +596,7 @@ SENTENCES = [
         "In 8-bit blocks, 256 moves by 1 token leave keys **38%** off; one move by 256, "
         "**0.73%**.\nWorst is pair **1**, 95% off. Pair **36** turns by 0.0056 rad a move; "
         "a move leaves **81%** of its stored numbers as they are, and after 256 moves it points "
-        "**1.17 rad** beside its place: **80%** off. All is the root mean square over 16 random "
+        "**1.17 rad** beside its place: **80%** off. Errors are root mean squares over 16 random "
         "keys. A scale is shared by pairs 0 to 31, or by 32 to 63.",
     ),
     (
@@ -535,6 +610,13 @@ SENTENCES = [
         "it points **0.0004 rad** beside its place: **10%** off.",
     ),
     (("worn_key", "fp16", 1, 1, 0, WORN), "over 16 random keys."),
+    *(
+        (
+            ("worn_key", "fp8", 512, 1, 0, {**WORN, "many": {**WORN["many"], "same": [same]}}),
+            f"a move leaves **{said}** of its stored numbers as they are",
+        )
+        for same, said in [(0.994, "99%"), (0.99585, "99.6%"), (0.9999, "99.9%"), (1, "100%")]
+    ),
     (
         ("worn_key", "bf16", 512, 256, 1, {**WORN, "many": {**WORN["many"], "all": 10.38}}),
         "In bf16, 512 moves by 256 tokens leave keys **1,038%** off; one move by 131,072, "

@@ -26,6 +26,13 @@ export function short(x, digits = 2) {
   return written.includes(".") ? written.replace(/\.?0+$/, "") : written;
 }
 
+/** A part in percent; what is not quite all is not rounded to it. */
+export function percent(part, digits = 0) {
+  const size = Math.abs(part);
+  if (size >= 0.995 && size < 1 - 1e-9) return `${num(clamp(100 * part, -99.9, 99.9), 1)}%`;
+  return `${num(digits ? 100 * part : Math.round(100 * part), digits)}%`;
+}
+
 /** A whole number as an exponent: −4 is ⁻⁴. */
 export const superscript = (n) => [...String(n)].map((d) => (d === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[d])).join("");
 
