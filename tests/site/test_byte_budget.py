@@ -42,10 +42,10 @@ def test_every_control_changes_picture_and_words(visit):
 
 
 def test_a_row_is_chosen_where_it_is_touched_and_show_me_walks_from_ten_passes_to_two(visit):
-    seen = visit(width=390, height=900, theme="dark", reduced_motion="reduce")
+    seen = visit(width=390, height=900, has_touch=True, theme="dark", reduced_motion="reduce")
     page = seen.open(PAGE)
     budget = OnPage(page, "byte-budget")
-    budget.figure.locator("canvas").click(position={"x": 30, "y": 58 + 3 * 30 + 16})
+    budget.figure.locator("canvas").tap(position={"x": 30, "y": 58 + 3 * 30 + 16})
     budget.values(form=list(FORMS)[3])
     budget.button("Show me")
     assert budget.values(form=TEXTBOOK)["passes"] == 10
