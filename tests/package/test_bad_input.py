@@ -504,7 +504,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: zigzag_indices([0, 6], 2, 0),
         "ValueError: cu_seqlens ... 2 * cp_size = 4, got [0, 6]",
     ),
-    (lambda: zigzag_indices([0, 8], 2**62, 0), "ValueError: cu_seqlens ... = 9223372036854775808"),
+    (lambda: zigzag_indices([0, 8], 10**30, 0), "ValueError: cu_seqlens must grow by ... = 2000"),
     (lambda: zigzag_indices(IDS.to("meta"), 2, 0), "ValueError: cu_seqlens must be on cpu, got"),
     (lambda: zigzag_indices([0, 8, 4], 2, 0), "ValueError: cu_seqlens ... got [0, 8, 4]"),
     (lambda: zigzag_indices([4, 8], 2, 0), "ValueError: cu_seqlens ... from 0, got [4, 8]"),

@@ -646,6 +646,16 @@ def test_a_call_that_cannot_succeed_changes_nothing(call, error, says, raw) -> N
     assert unchanged(cache, before)
 
 
+def test_compiled_code_stores_what_it_is_given_and_reading_it_refuses() -> None:
+    """There no value may be read: `KVCache` says so."""
+    for call in (lambda c, at: c.shift(at), lambda c, at: c.append(K, K, at.expand(1, 2))):
+        cache = filled(raw=True)
+        torch.compile(call, backend="eager")(cache, torch.tensor([[-3]]))
+        assert cache.position_ids.min() == -3
+        with pytest.raises(ValueError, match=r"position_ids must be in 0\.\..*, got -3"):
+            _ = cache.keys
+
+
 def test_a_table_that_learns_leaves_no_gradient_in_the_cache() -> None:
     cache = filled()
     cache.rope.table.requires_grad_(True)
