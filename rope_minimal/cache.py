@@ -90,7 +90,7 @@ class KVCache:
     A call that raises leaves the cache as it was. A cache belongs to the layer that first wrote
     into it, until it is `reset`; a deep copy and a pickled one belong to none. The range of
     positions is checked on the CPU. On an accelerator, and in compiled code, they are not read:
-    there `append` and `shift` store what they are given.
+    there `append` and `shift` may store what an eager call refuses.
     """
 
     def __init__(
