@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from . import rotation
 from .cache import KVCache, check_cache
 from .checks import check_count, check_dim, check_flag
-from .tensors import check_float, check_mask, check_range, integers
+from .tensors import check_float, check_mask, check_range, integers, moved_to
 
 __all__ = ["RotarySelfAttention"]
 
@@ -126,10 +126,10 @@ class RotarySelfAttention(nn.Module):
             counted = x.new_ones(1, x.shape[1], dtype=torch.long) if padding is None else ~padding
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
             counted_on = "" if cache is None else " (counted on from the cache: see shift)"
-        position_ids = integers("position_ids", position_ids)
+        position_ids = integers("position_ids", position_ids, "cpu")
         size = self.rope.max_seq_len
         check_range(f"position_ids{counted_on}", position_ids, size, "max_seq_len-1")
-        position_ids = position_ids.to(x.device)
+        position_ids = moved_to(x.device, "position_ids", position_ids)
 
         q, k, v = self._project(x)
         if cache is not None and cache.raw:  # its keys are turned when they are read

@@ -14,7 +14,15 @@ from torch import Tensor, nn
 
 from .checks import check_count, check_flag
 from .rotation import RotaryEmbedding, apply_rope
-from .tensors import check_float, check_floating_dtype, check_mask, check_range, check_x, integers
+from .tensors import (
+    check_float,
+    check_floating_dtype,
+    check_mask,
+    check_range,
+    check_x,
+    integers,
+    moved_to,
+)
 from .tensors import values_may_be_read as may_be_read
 
 __all__ = ["KVCache", "move_keys"]
@@ -80,8 +88,9 @@ class KVCache:
     Notes
     -----
     A call that raises leaves the cache as it was. A cache belongs to the layer that first wrote
-    into it, until it is `reset`; a deep copy and a pickled one belong to none. Positions that lie
-    on an accelerator are not read, and so not checked.
+    into it, until it is `reset`; a deep copy and a pickled one belong to none. The range of
+    positions is checked on the CPU. On an accelerator, and in compiled code, they are not read:
+    there `append` and `shift` may store what an eager call refuses.
     """
 
     def __init__(
@@ -208,7 +217,7 @@ class KVCache:
         key_padding_mask
             True where a slot is padding, (batch_size, T): the `padding` of another cache.
         """
-        ids, padding = integers("position_ids", position_ids), key_padding_mask
+        ids, padding = integers("position_ids", position_ids, "cpu"), key_padding_mask
         rows, heads, _, width = self._keys.shape
         if ids.ndim != 2 or ids.shape[0] not in (1, rows):
             raise ValueError(
@@ -232,7 +241,8 @@ class KVCache:
             check_mask("key_padding_mask", padding, "(B, T)", shapes, self._keys, "the cache")
         self._check_positions("position_ids", ids)
         self.check_room(n)
-        self._write(keys, values, ids.to(self._keys.device), padding)
+        ids = moved_to(self._keys.device, "position_ids", ids)
+        self._write(keys, values, ids, padding)
         self._advance(n, padding)
 
     def roll_back(self, n: int) -> None:
@@ -282,7 +292,9 @@ class KVCache:
         moved_ids = (ids + delta).masked_fill(self._padding[:, start:stop], 0)
         self._check_positions("positions moved by delta", moved_ids)
         if not self.raw:
-            keys.copy_(move_keys(keys, delta, self.rope))
+            moved = move_keys(keys, delta, self.rope)
+            self.check_storable(keys=moved)  # a table that learns brings a gradient
+            keys.copy_(moved)
         ids.copy_(moved_ids)
 
     def check_room(self, n: int) -> None:
@@ -399,7 +411,7 @@ def check_rope(rope: Any) -> RotaryEmbedding:
 
 def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:
     """Return ``delta`` of shape (1 or B, T) on the device of ``keys``; raise if it misfits them."""
-    given, delta = delta, integers("delta", delta)
+    given, delta = delta, integers("delta", delta, "cpu")
     shape, length = tuple(delta.shape), keys.shape[-2]
     fits = len(shape) == 2 and keys.ndim > 2 and shape[0] in (1, len(keys))
     if shape and not (fits and shape[1] in (1, length)):
@@ -417,7 +429,7 @@ def _delta(delta: Any, keys: Tensor, rope: RotaryEmbedding) -> Tensor:
             raise ValueError(
                 f"delta must be in {-most}..{most}, for max_seq_len = {rope.max_seq_len}, got {end}"
             )
-    delta = delta.to(keys.device).long()
+    delta = moved_to(keys.device, "delta", delta).long()
     return delta.expand(shape[0] if shape else 1, length)
 
 

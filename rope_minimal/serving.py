@@ -5,6 +5,7 @@ heads. The rotation stands between the two matrices that one would like to merge
 is therefore a part of the head by itself.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch import Tensor, nn
 from .attention import RotarySelfAttention
 from .checks import check_count, check_dim, check_flag
 from .rotation import RotaryEmbedding
-from .tensors import integers
+from .tensors import integers, moved_to
 
 __all__ = ["LatentAttention", "document_mask", "zigzag_indices"]
 
@@ -46,7 +47,8 @@ class LatentAttention(RotarySelfAttention):
         Attend to the latent vectors as they are, the key's matrix multiplied into the query and
         the value's into the output, instead of making every head's keys and values. May be set
         at any time: the weights, the cache and, up to rounding, the result are the same. It reads
-        the weight of ``kv_b_proj``, which must therefore be an ``nn.Linear`` without a bias.
+        the weight of ``kv_b_proj``, which must therefore be an ``nn.Linear`` without a bias and
+        without forward hooks.
 
     Notes
     -----
@@ -120,6 +122,9 @@ class LatentAttention(RotarySelfAttention):
                 raise TypeError(
                     f"absorb=True needs kv_b_proj to be an nn.Linear without bias, got {made_by}"
                 )
+            hooks = len(made_by._forward_hooks) + len(made_by._forward_pre_hooks)
+            if hooks:  # they may change the weight, as when it is pruned, or what it gives
+                raise TypeError(f"absorb=True needs kv_b_proj to have no forward hook, got {hooks}")
             weight = made_by.weight.unflatten(0, (self.num_heads, -1))
             to_key, to_value = weight.split(of_a_head, dim=1)
             turned, resting = q.split((self.qk_rope_head_dim, self.qk_nope_head_dim), dim=-1)
@@ -189,19 +194,21 @@ def zigzag_indices(cu_seqlens: Any, cp_size: int, cp_rank: int) -> Tensor:
     -----
     As ``thd_get_partitioned_indices`` of Transformer Engine. Megatron-LM cuts the same way.
     """
-    ends = integers("cu_seqlens", cu_seqlens).long().cpu()
+    given = integers("cu_seqlens", cu_seqlens, "cpu")
+    ends = moved_to(torch.device("cpu"), "cu_seqlens", given).tolist()
     size, rank = check_count("cp_size", cp_size), check_count("cp_rank", cp_rank, least=0)
     if rank >= size:
         raise ValueError(f"cp_rank must be < cp_size = {size}, got {rank}")
-    if ends.ndim != 1 or len(ends) < 1 or ends[0] != 0:
-        raise ValueError(f"cu_seqlens must be a row of integers from 0, got {ends.tolist()}")
-    lengths = ends.diff()
-    if (lengths < 0).any() or (lengths % (2 * size)).any():
+    if given.ndim != 1 or len(ends) < 1 or ends[0] != 0:
+        raise ValueError(f"cu_seqlens must be a row of integers from 0, got {ends}")
+    documents = list(pairwise(ends))
+    if any(stop < start or (stop - start) % (2 * size) for start, stop in documents):
         raise ValueError(
-            f"cu_seqlens must grow by multiples of 2 * cp_size = {2 * size}, got {ends.tolist()}"
+            f"cu_seqlens must grow by multiples of 2 * cp_size = {2 * size}, got {ends}"
         )
-    kept = []
-    for start, stop in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        pieces = torch.arange(start, stop).chunk(2 * size) if stop > start else ()
-        kept += [pieces[rank], pieces[-1 - rank]] if pieces else []
-    return torch.cat(kept) if kept else torch.empty(0, dtype=torch.long)
+    kept = [torch.empty(0, dtype=torch.long, device="cpu")]
+    for start, stop in documents:
+        if stop > start:
+            pieces = torch.arange(start, stop, device="cpu").chunk(2 * size)
+            kept += [pieces[rank], pieces[-1 - rank]]
+    return torch.cat(kept)

@@ -5,14 +5,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch has no arithmetic for these
 
 
-def as_tensor(name: str, value: Any, kind: str) -> Tensor:
-    """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64."""
+def as_tensor(name: str, value: Any, kind: str, device: str | None = None) -> Tensor:
+    """Return a tensor as it is and anything else as NumPy reads it, so that floats stay float64.
+
+    What is no tensor yet is made on ``device``, that of torch's default where not given.
+    """
     if isinstance(value, Tensor):
         return value
     masked = isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)  # asked in this order,
@@ -23,19 +26,21 @@ def as_tensor(name: str, value: Any, kind: str) -> Tensor:
         value = value.astype(value.dtype.newbyteorder("="))
     try:
         if _is_empty(value):  # an empty list has no type of its own
-            return torch.tensor(np.asarray(value, dtype=np.int64))
-        return torch.tensor(np.asarray(value))
+            return torch.tensor(np.asarray(value, dtype=np.int64), device=device)
+        return torch.tensor(np.asarray(value), device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be {kind}, got {value!r}") from error
 
 
-def integers(name: str, value: Any) -> Tensor:
+def integers(name: str, value: Any, device: str | None = None) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
     if isinstance(value, (int, list, tuple)) and not torch.compiler.is_compiling():
         for n in np.array(value, dtype=object).flat:
+            if isinstance(n, (bool, np.bool_)):  # beside integers NumPy would count it as one
+                raise TypeError(f"{name} must be integers, got {torch.bool}")
             if isinstance(n, int) and not -(2**63) <= n < 2**63:
                 raise ValueError(f"{name} must be >= -2**63 and < 2**63, got {n}")
-    tensor = as_tensor(name, value, "integers")
+    tensor = as_tensor(name, value, "integers", device)
     if tensor.dtype in _UNSIGNED:
         tensor = tensor.long()
         if values_may_be_read(tensor) and tensor.numel() and tensor.min() < 0:  # has wrapped
@@ -51,6 +56,13 @@ def _is_empty(value: Any) -> bool:
     return listed and all(_is_empty(each) for each in value)
 
 
+def moved_to(device: torch.device, name: str, tensor: Tensor) -> Tensor:
+    """Return ``tensor`` on ``device``; raise ValueError where it holds no values to bring there."""
+    if tensor.device.type == "meta" != device.type:
+        raise ValueError(f"{name} must be on {device}, got meta")
+    return tensor.to(device)
+
+
 def check_range(name: str, rows: Tensor, size: int, last: str) -> None:
     """Raise unless ``0 <= rows < size``, where the values may be read."""
     if values_may_be_read(rows) and rows.numel():
@@ -64,7 +76,8 @@ def values_may_be_read(tensor: Tensor) -> bool:
     """Whether a check may look at the values: not where that stalls a device, a graph or vmap."""
     if torch.compiler.is_compiling() or tensor.device.type != "cpu":
         return False
-    plain = type(tensor) in (Tensor, nn.Parameter)  # not a fake one
+    # a fake tensor, or one that keeps its values elsewhere, dispatches by itself
+    plain = type(tensor).__torch_dispatch__ is Tensor.__torch_dispatch__
     return plain and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 

@@ -444,6 +444,11 @@ CALLS = {
         TypeError,
         "position_ids must be integers, got torch.float32",
     ),
+    "positions without values": (
+        {"position_ids": torch.zeros(2, 3, dtype=torch.long, device="meta")},
+        ValueError,
+        "position_ids must be on cpu, got meta",
+    ),
     "positions of another shape": (
         {"position_ids": torch.arange(4)[None]},
         ValueError,

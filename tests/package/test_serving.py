@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention as sdpa
+from torch.nn.modules.module import register_module_forward_hook
+from torch.nn.utils import prune
 from transformers import DeepseekV3Config
 from transformers.models.deepseek_v3.modeling_deepseek_v3 import (
     DeepseekV3Attention,
@@ -511,7 +513,11 @@ def filled(**options: Any) -> KVCache:
     return cache
 
 
-K = random(2, 3, 2, 8)
+class Tagged(torch.Tensor):
+    """A tensor of another class, with its values in place: they are checked as any."""
+
+
+K, META = random(2, 3, 2, 8), torch.zeros(1, 1, dtype=torch.long, device="meta")
 BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "back too far": (lambda c: c.roll_back(6), ValueError, "n must be <= length = 5, got 6"),
     "back by less than nothing": (lambda c: c.roll_back(-1), ValueError, "n must be >= 0, got -1"),
@@ -605,6 +611,26 @@ BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
         ValueError,
         "position_ids must be in 0..max_seq_len-1 = 0..15, got -1",
     ),
+    "a position of another class": (
+        lambda c: c.append(K, K, torch.tensor([[-5, 99]]).as_subclass(Tagged)),
+        ValueError,
+        "position_ids must be in 0..max_seq_len-1 = 0..15, got -5",
+    ),
+    "a move of another class": (
+        lambda c: c.shift(torch.tensor(-3).as_subclass(Tagged)),
+        ValueError,
+        "positions moved by delta must be in 0..max_seq_len-1 = 0..15, got -3",
+    ),
+    "positions without values": (
+        lambda c: c.append(K, K, META.expand(1, 2)),
+        ValueError,
+        "position_ids must be on cpu, got meta",
+    ),
+    "a move without a value": (
+        lambda c: c.shift(META),
+        ValueError,
+        "delta must be on cpu, got meta",
+    ),
     "real positions": (lambda c: c.append(K, K, [[5.0, 6.0]]), TypeError, "position_ids must be"),
 }
 
@@ -618,6 +644,45 @@ def test_a_call_that_cannot_succeed_changes_nothing(call, error, says, raw) -> N
         call(cache)
     assert says in str(caught.value)
     assert unchanged(cache, before)
+
+
+@RAW
+@pytest.mark.filterwarnings("ignore:To copy construct from a tensor")
+def test_compiled_code_may_store_what_an_eager_call_refuses(raw) -> None:
+    """No value can be read there, and `KVCache` says so; raw keys cannot be turned by it later."""
+    cache = filled(raw=raw)
+    torch.compile(lambda: cache.shift(-3), backend="eager")()
+    assert cache.position_ids[0].tolist() == [-3, -2, -1, 0, 1]
+    if raw:
+        with pytest.raises(ValueError, match=r"position_ids must be in 0\.\..*, got -3"):
+            _ = cache.keys
+
+
+def test_a_table_that_learns_leaves_no_gradient_in_the_cache() -> None:
+    cache = filled()
+    cache.rope.table.requires_grad_(True)
+    before = state(cache)
+    with pytest.raises(ValueError, match=r"no gradient: .* decode under torch\.no_grad\(\)"):
+        cache.shift(2)
+    assert unchanged(cache, before)
+    with torch.no_grad():
+        cache.shift(2)
+    assert cache.position_ids[0].tolist() == [2, 3, 4, 5, 6]
+    assert not cache.stored_keys.requires_grad
+
+
+def test_where_torch_makes_its_tensors_changes_nothing() -> None:
+    """Numbers and lists go where the other tensors are, and a shard's indices to the CPU."""
+    layer, x, table, cache = plain(), random(1, 2, 16), rope(), filled()
+    want = layer(x, position_ids=[[4, 5]]), move_keys(K, 3, table)
+    with torch.device("meta"):
+        got = layer(x, position_ids=[[4, 5]]), move_keys(K, 3, table)
+        cache.append(K, K, [[6, 7]])
+        cache.shift(-1, 5)
+        shards = [zigzag_indices(ends, 2, 0) for ends in ([0, 8], np.array([0, 8]), [0])]
+    assert all(map(torch.equal, got, want))
+    assert cache.position_ids[0].tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert [shard.tolist() for shard in shards] == [[0, 1, 6, 7]] * 2 + [[]]
 
 
 def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
@@ -821,11 +886,31 @@ def test_absorbed_needs_a_plain_matrix() -> None:
         layer(x)
 
 
+@pytest.mark.parametrize(
+    "hook",
+    [
+        lambda b: b.register_forward_hook(lambda _, given, made: made + given[0].sum()),
+        lambda b: b.register_forward_pre_hook(lambda _, given: (2 * given[0],)),
+        lambda b: prune.l1_unstructured(b, "weight", 0.3),  # its weight is made by a hook
+    ],
+    ids=["after", "before", "pruned"],
+)
+def test_absorbed_drops_nothing_that_is_hooked_to_its_matrix(hook) -> None:
+    layer, x = latent(), random(1, 3, 16)
+    hook(layer.kv_b_proj)
+    layer(x)
+    layer.absorb, cache = True, layer.new_cache(1)
+    with pytest.raises(TypeError, match="absorb=True needs kv_b_proj to have no forward hook"):
+        layer(x, cache=cache)
+    assert cache.length == 0
+
+
 def test_one_cache_serves_both_ways_and_is_small() -> None:
     layer, x = latent(), random(2, 9, 16)
     cache = layer.new_cache(2)
     parts, made = [], []
-    hook = layer.kv_b_proj.register_forward_hook(lambda *_: made.append(len(parts)))
+    b = layer.kv_b_proj
+    hook = register_module_forward_hook(lambda m, *_: made.append(len(parts)) if m is b else None)
     for t, part in enumerate(x.split(1, dim=1)):
         layer.absorb = bool(t % 2)
         parts.append(layer(part, cache=cache))
@@ -905,6 +990,10 @@ def test_shards_known_by_hand(ends, size, want) -> None:
             zigzag_indices(ends, size, 0)
         return
     assert [zigzag_indices(ends, size, rank).tolist() for rank in range(size)] == want
+
+
+def test_more_pieces_than_any_integer_counts_cut_nothing_from_no_tokens() -> None:
+    assert zigzag_indices([0, 0, 0], 10**30, 10**29).tolist() == []
 
 
 def test_ranks_together_compute_what_one_device_does() -> None:
