@@ -112,7 +112,7 @@ export function words(patients, index, guesses, shown) {
   const here = patient.errors.map((row) => row[token]).filter((error) => error > CLEAN);
   const [least, most] = [Math.min(...here), Math.max(...here)].map((error) => num(error, error < 0.1 ? 3 : 2));
   const sizes = least === most ? most : `${least} to ${most}`;
-  const errors = here.length ? `off by **${sizes}** usual sizes of an output` : "right in all examinations";
+  const errors = here.length ? `off by **${sizes}** usual sizes of an output` : "right wherever it is examined";
   const { first, second, missed } = tally(guesses, patients);
   const named =
     first + second + missed ? ` Named: **${first}** at once, ${second} at the second guess, ${missed} not.` : "";

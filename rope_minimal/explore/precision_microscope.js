@@ -107,7 +107,7 @@ function lawText(position, { dtype, stage, show }) {
   if (!Number.isFinite(allowed)) {
     return rounds(stage, "positions") ? "No pair has a number here." : "The fastest pair has no number here.";
   }
-  if (allowed === MOST[shown]) return `Any error is possible here, up to ${MOST_TEXT[shown]}.`;
+  if (allowed === MOST[shown]) return `The law excludes no error here, up to ${MOST_TEXT[shown]}.`;
   const power = (more) => powerText(dtype, more);
   const times = roundings(position, dtype, stage);
   const angle = times && `${times > 1 ? `${times} × ` : ""}position × ${power(0)}`;

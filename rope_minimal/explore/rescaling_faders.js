@@ -96,9 +96,11 @@ export function nextMultiplier(multiplier, up) {
 /** Where two lists of multipliers differ most; `still`: how many pairs stand still in one of them alone. */
 export function apart(now, other) {
   const ratios = now.map((m, i) => (m === other[i] ? 1 : Math.max(m, other[i]) / Math.min(m, other[i])));
-  const pair = ratios.indexOf(Math.max(...ratios));
+  const most = Math.max(...ratios) * (1 - 1e-9);
+  const pair = ratios.findIndex((ratio) => ratio >= most);
+  const alike = ratios.filter((ratio) => ratio >= most).length;
   const still = ratios.filter((ratio) => ratio === Infinity).length;
-  return { pair, ratio: ratios[pair], first: now[pair], second: other[pair], still };
+  return { pair, ratio: ratios[pair], first: now[pair], second: other[pair], still, alike, pairs: now.length };
 }
 
 /** A part as a percentage; what is not quite all, or a little more, is not rounded to it. */
@@ -122,14 +124,16 @@ export function words({ title, compare, pair, multiplier, attention, difference 
   );
 }
 
-function against(compare, { pair, ratio, first, second, still }) {
+function against(compare, { pair, ratio, first, second, still, alike = 1, pairs }) {
   if (ratio - 1 < 1e-9) return ` All pairs turn as in **${compare}**.`;
   if (!Number.isFinite(ratio)) {
     const [some, turn] = still === 1 ? ["one pair stands", "turns"] : ["some pairs stand", "turn"];
     return ` Against **${compare}** ${some} still in one and ${turn} in the other.`;
   }
+  const there = alike === 1 ? "most in" : "nowhere more than in";
+  const where = alike === pairs ? "all pairs differ alike" : `it differs ${there} pair **${pair}**`;
   return (
-    ` Against **${compare}** it differs most in pair **${pair}**: ` +
+    ` Against **${compare}** ${where}: ` +
     `× ${fraction(first)} here, × ${fraction(second)} there, a factor of **${num(ratio, 2)}**.`
   );
 }

@@ -49,7 +49,7 @@ function contentText(content, pairs) {
   return `Equal content, ${pairs === 1 ? "in the only pair" : (HELD[content] ?? "all pairs of one length")}`;
 }
 
-const MEET = 0.995; // of all heights
+const MEET = 0.9999; // of all heights
 
 /** How many waves have a crest: of half a content half of them are flat. */
 const crests = (content, pairs) => (pairs > 1 && content.endsWith("half") ? pairs / 2 : pairs);

@@ -128,7 +128,7 @@ export function words(kind, moves, step, pair, { many, one, worst }) {
       : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off; one move by ` +
         `${num(moves * step, 0)}, **${share(one.all)}**.`;
   const then = moves === 1 ? "then" : `after ${moves} moves`;
-  const shared = kind in LARGEST ? " A scale is shared by pairs 0 to 31, or by 32 to 63." : "";
+  const shared = kind in LARGEST ? " Pairs 0 to 31 share two scales, and so do 32 to 63." : "";
   return (
     `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off. ` +
     `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +

@@ -688,8 +688,12 @@ def test_who_asks_for_rope_theta_gets_the_default() -> None:
         assert getattr(config, "rope_theta", 10_000.0) == 10_000.0
         assert config.rope_parameters["rope_theta"] == 5e5
     stretched = {"rope_type": "linear", "factor": 2.0}
-    config = transformers.LlamaConfig(rope_parameters={"rope_theta": 5e5}, rope_scaling=stretched)
+    config = transformers.LlamaConfig(
+        rope_parameters={"rope_theta": 5e5}, rope_scaling={**stretched}
+    )
     assert config.rope_parameters == {**stretched, "rope_theta": 10_000.0}  # lost in writing
+    config = transformers.LlamaConfig(rope_theta=5e5, rope_scaling={**stretched})
+    assert config.rope_parameters["rope_theta"] == 5e5  # as version 4 wrote it
 
 
 @torch.no_grad()

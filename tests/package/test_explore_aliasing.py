@@ -455,6 +455,12 @@ def test_one_fader_at_the_bottom_is_one_pair_that_stands_still(node):
         now[fader] = 0.0
         assert node.call("rescaling_faders.js", "apart", now, [1.0] * 64)["still"] == many
     assert node.call("rescaling_faders.js", "apart", now, now)["still"] == 0
+    # rounding does not choose the pair where many differ alike
+    slowed = [0.25 * (1 + 1e-13 * (i == 12)) for i in range(64)]
+    found = node.call("rescaling_faders.js", "apart", slowed, [1.0] * 64)
+    assert (found["pair"], found["alike"]) == (0, 64)
+    found = node.call("rescaling_faders.js", "apart", [1.0] * 46 + [0.25] * 18, [1.0] * 64)
+    assert (found["pair"], found["alike"]) == (46, 18)
 
 
 @few

@@ -144,7 +144,7 @@ SENTENCES = [
     ),
     (
         ("bug_bench", PATIENTS, 0, [[], [], []], {**BENCH, "token": 0}),
-        "Token **0** is right in all examinations.",
+        "Token **0** is right wherever it is examined.",
     ),
     (
         ("bug_bench", PATIENTS, 1, [[], [], []], {**BENCH, "token": 0, "hint": True}),
@@ -348,6 +348,31 @@ SENTENCES = [
                 "rescaling_faders",
                 {
                     **FADERS,
+                    "difference": {
+                        "pair": 46,
+                        "ratio": 2.0,
+                        "first": 0.5,
+                        "second": 1.0,
+                        "alike": alike,
+                        "pairs": 64,
+                    },
+                },
+                METERS,
+            ),
+            said,
+        )
+        for alike, said in [
+            (1, "it differs most in pair **46**: × 1/2 here, × 1 there"),
+            (18, "it differs nowhere more than in pair **46**: × 1/2 here, × 1 there"),
+            (64, "all pairs differ alike: × 1/2 here, × 1 there, a factor of **2.00**."),
+        ]
+    ),
+    *(
+        (
+            (
+                "rescaling_faders",
+                {
+                    **FADERS,
                     "difference": {"pair": 30, "ratio": ratio, "first": first, "second": second},
                 },
                 METERS,
@@ -432,7 +457,7 @@ SENTENCES = [
                 *("bf16", "positions", "cosine", 131072, 19161, 1.53, 2.0, 301),
                 "the worst cosine shown is off by **2.00** of at most 2.\nPosition "
                 "**19,161** (bf16 holds 19,200), pair **0**: off by **1.53**. "
-                "Any error is possible here, up to 2.",
+                "The law excludes no error here, up to 2.",
             ),
             (
                 *("fp32", "positions", "cosine", 131072, 19161, 0, 0, None),
@@ -597,7 +622,7 @@ SENTENCES = [
         "**0.73%**.\nWorst is pair **1**, 95% off. Pair **36** turns by 0.0056 rad a move; "
         "a move leaves **81%** of its stored numbers as they are, and after 256 moves it points "
         "**1.17 rad** beside its place: **80%** off. Errors are root mean squares over 16 random "
-        "keys. A scale is shared by pairs 0 to 31, or by 32 to 63.",
+        "keys. Pairs 0 to 31 share two scales, and so do 32 to 63.",
     ),
     (
         ("worn_key", "fp16", 1, 256, 0, WORN),
