@@ -557,7 +557,7 @@ SENTENCES = [
     ),
     (
         ("waves", "random", 64, 21, {**NEAREST, "peak": 0.62, "near": 3}),
-        "Up to distance 200 the crests never all meet: at best the sum is **31%** of "
+        "No whole distance up to 200 is a crest of all: at best the sum is **31%** of "
         "all heights, at distance **60**; **3** other distances come near that.\n"
         "Query and key drawn at random.",
     ),

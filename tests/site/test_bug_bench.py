@@ -86,6 +86,6 @@ def test_the_chart_is_read_by_keyboard(visit):
     caption, chart = bench.locator(".rope-caption"), bench.locator("canvas[tabindex]")
     chart.focus()
     chart.press("Home")
-    expect(caption).to_contain_text("Token 0 is right in all examinations.")
+    expect(caption).to_contain_text("Token 0 is right wherever it is examined.")
     chart.press("End")
     expect(caption).to_contain_text("Token 47 is off by ")
