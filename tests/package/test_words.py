@@ -561,6 +561,10 @@ SENTENCES = [
         "all heights, at distance **60**; **3** other distances come near that.\n"
         "Query and key drawn at random.",
     ),
+    (
+        ("waves", "random", 1, 21, {**NEAREST, "peak": 1.996, "near": 27}),
+        "No whole distance up to 200 is a crest of the wave: at best the sum is **99.8%** of",
+    ),
     *(
         (
             ("waves", "key = query", 64, 59, {**NEAREST, "score": score}),
