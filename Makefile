@@ -2,7 +2,8 @@
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
 #   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x",
-#                for make constraints, bench or report; ARGS="copy --fresh" for make experiments
+#                for make constraints, bench, report, slides or atlas; ARGS="copy --fresh" for
+#                make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -16,8 +17,11 @@ SITE := _build/html
 # --no-compile: what is never imported need not be compiled
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt
 UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
+# only compared with, and without what they bring: timm's torchvision is large and not needed
+PEERS := timm==1.0.31 x-transformers==2.31.10 einx==0.4.3 torch-einops-utils==0.2.0 \
+	frozendict==2.5.1 loguru==0.7.3
 
-.PHONY: book serve lab check test bench experiments report links constraints clean
+.PHONY: book figures serve lab check test bench experiments atlas slides report links constraints clean
 .DEFAULT_GOAL := book
 
 $(BIN)/uv:
@@ -34,6 +38,7 @@ $(BIN)/uv:
 
 .venv/.dev: .venv/.book requirements-dev.txt
 	$(UV) install --quiet -r requirements-dev.txt -c constraints.txt
+	$(UV) install --quiet --no-deps $(PEERS)
 	touch $@
 
 # what JavaScript needs, on the page and in the tests; a build of the book does the same
@@ -44,6 +49,10 @@ book: .venv/.book
 	$(BIN)/jupyter-book build . -W -n --keep-going
 	@echo
 	@echo "The book is in $(SITE). Read it: make serve, or open $(CURDIR)/$(SITE)/index.html"
+
+# every moving figure as one file, for slides, and all of them in a zip
+figures: book
+	$(BIN)/python book/_ext/alone.py
 
 serve: book
 	@echo "http://localhost:$(PORT)/  (Ctrl-C ends it)"
@@ -80,6 +89,14 @@ constraints: $(BIN)/uv
 	$(UV) compile requirements-dev.txt --universal --python-version 3.11 --quiet --no-annotate \
 		--no-emit-package rope-minimal --custom-compile-command "make constraints" \
 		--output-file constraints.txt $(ARGS)
+
+# asks every model family of the installed transformers; ARGS names families to ask again
+atlas: .venv/.dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m atlas $(ARGS)
+
+# the ten central figures as SVG, for light and for dark slides, in _build/slides
+slides: .venv/.book
+	$(BIN)/python -m slides $(ARGS)
 
 experiments: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)

@@ -81,10 +81,9 @@ def settings(task: Task) -> dict[str, Any]:
     }
 
 
-def load(task: Task, folder: Path) -> dict[str, Any]:
+def load(task: Task, folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return what the file of a task holds, or an empty record; raise if it has other settings."""
     path = folder / f"{task.name}.json"
-    wanted = settings(task)
     if not path.exists():
         return {"task": task.name, "words": task.words, "settings": wanted, "runs": []}
     record = json.loads(path.read_text("utf8"))
@@ -203,7 +202,8 @@ def main() -> None:
     if arguments.fresh:
         for name in names:
             (RESULTS / f"{name}.json").unlink(missing_ok=True)
-    work({name: load(TASKS[name], RESULTS) for name in names}, RESULTS, arguments.workers)
+    records = {name: load(TASKS[name], RESULTS, settings(TASKS[name])) for name in names}
+    work(records, RESULTS, arguments.workers)
 
 
 if __name__ == "__main__":

@@ -117,24 +117,29 @@ def score(record: dict[str, Any], encoding: str, what: str = "accuracy", **test:
 # ---- predictions --------------------------------------------------------------------------------
 
 
-def predictions() -> list[dict[str, Any]]:
+def predictions(path: Path = PREDICTIONS) -> list[dict[str, Any]]:
     """Return what was predicted: the file was written, and committed, before the runs."""
-    return json.loads(PREDICTIONS.read_text("utf8"))["predictions"]
+    return json.loads(path.read_text("utf8"))["predictions"]
+
+
+def unit(task: str) -> str:
+    """Return what a task is scored in; those of `patches` in accuracy."""
+    return TASKS[task].unit if task in TASKS else "accuracy"
 
 
 def side(records: dict[str, dict[str, Any]], task: str, one: dict[str, Any]) -> list[float]:
     """Return the numbers of one side of a prediction."""
     test = {name: value for name, value in one.items() if name != "encoding"}
-    return values(records[task], one["encoding"], TASKS[task].unit, **test)
+    return values(records[task], one["encoding"], unit(task), **test)
 
 
 def ahead(task: str, a: Sequence[float], b: Sequence[float]) -> tuple[float, ...]:
     """Return by how much ``a`` is better than ``b``, seed by seed: of bits, less is better."""
-    better = -1.0 if TASKS[task].unit == "bits" else 1.0
+    better = -1.0 if unit(task) == "bits" else 1.0
     return tuple(better * (x - y) for x, y in zip(a, b, strict=True))
 
 
-def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def judge(records: dict[str, dict[str, Any]], path: Path = PREDICTIONS) -> list[dict[str, Any]]:
     """Return the predictions with what came of them.
 
     A level holds if at least seven of the eight seeds are on the predicted side of the threshold. A
@@ -142,7 +147,7 @@ def judge(records: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     What has no runs yet has ``holds`` None.
     """
     judged: list[dict[str, Any]] = []
-    for one in predictions():
+    for one in predictions(path):
         found = dict(one)
         try:
             a = side(records, one["task"], one["of"])
@@ -206,7 +211,7 @@ def compare(record: dict[str, Any], a: str, b: str, *, times: int = 1) -> Compar
             best = measured(record, encoding)["learning_rate"]
             at = [r["learning_rate"] for r in found].index(best) + shift
             found = found[at : at + 1] if at >= 0 else []
-        return found[0]["test"]["none"][str(times)][TASKS[task].unit] if found else None
+        return found[0]["test"]["none"][str(times)][unit(task)] if found else None
 
     def minus(purpose: str, shift: int = 0) -> tuple[float, ...] | None:
         one, other = (of(encoding, purpose, shift) for encoding in (a, b))

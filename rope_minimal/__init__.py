@@ -1,8 +1,9 @@
 """Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
 
 `checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
-order, are one sitting; `fast`, which eager calls run, is one more page, and so are `cache`, what
-may be done with keys that are already turned, and `serving`, which stands on it.
+order, are one sitting; `fast`, which eager calls run, is one more page, and so are `axes`, places
+in images and video, `cache`, what may be done with keys that are already turned, and `serving`,
+which stands on it.
 
 The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
 anywidget; each arrives with the first name that needs it.
@@ -20,6 +21,8 @@ _HOME = {
     "inverse_frequencies": "frequencies",
     "rescaled_frequencies": "rescaling",
     "wavelengths": "frequencies",
+    "mrope_positions": "axes",
+    "wave_vectors": "axes",
     "angle_horizon": "aliasing",
     "circle_gaps": "aliasing",
     "code_distance": "aliasing",
@@ -27,6 +30,7 @@ _HOME = {
     "mean_cosine": "aliasing",
     "near_repeats": "aliasing",
     "nearest_code": "aliasing",
+    "nearest_offset": "aliasing",
     "neighbour_contrast": "aliasing",
     "neighbour_snr": "aliasing",
     "rounding_noise": "aliasing",
@@ -79,8 +83,8 @@ def __getattr__(name: str) -> Any:
         if name in _HOME:
             value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
             return value
-        if name == "explore":
-            return import_module(f"{__name__}.explore")
+        if name in ("explore", "identify"):
+            return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
         if error.name not in _EXTRA:
             raise

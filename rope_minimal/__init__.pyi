@@ -7,12 +7,15 @@ from .aliasing import cosine_horizon as cosine_horizon
 from .aliasing import mean_cosine as mean_cosine
 from .aliasing import near_repeats as near_repeats
 from .aliasing import nearest_code as nearest_code
+from .aliasing import nearest_offset as nearest_offset
 from .aliasing import neighbour_contrast as neighbour_contrast
 from .aliasing import neighbour_snr as neighbour_snr
 from .aliasing import rounding_noise as rounding_noise
 from .aliasing import unseen_pairs as unseen_pairs
 from .aliasing import wrapped_angle as wrapped_angle
 from .attention import RotarySelfAttention as RotarySelfAttention
+from .axes import mrope_positions as mrope_positions
+from .axes import wave_vectors as wave_vectors
 from .cache import KVCache as KVCache
 from .cache import move_keys as move_keys
 from .derivation import Derivation as Derivation

@@ -3,15 +3,15 @@
 A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
 The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
 near it comes to its start. The second half looks at all pairs: the distance between position
-codes, its smallest value over a range, and what of it survives rounding. All but `near_repeats` is
-NumPy float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and past 1e15 to
-nothing. Ranges that are searched are worked off in blocks, so memory stays bounded.
+codes, its smallest value over a range or an image, and what of it survives rounding. All but
+`near_repeats` is NumPy float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and
+past 1e15 to nothing. Ranges that are searched are worked off in blocks, so memory stays bounded.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +21,7 @@ from .checks import check_count, check_frequencies, check_positive, real_numbers
 __all__ = [
     "NearRepeat",
     "NearestCode",
+    "NearestOffset",
     "angle_horizon",
     "circle_gaps",
     "code_distance",
@@ -28,6 +29,7 @@ __all__ = [
     "mean_cosine",
     "near_repeats",
     "nearest_code",
+    "nearest_offset",
     "neighbour_contrast",
     "neighbour_snr",
     "rounding_noise",
@@ -59,6 +61,15 @@ class NearestCode(NamedTuple):
     """Positions."""
     code_distance: float
     """D(m) at that distance, from 0 (same code) to 2."""
+
+
+class NearestOffset(NamedTuple):
+    """The offset on several axes whose position code comes closest to that of no offset."""
+
+    offset: tuple[int, ...]
+    """Positions, one number for each axis. The first that is not 0 is positive."""
+    code_distance: float
+    """D at that offset, from 0 (same code) to 2."""
 
 
 # One hand ------------------------------------------------------------------------------------
@@ -175,17 +186,16 @@ def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarra
     Parameters
     ----------
     distance
-        Distances in positions, any shape.
+        Distances in positions, any shape; with wave vectors, offsets of shape (..., A).
     inv_freq
-        Radians per position, shape (pairs,).
+        Radians per position, shape (pairs,), or wave vectors of shape (A, pairs).
 
     Returns
     -------
     ndarray of the shape of ``distance``, float64
-        In [-1, 1].
+        In [-1, 1]. With wave vectors, of shape (...): the map over the offsets.
     """
-    inv_freq = _check_inv_freq(inv_freq)
-    return _by_blocks(distance, inv_freq.size, lambda m: np.cos(m * inv_freq).mean(axis=-1))
+    return _by_blocks(distance, inv_freq, lambda angle: np.cos(angle).mean(axis=-1))
 
 
 def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None) -> float:
@@ -233,25 +243,25 @@ def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray | float) ->
     Parameters
     ----------
     distance
-        Distances ``m`` in positions, any shape.
+        Distances ``m`` in positions, any shape; with wave vectors, offsets of shape (..., A).
     inv_freq
-        Radians per position, shape (pairs,).
+        Radians per position, shape (pairs,), or wave vectors of shape (A, pairs).
 
     Returns
     -------
     ndarray of the shape of ``distance``, float64
-        From 0 (same code) over sqrt(2) (unrelated codes) to 2 (every hand opposite).
+        From 0 (same code) over sqrt(2) (unrelated codes) to 2 (every hand opposite). With wave
+        vectors, of shape (...).
 
     Notes
     -----
     ``|1 - exp(i a)| = 2 |sin(a/2)|``: no cancellation for small angles.
     ``D**2 = 2 - 2*mean_cosine``.
     """
-    inv_freq = _check_inv_freq(inv_freq)
     return _by_blocks(
         distance,
-        inv_freq.size,
-        lambda m: 2.0 * np.sqrt(np.square(np.sin(m * (inv_freq / 2.0))).mean(axis=-1)),
+        inv_freq,
+        lambda angle: 2.0 * np.sqrt(np.square(np.sin(angle / 2.0)).mean(axis=-1)),
     )
 
 
@@ -290,6 +300,48 @@ def nearest_code(
         if distances[at] < best.code_distance:
             best = NearestCode(int(block[at]), float(distances[at]))
     return best
+
+
+def nearest_offset(
+    wave_vectors: np.ndarray, shape: Sequence[int], min_distance: int = 1
+) -> NearestOffset:
+    """Return the offset inside an image with the smallest ``D``: two places most easily confused.
+
+    Parameters
+    ----------
+    wave_vectors
+        Radians per position, shape (A, pairs). A plan measured in sizes of the image is divided by
+        them first: ``wave_vectors / np.array(shape)[:, None]``.
+    shape
+        The positions of the image on each axis, A numbers >= 1, one of them > ``min_distance``.
+    min_distance
+        Leave out offsets that are smaller than this on every axis.
+
+    Returns
+    -------
+    NearestOffset
+        The offset and its code distance. ``D`` is the same there and back, so one of the two is
+        told. Among offsets whose ``D`` differ by less than 1e-9, the shortest, then the one with
+        fewer negative numbers, then the one that moves less on the first axis where they differ.
+    """
+    wave_vectors = _check_wave_vectors("wave_vectors", wave_vectors)
+    if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
+        raise TypeError(f"shape must hold {len(wave_vectors)} integers, got {shape!r}")
+    sizes = [check_count("shape", n) for n in shape]
+    if len(sizes) != len(wave_vectors):
+        raise ValueError(f"shape must hold {len(wave_vectors)} integers, got {shape!r}")
+    min_distance = check_count("min_distance", min_distance)
+    if min_distance >= max(sizes):
+        raise ValueError(f"min_distance must be < {max(sizes)}, got {min_distance}")
+    steps = np.meshgrid(*(np.arange(1 - n, n) for n in sizes), indexing="ij")
+    offsets = np.stack(steps, axis=-1).reshape(-1, len(sizes))
+    offsets = offsets[len(offsets) // 2 + 1 :]  # past no offset, the way back of each before it
+    offsets = offsets[np.abs(offsets).max(axis=1) >= min_distance]
+    distances = code_distance(offsets, wave_vectors)
+    nearest = offsets[distances < distances.min() + 1e-9]
+    order = np.lexsort([(nearest < 0).sum(axis=1), np.square(nearest).sum(axis=1)])
+    offset = nearest[order[0]]
+    return NearestOffset(tuple(offset.tolist()), float(code_distance(offset, wave_vectors)))
 
 
 def neighbour_contrast(inv_freq: np.ndarray | float) -> float:
@@ -407,19 +459,33 @@ def _blocks(start: int, stop: int, pairs: int) -> Iterator[np.ndarray]:
 
 
 def _by_blocks(
-    distance: np.ndarray | float, pairs: int, function: Callable[[np.ndarray], np.ndarray]
+    distance: np.ndarray | float,
+    inv_freq: np.ndarray | float,
+    function: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Apply ``function`` to (rows, 1) blocks of ``distance`` and give back its shape."""
+    """Apply ``function`` to blocks (rows, pairs) of the angles after each ``distance``."""
     distance = real_numbers("distance", distance)
-    flat = distance.reshape(-1, 1)
-    step = max(1, _BLOCK // pairs)
-    out = np.empty(flat.shape[0])
+    if np.ndim(inv_freq) == 2:
+        vectors = _check_wave_vectors("inv_freq", inv_freq)
+        if distance.shape[-1:] != (len(vectors),):
+            raise ValueError(
+                f"distance must have shape (..., {len(vectors)}), as inv_freq has {len(vectors)} "
+                f"axes, got {distance.shape}"
+            )
+        shape = distance.shape[:-1]
+    else:
+        vectors, shape = _check_inv_freq(inv_freq)[None], distance.shape
+    flat = distance.reshape(-1, len(vectors))
+    step = max(1, _BLOCK // vectors.shape[1])
+    out = np.empty(len(flat))
     with np.errstate(over="ignore", invalid="ignore"):
-        for first in range(0, flat.shape[0], step):
-            out[first : first + step] = function(flat[first : first + step])
+        for first in range(0, len(flat), step):
+            block = flat[first : first + step]
+            by_axis = (m[:, None] * theta for m, theta in zip(block.T, vectors, strict=True))
+            out[first : first + step] = function(reduce(np.add, by_axis))
     if not np.isfinite(out).all():
         raise ValueError(f"distance * inv_freq must be finite, got distance = {distance}")
-    return out.reshape(distance.shape)[()]
+    return out.reshape(shape)[()]
 
 
 def _convergents(x: Fraction) -> Iterator[tuple[int, int]]:
@@ -456,4 +522,14 @@ def _check_inv_freq(inv_freq: np.ndarray | float) -> np.ndarray:
     array = np.atleast_1d(check_frequencies("inv_freq", inv_freq))
     if array.ndim != 1 or not array.size:
         raise ValueError(f"inv_freq must have shape (pairs,), pairs >= 1, got {array.shape}")
+    return array
+
+
+def _check_wave_vectors(name: str, value: np.ndarray | float) -> np.ndarray:
+    """Return ``value`` as a non-empty finite float64 matrix."""
+    array = real_numbers(name, value)
+    if array.ndim != 2 or not array.size:
+        raise ValueError(f"{name} must have shape (A, pairs), both >= 1, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got {value!r}")
     return array

@@ -4,8 +4,10 @@ Each names the argument and what came: ``dim must be a positive even integer, go
 checked in `rope_minimal.tensors`.
 """
 
+import inspect
 import math
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,3 +90,27 @@ def check_one_per_pair(inv_freq: Any, dim: int) -> None:
         raise ValueError(
             f"inv_freq must have shape (dim/2,) = ({dim // 2},), got {tuple(inv_freq.shape)}"
         )
+
+
+def check_parameter_names(
+    kind: str, rule: Callable[..., Any], given: dict[str, Any], also: str | None = None
+) -> None:
+    """Raise TypeError naming every parameter that ``rule`` misses or does not know.
+
+    Its parameters are what it takes by keyword only, and ``also``.
+    """
+    known = {
+        name: parameter.default is inspect.Parameter.empty
+        for name, parameter in inspect.signature(rule).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    if also is not None:
+        known.setdefault(also, False)
+    names = [f"{name} (required)" if must else name for name, must in known.items()]
+    listing = ", ".join(names) or "none"
+    unknown = sorted(set(given) - set(known))
+    missing = sorted(name for name, must in known.items() if must and name not in given)
+    if unknown:
+        raise TypeError(f"kind {kind!r} takes no {', '.join(unknown)}; it knows: {listing}")
+    if missing:
+        raise TypeError(f"kind {kind!r} misses {', '.join(missing)}; it knows: {listing}")

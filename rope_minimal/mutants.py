@@ -83,8 +83,8 @@ BUGS: tuple[Bug, ...] = (
         key="inv_freq",
         name="Inverse frequencies rounded to bfloat16",
         module="rotation",
-        old="theta = _frequencies(dim, base, inv_freq).to(place)",
-        new="theta = _frequencies(dim, base, inv_freq).to(place, torch.bfloat16)",
+        old="theta = _frequencies(dim, base, inv_freq)",
+        new="theta = _frequencies(dim, base, inv_freq).to(torch.bfloat16)",
         thread="https://github.com/sgl-project/sglang-jax/issues/1472",
         story="sglang-jax converted the inverse frequencies to the model's type before "
         "multiplying by the position; at position 4,095 outputs were off by 0.83.",
@@ -247,8 +247,8 @@ BUGS: tuple[Bug, ...] = (
         key="positions",
         name="Positions made in bfloat16",
         module="rotation",
-        old="angle = positions.to(place).to(torch.float64).unsqueeze(-1) * theta",
-        new="angle = positions.to(torch.bfloat16).unsqueeze(-1) * theta",
+        old="by_axis = positions.to(place).to(torch.float64).unsqueeze(-1) * theta",
+        new="by_axis = positions.to(torch.bfloat16).unsqueeze(-1) * theta",
         thread="https://github.com/NVIDIA/Megatron-LM/issues/535",
         story="Megatron-LM made the positions in the type of the frequencies, 16 bits: far out, "
         "neighbouring tokens share one position.",

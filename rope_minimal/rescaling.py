@@ -3,7 +3,6 @@
 One small function for each, all behind one door, `rescaled_frequencies`.
 """
 
-import inspect
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_dim, check_flag, check_positive, real_numbers
+from .checks import check_dim, check_flag, check_parameter_names, check_positive, real_numbers
 from .frequencies import inverse_frequencies, wavelengths
 
 __all__ = ["rescaled_frequencies"]
@@ -81,7 +80,7 @@ def rescaled_frequencies(
     check_dim(dim)
     check_positive("base", base)
     rule = _KINDS[kind]
-    _check_parameter_names(kind, rule, parameters)
+    check_parameter_names(kind, rule, parameters, also="partial_rotary_factor")
     if kind != "proportional":
         dim = _partial_width(dim, parameters.pop("partial_rotary_factor", 1.0))
     try:
@@ -376,22 +375,3 @@ def _check_divisors(name: str, values: Sequence[float], dim: int) -> np.ndarray:
     if not (np.isfinite(divisors).all() and (divisors > 0).all()):
         raise ValueError(f"{name} must be finite and > 0 everywhere, got {values!r}")
     return divisors
-
-
-def _check_parameter_names(
-    kind: str, rule: Callable[..., tuple[np.ndarray, float]], given: dict[str, Any]
-) -> None:
-    """Raise TypeError naming every unknown or missing parameter, and what is known."""
-    known = {
-        name: parameter.default is inspect.Parameter.empty
-        for name, parameter in inspect.signature(rule).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
-    }
-    known.setdefault("partial_rotary_factor", False)
-    listing = ", ".join(f"{name} (required)" if must else name for name, must in known.items())
-    unknown = sorted(set(given) - set(known))
-    missing = sorted(name for name, must in known.items() if must and name not in given)
-    if unknown:
-        raise TypeError(f"kind {kind!r} takes no {', '.join(unknown)}; it knows: {listing}")
-    if missing:
-        raise TypeError(f"kind {kind!r} misses {', '.join(missing)}; it knows: {listing}")

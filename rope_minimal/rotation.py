@@ -5,6 +5,7 @@ turns each pair ``(a, b)`` of channels into ``(a cos - b sin, b cos + a sin)``.
 """
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from . import fast
-from .checks import check_count, check_dim, check_flag, check_one_per_pair, check_positive
+from .checks import check_count, check_dim, check_flag, check_positive
 from .frequencies import inverse_frequencies
 from .tensors import (
     as_tensor,
@@ -21,6 +22,7 @@ from .tensors import (
     check_rotation,
     check_x,
     integers,
+    moved_to,
     values_may_be_read,
 )
 
@@ -96,7 +98,7 @@ class _Rotation(torch.autograd.Function):
 
 
 def rope_table(
-    positions: Tensor | np.ndarray | Sequence[int],
+    positions: Tensor | np.ndarray | Sequence[Any],
     dim: int,
     base: float = 10000.0,
     *,
@@ -108,13 +110,16 @@ def rope_table(
     Parameters
     ----------
     positions
-        Integers of shape (..., T).
+        Integers of shape (..., T); with wave vectors (A, dim/2), integers, float32 or float64 of
+        shape (..., T, A): a patch may be counted, or measured in sizes of its image.
     dim
         Rotated width of one head, a positive even integer.
     base
         Base of the inverse frequencies; unused where ``inv_freq`` is given.
     inv_freq
-        Inverse frequencies of shape (dim/2,), in radians per position.
+        Inverse frequencies of shape (dim/2,), in radians per position; or, for positions on A axes,
+        wave vectors of shape (A, dim/2), one row for each axis: an angle is then the dot product
+        of a position and a wave vector (`rope_minimal.wave_vectors`).
     dtype
         Floating-point type of the table.
 
@@ -123,34 +128,58 @@ def rope_table(
     cos, sin : Tensor, each of shape (..., T, dim/2)
         On the device of ``positions``.
     """
-    positions = integers("positions", positions)
-    if positions.ndim == 0:
-        raise ValueError("positions must have at least 1 dimension (..., T), got shape ()")
+    theta = _frequencies(dim, base, inv_freq)
+    positions = _positions(positions, theta)
     check_floating_dtype(dtype)
     device = positions.device
     # Apple's GPUs have no float64: their table is made on the CPU and moved.
     place = torch.device("cpu") if device.type == "mps" else device
-    theta = _frequencies(dim, base, inv_freq).to(place)
+    theta = moved_to(place, "inv_freq", theta)
     # An angle of 100,000 radians leaves float32 some 0.008 radian steps, and bfloat16 cannot even
     # hold the integer 257. So the angles are float64, and the rounding comes after cos and sin.
-    angle = positions.to(place).to(torch.float64).unsqueeze(-1) * theta
+    by_axis = positions.to(place).to(torch.float64).unsqueeze(-1) * theta
+    angle = reduce(torch.add, by_axis.unbind(-2))  # in this order everywhere
     if values_may_be_read(angle) and not angle.isfinite().all():
         raise ValueError(f"positions * inv_freq must be finite, got {angle.abs().max()}")
     return angle.cos().to(dtype).to(device), angle.sin().to(dtype).to(device)
 
 
 def _frequencies(dim: int, base: float, inv_freq: Any) -> Tensor:
-    """Return the (dim/2,) inverse frequencies in float64, checked where they are given."""
+    """Return the inverse frequencies (dim/2,) or (A, dim/2) in float64, checked where given."""
     if inv_freq is None:
         return torch.tensor(inverse_frequencies(dim, base), device="cpu")
-    theta = as_tensor("inv_freq", inv_freq, "floating point")
+    theta = as_tensor("inv_freq", inv_freq, "floating point", "cpu")
     if not theta.is_floating_point():
         raise TypeError(f"inv_freq must be floating point, got {theta.dtype}")
-    check_one_per_pair(theta, dim)
+    pairs, shape = check_dim(dim) // 2, tuple(theta.shape)
+    if shape[-1:] != (pairs,) or len(shape) > 2 or 0 in shape:
+        raise ValueError(
+            f"inv_freq must have shape (dim/2,) = ({pairs},) or (A, dim/2), got {shape}"
+        )
     theta = theta.to(torch.float64)
     if values_may_be_read(theta) and not theta.isfinite().all():
         raise ValueError(f"inv_freq must be finite, got {theta.tolist()}")
     return theta
+
+
+def _positions(positions: Any, theta: Tensor) -> Tensor:
+    """Return the positions with their axes last, (..., T, A), checked against the frequencies."""
+    if theta.ndim == 1:
+        positions = integers("positions", positions)
+        if positions.ndim == 0:
+            raise ValueError("positions must have at least 1 dimension (..., T), got shape ()")
+        return positions.unsqueeze(-1)
+    positions = as_tensor("positions", positions, "integers, float32 or float64")
+    if positions.dtype in (torch.float16, torch.bfloat16):
+        raise TypeError(f"positions must be integers, float32 or float64, got {positions.dtype}")
+    if not positions.is_floating_point():
+        positions = integers("positions", positions)
+    if positions.ndim < 2 or positions.shape[-1] != len(theta):
+        raise ValueError(
+            f"positions must have shape (..., T, {len(theta)}), as inv_freq has {len(theta)} axes, "
+            f"got {tuple(positions.shape)}"
+        )
+    return positions
 
 
 class RotaryEmbedding(nn.Module):
@@ -272,7 +301,7 @@ class RotaryEmbedding(nn.Module):
 
     def _index(self, x: Tensor, position_ids: Tensor) -> Tensor:
         """Check ``position_ids`` (B, T) and shape it to (B, 1, ..., T), the axes of ``x``."""
-        given, position_ids = position_ids, integers("position_ids", position_ids)
+        given, position_ids = position_ids, integers("position_ids", position_ids, "cpu")
         if position_ids.device != self.table.device:
             if isinstance(given, Tensor):
                 raise ValueError(

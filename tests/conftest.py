@@ -4,10 +4,16 @@ import os
 import random
 import re
 import secrets
+import sys
 from collections import defaultdict
 
 import pytest
 from hypothesis import settings
+
+# jsonschema, which nbformat brings, would read a grammar of addresses for two seconds at import
+sys.modules["rfc3987_syntax"] = None
+# torch's compiler starts no processes beside the test: to start one takes longer than to compile
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 
 settings.register_profile("patient", deadline=None)  # no test fails because it takes its time
 settings.load_profile("patient")

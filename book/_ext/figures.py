@@ -1,17 +1,27 @@
-"""The places of moving figures and of pictures in a page, before they are there.
+"""Moving figures: their scripts, once for the whole site, and their places in a page.
 
-A moving figure is drawn when all of its code has come, seconds after the text. Until then its place
+A page carries the state of its figures alone. ``host.js`` draws them from it, with the script of
+each figure and the style of all, which `write_scripts` puts into ``_static/figures``: classic
+scripts, because a page that was opened as a file loads no modules.
+
+A moving figure is drawn when its code has come, after the text. Until then its place
 is held open, as high as the figure was when `tests.tools.heights` measured it last, so that nothing
 below it moves: first value for a desk, second for a phone. Without a value it has no place.
 """
 
+import hashlib
 import json
 import re
+import tempfile
 from pathlib import Path
 
 from chapter import PAGE_NAME
 from docutils import nodes
 from sphinx.application import Sphinx
+from vendor import esbuild
+
+from rope_minimal import explore
+from rope_minimal.explore import alone
 
 HEIGHTS = Path(__file__).with_suffix(".json")
 VIEW = re.compile(
@@ -23,7 +33,11 @@ STATE = re.compile(
 )
 END = "</script></div>"
 OPENINGS = '<div class="openings">'
-SCALE = 80  # per cent: the pictures have 144 dots to an inch
+SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
+IDENTITY = re.compile(r'"_anywidget_id": ?"([\w.]+)"')
+BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
+PICTURE = re.compile(r"<img (?=[^>]*_images/)")
+addresses: dict[str, str] = {}  # of the scripts and the style, below _static
 
 
 def hold_places(page: str) -> str:
@@ -81,6 +95,65 @@ def list_figures(page: str) -> str:
     return page.replace(OPENINGS, f'<ul class="figures-here">\n{links}</ul>\n{OPENINGS}')
 
 
+def texts() -> dict[str, str]:
+    """Return the scripts of all figures, that of their host and their style, by file name."""
+    classes = [getattr(explore, name) for name in explore.__all__]
+    figures = [one for one in classes if isinstance(one, type) and issubclass(one, explore.Figure)]
+    names = {alone.figure_name(one.__name__): one for one in figures if one is not explore.Figure}
+    return {
+        **{f"{name}.js": alone.figure_script(name, one._esm) for name, one in names.items()},
+        "host.js": alone.host_script() + "window.ropeHost.drawPage();\n",
+        "figure.css": explore.Figure._css,
+    }
+
+
+def write_scripts(app: Sphinx) -> None:
+    """Write the scripts and the style, made small, into the site."""
+    if app.builder.format != "html":
+        return
+    target = Path(app.outdir) / "_static" / "figures"
+    with tempfile.TemporaryDirectory() as folder:
+        files = {Path(folder, name): text for name, text in texts().items()}
+        for path, text in files.items():
+            path.write_text(text, "utf8")
+        esbuild("--minify", f"--outdir={target}", *map(str, files))
+    for path in files:
+        digest = hashlib.sha256((target / path.name).read_bytes()).hexdigest()
+        addresses[path.name] = f"figures/{path.name}?v={digest[:8]}"
+
+
+def share_code(page: str) -> str:
+    """Let a page carry what the host reads of its figures' state, and load their code and style.
+
+    A kind of widget that the host does not draw fails the build.
+    """
+    found = STATE.search(page)
+    style = BOOK_STYLE.search(page)
+    if not found or not style:
+        return page
+    state = alone.slim(json.loads(found[1])["state"])
+    data = alone.as_script({"state": state})
+    start, end = found.span(1)
+    page = alone.renumbered(page[:start] + data + page[end:], state)
+    wanted = {f"{alone.figure_name(name)}.js" for name in IDENTITY.findall(data)}
+    scripts = "".join(
+        f'<script defer src="{style[1]}{addresses[name]}"></script>\n'
+        for name in [*sorted(wanted), "host.js"]
+    )
+    link = f'<link rel="stylesheet" href="{style[1]}{addresses["figure.css"]}" />'
+    page = page.replace(style[0], f"{style[0]}\n    {link}")
+    before, body_end, after = page.rpartition("</body>")
+    return f"{before}{scripts}{body_end}{after}"
+
+
+def load_pictures_late(body: str) -> str:
+    """Load a picture when its place comes near; the first of a page may be on the first screen."""
+    first, *others = PICTURE.split(body)
+    if not others:
+        return body
+    return f"{first}<img " + '<img loading="lazy" '.join(others)
+
+
 def link_pictures(app: Sphinx, doctree: nodes.document) -> None:
     """Give every picture a size, which holds its place, and so Sphinx's link to the whole of it."""
     for picture in doctree.findall(nodes.image):
@@ -89,5 +162,6 @@ def link_pictures(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
+    app.connect("builder-inited", write_scripts)
     app.connect("doctree-read", link_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}

@@ -28,6 +28,10 @@ BEFORE = (
     "torch",
 )
 BUILT = ("_build", ".venv", "node_modules", ".git")
+PICTURES = (  # drawings, light and sharp at every size; without a date, they stay the same
+    "--InlineBackend.figure_formats={'svg'}",
+    "--InlineBackend.print_figure_kwargs={'bbox_inches': 'tight', 'metadata': {'Date': None}}",
+)
 PROGRAMS = ("subprocess.Popen", "os.posix_spawn", "os.exec", "os.system")
 
 
@@ -59,7 +63,7 @@ def kernel() -> None:
     watch(os.environ["ROPE_ROOT"], os.environ["ROPE_READS"])
     from ipykernel.kernelapp import launch_new_instance
 
-    launch_new_instance()
+    launch_new_instance([*sys.argv[1:], *PICTURES])
 
 
 def serve() -> None:

@@ -10,21 +10,28 @@ before they are there. The policy comes last, because it names every script by i
 """
 
 import hashlib
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from alone import link_alone
 from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
-from figures import hold_places, list_figures, skip_figures
+from figures import (
+    STATE,
+    hold_places,
+    list_figures,
+    load_pictures_late,
+    share_code,
+    skip_figures,
+)
 from formulas import load_mathjax_late, typeset_formulas
-from myst_nb.core.render import sanitize_script_content
-from policy import add_policy, hand_over_events
+from policy import FIRST_SCRIPT, add_policy, hand_over_events, leave_foreign_frames
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from vendor import small
+
+from rope_minimal.explore import alone
 
 HERE = Path(__file__).parent
 
@@ -71,16 +78,10 @@ THEBE_SETTINGS = re.compile(
     re.DOTALL,
 )
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
-WIDGET_DATA = re.compile(
-    r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.DOTALL
-)
-KINDS = {"_esm": "js", "_css": "css"}
-WIDGET_CODE = re.compile(
-    r'<script src="[^"]*_static/(?:vendor/require|widgets-amd|vendor/html-manager/embed-amd)\.js'
-    r'[^"]*"></script>'
-)
 SIDEBAR = '<div id="pst-primary-sidebar"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
+ARTICLE = '<div class="bd-article-container">'
+WIDE_PAGE = 'id="rosetta-one-score-in-many-notations"'
 FONTS = ("fonts/source-serif-4.woff2", "fonts/source-serif-4-italic.woff2")
 FORMULA_FONTS = tuple(
     f"mathjax/output/chtml/fonts/woff-v2/MathJax_{font}.woff"
@@ -91,7 +92,6 @@ PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href });
     document.head.append(link);
   }"""
-FIRST_SCRIPT = '<script data-cfasync="false">'
 STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
@@ -127,46 +127,23 @@ def drop_repeated_styles(page: str) -> str:
     return STYLE.sub(once, page)
 
 
-def move_widgets_to_end(page: str) -> str:
-    """Move the data and the code of the figures behind the text."""
-    moved = [tag[0] for kind in (WIDGET_DATA, WIDGET_CODE) for tag in kind.finditer(page)]
-    if not moved:
-        return page
-    page = WIDGET_CODE.sub("", WIDGET_DATA.sub("", page))
-    moved = "\n".join(tag.replace("<script src", "<script defer src") for tag in moved)
-    before, end, after = page.rpartition("</body>")
-    return f"{before}{moved}\n{end}{after}"
-
-
-def share_widget_code(page: str) -> str:
-    """Carry the code and the style of the figures once, and small: each figure brings its own.
-
-    ``widgets-amd.js`` puts them back before the widgets start.
-    """
-    found = WIDGET_DATA.search(page)
+def move_state_to_end(page: str) -> str:
+    """Move the data of the figures behind the text."""
+    found = STATE.search(page)
     if not found:
         return page
-    data = json.loads(found[1])
-    keys: dict[tuple[str, str], str] = {}
-    for model in data["state"].values():
-        for name, kind in KINDS.items():
-            if name in model["state"]:
-                text = model["state"][name], kind
-                model["state"][name] = keys.setdefault(text, str(len(keys)))
-    code = {key: small(*text) for text, key in keys.items()}
-    code = f'<script type="application/json" id="widget-code">{as_script(code)}</script>\n'
-    start, end = found.span(1)
-    return page[: found.start()] + code + page[found.start() : start] + as_script(data) + page[end:]
-
-
-def as_script(data: dict) -> str:
-    """Return JSON that may stand in a page."""
-    return sanitize_script_content(json.dumps(data, separators=(",", ":")))
+    before, end, after = (page[: found.start()] + page[found.end() :]).rpartition("</body>")
+    return f"{before}{found[0]}\n{end}{after}"
 
 
 def name_sidebar(page: str) -> str:
     """Make the sidebar a landmark: the book's sign stands in it, outside the list of chapters."""
     return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
+
+
+def widen_page_of_notations(page: str) -> str:
+    """Widen a page with a wide table from the start, by a class: what has been shown stays."""
+    return page.replace(ARTICLE, f'{ARTICLE[:-2]} wide-page">') if WIDE_PAGE in page else page
 
 
 def preload_fonts(page: str) -> str:
@@ -196,6 +173,7 @@ BODY = [
     break_long_names,
     fold_opening,
     link_boxes,
+    load_pictures_late,
     typeset_formulas,
 ]
 PAGE = [
@@ -206,13 +184,16 @@ PAGE = [
     drop_repeated_styles,
     load_mathjax_late,
     drop_printed_contents,
+    widen_page_of_notations,
+    leave_foreign_frames,
     preload_fonts,
     say_time,
+    link_alone,
     skip_figures,
     list_figures,
     hold_places,
-    move_widgets_to_end,
-    share_widget_code,
+    move_state_to_end,
+    share_code,
     name_sidebar,
     say_commit,
     hand_over_events,
@@ -304,6 +285,7 @@ def write_again_after_a_change_of_this(app: Sphinx) -> None:
         return
     templates = HERE.parent / "_templates"
     code = [path for path in (*HERE.iterdir(), *templates.iterdir()) if path.is_file()]
+    code += [alone.FOLDER / name for name in ("alone.py", "host.js")]
     now = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(code))).hexdigest()
     stamp = Path(app.doctreedir) / "pages.stamp"
     if stamp.exists() and stamp.read_text() == now:

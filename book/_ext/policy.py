@@ -7,24 +7,29 @@ page: it holds for readers, not in tests only. Each page gets the strictest one 
   may also be ``data:``, which the style sheets use for small signs.
 * Scripts are the site's own, and the few that the theme writes into the page are allowed one by
   one, by the hash of their text. ``onclick`` and the like are not: ``book.js`` does their work.
-* A page with moving figures adds ``blob:``, because anywidget imports a figure's module from
-  memory, and ``'unsafe-eval'``, because the widgets' check of their data is compiled in the page.
 * A page with live cells adds the worker that Python runs in. A worker obeys the policy of its own
   file, not the page's; a static host sends none.
-* Style may stand in elements and attributes: MathJax and the widgets write it there.
+* Style may stand in elements and attributes: MathJax and the figures write it there.
+
+Figures alone (alone.py) may stand in anybody's frame, the pages of the book in nobody's. Only a
+header could say so (``frame-ancestors``, see CONTRIBUTING.md), so a page looks for itself: in a
+foreign frame it shows a line with a link to itself.
 """
 
 import base64
 import hashlib
 import re
+from pathlib import Path
 
 from sphinx.errors import ExtensionError
+from vendor import small
 
 SCRIPT = re.compile(r"<script\b([^>]*)>(.*?)</script>", re.DOTALL)
 HANDLER = re.compile(r'(<[a-zA-Z][^<>]*?)\son([a-z]+)="([^"]*)"')
-WIDGETS = 'type="application/vnd.jupyter.widget-view+json"'
 LIVE = "live-cells.js"
 CHARSET = '<meta charset="utf-8" />'
+FIRST_SCRIPT = '<script data-cfasync="false">'
+FRAMED = Path(__file__).with_suffix(".js")
 META = '<meta http-equiv="Content-Security-Policy" content="{}" />'
 
 
@@ -42,13 +47,10 @@ def inline_hashes(page: str) -> list[str]:
 
 def policy(page: str) -> str:
     """Return the strictest policy that a page can live with."""
-    scripts = ["'self'", *inline_hashes(page)]
-    if WIDGETS in page:
-        scripts += ["blob:", "'unsafe-eval'"]
     parts = {
         "default-src": ["'self'"],  # not 'none': Firefox fetches the next page ahead
         "object-src": ["'none'"],
-        "script-src": scripts,
+        "script-src": ["'self'", *inline_hashes(page)],
         "style-src": ["'self'", "'unsafe-inline'"],
         "img-src": ["'self'", "data:"],
         "font-src": ["'self'"],
@@ -68,6 +70,12 @@ def hand_over_events(page: str) -> str:
     if HANDLER.search(page):
         raise ExtensionError("an element of a page has two event handlers: see book/_ext/policy.py")
     return page
+
+
+def leave_foreign_frames(page: str) -> str:
+    """Let a page look whether it stands in a foreign frame before anything else is loaded."""
+    script = f"<script>{small(FRAMED.read_text('utf8'), 'js')}</script>\n  {FIRST_SCRIPT}"
+    return page.replace(FIRST_SCRIPT, script, 1)
 
 
 def add_policy(page: str) -> str:

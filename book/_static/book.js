@@ -70,6 +70,19 @@ document.addEventListener("DOMContentLoaded", () => {
     root.dataset.theme = worn ?? root.dataset.theme;
     worn = null;
   });
+  // Handouts are printed with all their answers unfolded or with none, and are then as they were.
+  for (const button of document.querySelectorAll("button[data-answers]")) {
+    button.addEventListener("click", () => {
+      const folds = [...document.querySelectorAll("details.answer")];
+      const open = folds.map((fold) => fold.open);
+      const fold = (wanted) => {
+        for (const [i, answer] of folds.entries()) answer.open = wanted(i);
+      };
+      fold(() => button.dataset.answers === "with");
+      window.addEventListener("afterprint", () => fold((i) => open[i]), { once: true });
+      window.print();
+    });
+  }
   // What is wider than its place fades at the right edge until it is scrolled to its end.
   const fade = (box) => {
     box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);

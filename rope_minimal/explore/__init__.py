@@ -1,10 +1,13 @@
 """The moving figures of the book.
 
 Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
-move on the published page without a kernel, and in JupyterLab just the same.
+move on the published page without a kernel, and in JupyterLab just the same. Each can be saved as
+one HTML file, for slides and other pages: ``explore.clock().save("clock.html")``. `angle_heatmap`,
+`clock` and `rescaling_faders` also draw a model of yours, given as ``model``.
 
 ======================  ==================================================================
 `angle_heatmap`         Along a text, does a pair ever turn backwards?
+`atlas`                 Two hundred families rotate: how, and which keep the promise?
 `axioms`                Which relative encodings have exactly the properties you tick?
 `bug_bench`             One line of this package is wrong: which bug is it?
 `byte_budget`           How often does the rotation go to memory and back?
@@ -18,8 +21,10 @@ move on the published page without a kernel, and in JupyterLab just the same.
 `precision_microscope`  Where does rounding hurt the angles?
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?
+`three_clocks`          After an image in the text, where does the next word stand?
 `trained_head`          Where does a trained head look, and with which pairs?
 `trained_models`        The same model, another encoding: does it matter?
+`wave_vectors`          A patch has a row and a column: are they seen apart?
 `waves`                 Every pair adds a wave: where do their crests meet?
 `worn_key`              Move a stored key by one token, often: what is left of it?
 `wrap_explorer`         An angle falls back after a turn: is far then taken for near?
@@ -27,11 +32,13 @@ move on the published page without a kernel, and in JupyterLab just the same.
 """
 
 from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .atlas import Atlas, atlas
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .byte_budget import ByteBudget, byte_budget
 from .cache_shelf import CacheShelf, cache_shelf
 from .clock import Clock, clock
+from .controls import FigureBox
 from .figure import Figure
 from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
@@ -39,14 +46,17 @@ from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
+from .three_clocks import ThreeClocks, three_clocks
 from .trained_head import TrainedHead, trained_head
 from .trained_models import TrainedModels, trained_models
+from .wave_vectors import WaveVectors, wave_vectors
 from .waves import Waves, waves
 from .worn_key import WornKey, worn_key
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
 __all__ = [
     "AngleHeatmap",
+    "Atlas",
     "Axioms",
     "BugBench",
     "ByteBudget",
@@ -54,18 +64,22 @@ __all__ = [
     "ChoiceQuestion",
     "Clock",
     "Figure",
+    "FigureBox",
     "HorizonDial",
     "LayoutThreads",
     "NumberQuestion",
     "PrecisionMicroscope",
     "RescalingFaders",
     "Rotor",
+    "ThreeClocks",
     "TrainedHead",
     "TrainedModels",
+    "WaveVectors",
     "Waves",
     "WornKey",
     "WrapExplorer",
     "angle_heatmap",
+    "atlas",
     "axioms",
     "bug_bench",
     "byte_budget",
@@ -79,8 +93,10 @@ __all__ = [
     "precision_microscope",
     "rescaling_faders",
     "rotor",
+    "three_clocks",
     "trained_head",
     "trained_models",
+    "wave_vectors",
     "waves",
     "worn_key",
     "wrap_explorer",

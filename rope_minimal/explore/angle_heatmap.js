@@ -15,7 +15,7 @@ import {
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN, ticks } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { inverseFrequencies, wrappedAngle } from "./rope.js";
+import { inverseFrequencies, ownFrequencies, wavelengths, wrappedAngle } from "./rope.js";
 
 const TABLE = { "wrapped angle": "phase", "true angle": "angle", cosine: "cosine" };
 const SMALL = 0.01; // rad: below it the scale of true angles is linear, above logarithmic
@@ -48,6 +48,12 @@ export function words(position, pair, theta, show) {
   const angle = position * theta;
   const turns = angle / TURN;
   const digits = (x) => (x >= 1000 ? 0 : x >= 100 ? 1 : 3);
+  if (theta === 0) {
+    return (
+      `No: pair **${pair}** stands still, and none turns back.\n` +
+      `Position **${num(position, 0)}**, pair **${pair}**: angle **0**, cosine **1**, wherever a token stands.`
+    );
+  }
   const far = `**${num(turns, digits(turns))}** turns by position **${num(position, 0)}**`;
   return (
     `No, each pair only turns on${position ? `: pair **${pair}** has made ${far}` : ""}. ${WHY[show]}\n` +
@@ -55,6 +61,16 @@ export function words(position, pair, theta, show) {
     `wrapped **${num(wrappedAngle(angle), 3)}** rad, cosine **${num(Math.cos(angle), 3)}**. ` +
     `One full turn takes this pair **${num(TURN / theta, 1)}** positions (its wavelength).`
   );
+}
+
+/** The row, with a part, at which a pair makes its first full turn at a position; NaN where none does. */
+export function firstTurnRow(waves, position) {
+  const i = waves.findIndex((wave) => wave > position) - 1;
+  const last = waves.length - 1;
+  if (i === -2) return waves[last] === position ? last : NaN; // all have turned
+  if (i === -1) return NaN;
+  const part = Math.log(position / waves[i]) / Math.log(waves[i + 1] / waves[i]);
+  return i + part;
 }
 
 const LABEL =
@@ -81,9 +97,11 @@ function layout(width) {
 
 export default figure((fig) => {
   let maps = []; // where the heatmaps lie, in CSS pixels
+  const own = ownFrequencies(fig);
+  const pairsOf = ({ dim }) => own?.length ?? dim / 2;
   const cursor = ({ dim, first, count, position, pair }) => ({
     position: clamp(position, first, first + count - 1),
-    pair: clamp(pair, 0, dim / 2 - 1),
+    pair: clamp(pair, 0, pairsOf({ dim }) - 1),
   });
 
   const plot = fig.canvas({
@@ -93,8 +111,8 @@ export default figure((fig) => {
     point({ x, y, type }) {
       const map = maps.find(({ x1, y1 }) => x <= x1 + RIGHT && y <= y1 + 10 + curveHeight(plot.width));
       if (!map || (type === "pointermove" && (y > map.y1 + 8 || y < map.y0 - 8))) return;
-      const { dim, first, count } = fig.traits;
-      const { column, row } = cellAt(x, y, map, count, dim / 2);
+      const { first, count } = fig.traits;
+      const { column, row } = cellAt(x, y, map, count, pairsOf(fig.traits));
       if (y <= map.y1) fig.set({ position: first + column, pair: row });
       else fig.set({ position: first + column });
     },
@@ -108,8 +126,8 @@ export default figure((fig) => {
     const { dim, base, first, count, show } = fig.traits;
     const { position, pair } = cursor(fig.traits);
     const { ctx, width, height } = plot.clear();
-    const pairs = dim / 2;
-    const theta = inverseFrequencies(dim, base);
+    const theta = own ?? inverseFrequencies(dim, base);
+    const pairs = theta.length;
     const largest = (first + count - 1) * theta[0];
     const color = pairColor(pair, pairs);
     maps = layout(width);
@@ -124,7 +142,7 @@ export default figure((fig) => {
       const row = (i) => map.y0 + ((i + 0.5) * (map.y1 - map.y0)) / pairs;
       if (map.x0 === LEFT)
         pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
-      drawFullTurn(plot, map, { dim, base, first, count }, xOf);
+      drawFullTurn(plot, theta, { first, count }, row, xOf);
       crosshair(plot, map, xOf(position), row(pair), color);
       const last = side === 1 || wide(width);
       const shown = { show: shows, pair, theta: theta[pair], color, columnWidth, last };
@@ -172,15 +190,16 @@ function drawKey(plot, map, show, largest) {
 }
 
 // The positions after which each pair has turned once: its wavelength, drawn as a curve.
-function drawFullTurn(plot, map, { dim, base, first, count }, xOf) {
+function drawFullTurn(plot, theta, { first, count }, rowOf, xOf) {
+  const waves = wavelengths(theta);
   const xs = [];
   const ys = [];
   for (let step = 0; step <= 200; step++) {
     const position = first + ((count - 1) * step) / 200;
-    const pair = ((dim / 2) * Math.log(position / TURN)) / Math.log(base);
-    if (!(pair >= 0 && pair <= dim / 2 - 1)) continue;
+    const pair = firstTurnRow(waves, position);
+    if (Number.isNaN(pair)) continue;
     xs.push(xOf(position));
-    ys.push(map.y0 + ((pair + 0.5) * (map.y1 - map.y0)) / (dim / 2));
+    ys.push(rowOf(pair));
   }
   curve(plot, xs, ys, "rgba(0,0,0,0.6)", { width: 3.4, dash: [6, 4] });
   curve(plot, xs, ys, "#ffffff", { width: 1.6, dash: [6, 4] });
@@ -191,7 +210,7 @@ function drawPair(plot, map, height, { show, pair, theta, color, columnWidth, la
   const values = Array.from({ length: count }, (_, p) => shownValue((first + p) * theta, show));
   const ranges = {
     "wrapped angle": { y: [0, TURN], ...TURN_TICKS },
-    "true angle": { y: [first * theta, Math.max((first + count) * theta, 1e-12)] },
+    "true angle": { y: theta ? [first * theta, (first + count) * theta] : [0, 1] },
     cosine: { y: [-1, 1], yTicks: [-1, 0, 1] },
   };
   const top = map.y1 + 10;

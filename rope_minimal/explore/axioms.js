@@ -83,6 +83,9 @@ function fate(kind, zeta) {
   return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
 }
 
+/** How long a wave is; near two tokens a second digit tells it from an alternation. */
+const long = (theta) => num(TURN / theta, TURN / theta < 2.5 ? 2 : 1);
+
 /** What the score does where the sliders stand. */
 export function meaning(kind, theta, zeta) {
   const [still, half] = [theta === 0, angleOf(theta) === Math.PI];
@@ -99,7 +102,7 @@ export function meaning(kind, theta, zeta) {
   if (kind === "rope-mirror") return `Each position reflects once more. ${MIRROR}`;
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
-    const wave = half ? "changes its sign at every step" : `is a wave of ${num(TURN / theta, 1)} tokens`;
+    const wave = half ? "changes its sign at every step" : `is a wave of ${long(theta)} tokens`;
     if (still && grows) return `A part of the score is the distance, times contents.${size}`;
     const counted = still
       ? "The score is linear in the distance: a product of contents, plus s times another. Where that other is " +
@@ -117,15 +120,16 @@ export function meaning(kind, theta, zeta) {
     const odd = `so the score changes its sign at every step: it tells ${ODD}${mirror}`;
     return `Each position turns the arrow round, ${odd}.${size}`;
   }
-  const wave = `a wave of **${num(TURN / theta, 1)}** tokens`;
+  const wave = `a wave of **${long(theta)}** tokens`;
+  const high = TURN / theta < 2.5 ? "always as high, though whole distances seldom meet its crests" : "always as high";
   if (grows) return `Queries are scaled one way and keys the other, as in xPos: the score is ${wave}.${size}`;
   if (kind === "oblique") {
     return (
-      `The arrow runs on an ellipse; the score is ${wave}, always as high: RoPE, once the query projection has ` +
+      `The arrow runs on an ellipse; the score is ${wave}, ${high}: RoPE, once the query projection has ` +
       "absorbed Sᵀ and the key projection S⁻¹."
     );
   }
-  return `Each position turns by the same angle; the score is ${wave}, always as high.`;
+  return `Each position turns by the same angle; the score is ${wave}, ${high}.`;
 }
 
 const scaled = (rows, factor) => rows.map((row) => row.map((v) => factor * v));

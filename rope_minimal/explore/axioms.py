@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from rope_minimal.checks import check_flag
@@ -42,7 +41,7 @@ class Axioms(Figure):
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
-def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
+def axioms(families: Sequence[Mapping[str, Any]]) -> controls.FigureBox:
     """Return the four demands with the families of encodings that meet them.
 
     What is not required may hold or not, so fewer demands leave more families; the freest is drawn.
@@ -58,7 +57,7 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> ipywidgets.VBox:
 
     Returns
     -------
-    VBox
+    FigureBox
         Demands, the families that remain, name, formula and certificate of the freest, the path of
         an arrow, the score against distance, and sliders for the turn and the factor per position.
 

@@ -5,7 +5,6 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from rope_minimal.mutants import BUGS, EXAMINATIONS, examine, mutant
@@ -74,7 +73,7 @@ def cases() -> dict[str, Any]:
     return {"rows": list(EXAMINATIONS.values()), "healthy": healthy, "patients": patients}
 
 
-def bug_bench(patient: int = 1) -> ipywidgets.VBox:
+def bug_bench(patient: int = 1) -> controls.FigureBox:
     """Return the bench: symptoms first, then a name, then the line, the thread and the test.
 
     Parameters
@@ -84,7 +83,7 @@ def bug_bench(patient: int = 1) -> ipywidgets.VBox:
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and control. There are two guesses for each patient.
 
     Raises

@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
-__all__ = ["bundle"]
+__all__ = ["bundle", "script"]
 
 _IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"(\.{1,2}/[\w/-]+\.js)";', re.MULTILINE)
 _EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
+_DEFAULT = re.compile(r"^export\s+default\s+", re.MULTILINE)
 
 
 def bundle(main: Path) -> str:
@@ -60,3 +61,24 @@ def bundle(main: Path) -> str:
 
     last = inlined(main)
     return "\n".join([*scopes.values(), last])
+
+
+def script(module: str, name: str) -> str:
+    """Return a bundled module as a classic script, which also a page opened as a file may load.
+
+    Parameters
+    ----------
+    module
+        What `bundle` returns.
+    name
+        What the script gives the module's default export to: ``window.ropeHost``.
+
+    Raises
+    ------
+    ValueError
+        If the module has no default export, or more than one.
+    """
+    code, count = _DEFAULT.subn(f"{name} = ", _EXPORT.sub(r"\1", module))
+    if count != 1:
+        raise ValueError(f"module must have one default export, got {count}")
+    return f"(() => {{\n{code}\n}})();\n"

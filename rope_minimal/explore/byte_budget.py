@@ -4,7 +4,6 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from . import controls
@@ -118,7 +117,7 @@ def byte_budget(
     form: str = "rotate_half (textbook, Hugging Face)",
     machine: str = RECORDED,
     record: dict[str, Any] | None = None,
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the byte budget with its controls.
 
     Parameters
@@ -137,7 +136,7 @@ def byte_budget(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and controls; the row follows the pointer and the arrow keys.
 
     Raises

@@ -1,7 +1,5 @@
 """The keys of a small model's cache on a shelf a layer, after the text before them has changed."""
 
-import ipywidgets
-
 from . import controls
 from .figure import Choice, Figure, Whole
 
@@ -25,7 +23,7 @@ class CacheShelf(Figure):
 
 def cache_shelf(
     change: str = "words dropped", cached: str = "moved", words: int = 4, pair: int = 0
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the cache shelf with its controls: twelve words, three layers with fixed weights.
 
     Parameters
@@ -43,7 +41,7 @@ def cache_shelf(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and controls; the cut can be dragged.
 
     Raises

@@ -4,14 +4,22 @@ import { axes, disc, level, line, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { BASE, codeDistance, inverseFrequencies, shortWay } from "./rope.js";
+import { BASE, codeDistance, inverseFrequencies, ownFrequencies, shortWay } from "./rope.js";
 
 const FARTHEST = 131072;
 const LABELLED = [44, 710, 103993];
 const DIALS = 8;
 
-/** The hands of a head with so many pairs of channels. */
-const handsOf = (pairs) => inverseFrequencies(2 * pairs, BASE);
+/** The speeds of a head with so many hands, or those of the reader's own model. */
+const handsOf = (hands) => (typeof hands === "number" ? inverseFrequencies(2 * hands, BASE) : hands);
+
+const SLOW = 1e-3; // rad a token: where the fastest hand is slower, a sum of cosines loses the digits
+
+/** -D(m)^2 of the distances m = 0 .. FARTHEST: the larger, the nearer the code. */
+function nearness(theta) {
+  if (theta[0] < SLOW) return Float64Array.from({ length: FARTHEST + 1 }, (_, m) => -(codeDistance(m, theta) ** 2));
+  return cosineSums(theta, FARTHEST).map((sum) => (2 * sum) / theta.length - 2);
+}
 
 /** The last distance of each of `columns` columns of a logarithmic axis from 1 to FARTHEST. */
 function columnEnds(columns) {
@@ -21,14 +29,14 @@ function columnEnds(columns) {
 }
 
 /**
- * D(m) of all distances 1 .. FARTHEST for a head with so many pairs: { neighbour, count, nearest,
+ * D(m) of all distances 1 .. FARTHEST for so many hands, or those of given speeds: { neighbour, count, nearest,
  * records, columns }. count: the distances beyond 1 that are no farther than the neighbour; records:
  * those nearer than all before them; columns: { low, high, at } of the distances in each column of a
  * logarithmic axis (at: the distance of low), or null where there is none.
  */
-export function survey(pairs, columns) {
-  const sums = cosineSums(handsOf(pairs), FARTHEST); // the larger the sum, the nearer the code
-  const far = (m) => Math.sqrt(Math.max(2 - (2 * sums[m]) / pairs, 0));
+export function survey(hands, columns) {
+  const sums = nearness(handsOf(hands));
+  const far = (m) => Math.sqrt(Math.max(-sums[m], 0));
   const records = [1];
   let count = 0;
   let m = 1;
@@ -47,9 +55,16 @@ export function survey(pairs, columns) {
 }
 
 /** The distances that the arrow keys walk: where the fastest hand, or all, come nearer than ever before. */
-export function landmarks(records) {
-  const ofOne = nearRepeats(1, FARTHEST).map(({ distance }) => distance);
+export function landmarks(records, fastest = 1) {
+  const ofOne = nearRepeats(fastest, FARTHEST).map(({ distance }) => distance);
   return [...new Set([...ofOne, ...records])].sort((a, b) => a - b);
+}
+
+/** The three distances that have their numbers: where a fastest hand of such a speed comes nearest to its start. */
+function labelled(fastest) {
+  if (Math.abs(fastest - 1) < 1e-6) return LABELLED; // a speed that was heard is off by a rounding
+  const records = nearRepeats(fastest, FARTHEST);
+  return records.slice(-3).map(({ distance }) => distance);
 }
 
 /** So many landmarks on from m, or back, or the last there is. */
@@ -60,21 +75,25 @@ export function walk(marks, m, step) {
 
 const fine = (x) => num(x, x < 0.01 ? 6 : 3);
 
-/** What is said of a head with so many pairs, of which the survey is given, and of a distance m. */
-export function words(m, pairs, { neighbour, count, nearest }) {
-  const hands = pairs === 1 ? "one hand" : `${pairs} hands`;
+/** What is said of so many hands, or those of given speeds, of which the survey is given, and of a distance m. */
+export function words(m, given, { neighbour, count, nearest }) {
+  const theta = handsOf(given);
+  const still = theta.filter((speed) => speed === 0).length;
+  const standing = still ? ` (${still === 1 ? "1 stands" : `${still} stand`} still)` : "";
+  const hands = theta.length === 1 ? "one hand" : `${theta.length} hands${standing}`;
   const answer = count
     ? `With **${hands}**, yes: **${num(count, 0)}** distances are as near as a neighbour or nearer, ` +
       `**${num(nearest, 0)}** the nearest.`
     : `With **${hands}**, no: no distance from 2 to ${num(FARTHEST, 0)} comes as near as a neighbour.`;
-  const d = codeDistance(m, handsOf(pairs));
+  const d = codeDistance(m, theta);
   const here =
     m === 1
       ? `Distance **1**, the neighbour: D(1) = **${fine(neighbour)}**`
       : `Distance **${num(m, 0)}**: D = **${fine(d)}**, a neighbour has ${fine(neighbour)}`;
-  const off = Math.abs(shortWay(m)); // the fastest hand turns by 1 rad a token
-  const turns = Math.round(m / TURN);
-  const side = m > turns * TURN ? "past" : "short of";
+  const angle = m * theta[0];
+  const off = Math.abs(shortWay(angle));
+  const turns = Math.round(angle / TURN);
+  const side = angle > turns * TURN ? "past" : "short of";
   const after = turns && off < 0.3 ? `, ${side} ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
   return `${answer}\n${here}. The fastest hand is **${fine(off)}** rad from its start${after}.`;
 }
@@ -86,11 +105,21 @@ const NOTICE =
   "With eight hands nothing is left below the line: when one hand is back, the others are elsewhere. That holds for " +
   "a head that weighs its hands alike; one that reads a few of them only has no such guarantee.";
 
+/** What is to be noticed of the reader's own model: its survey counts what lies below the line. */
+export const noticeOf = ({ count }) =>
+  count
+    ? "Below the line lie the distances that a head may take for a neighbour, if it weighs these hands alike."
+    : "Nothing lies below the line: no distance is taken for a neighbour. That holds for a head that weighs its " +
+      "hands alike; one that reads a few of them only has no such guarantee.";
+
 const narrow = (width) => width < 480;
 const chartHeight = (width) => (narrow(width) ? 226 : 300);
 const dialsHeight = (width) => (narrow(width) ? 92 : 124);
 
 export default figure((fig) => {
+  const own = ownFrequencies(fig);
+  const handsNow = () => own ?? fig.traits.pairs;
+  const famous = labelled(own?.[0] ?? 1);
   let seen = null; // the survey last made, with its { key, marks }
   let chart = null; // axes of the picture
   const plot = fig.canvas({
@@ -108,7 +137,7 @@ export default figure((fig) => {
 
   /** The dot under a point, or the nearest code of the column there. */
   const under = (x, y) => {
-    const theta = handsOf(fig.traits.pairs);
+    const theta = handsOf(handsNow());
     const away = (m) => Math.hypot(chart.x(m) - x, chart.y(codeDistance(m, theta)) - y);
     const mark = seen.marks.reduce((a, b) => (away(b) < away(a) ? b : a));
     if (away(mark) <= 22) return mark;
@@ -118,7 +147,10 @@ export default figure((fig) => {
   };
 
   fig.draw(() => {
-    const { m, pairs } = fig.traits;
+    const { m } = fig.traits;
+    const hands = handsNow();
+    const theta = handsOf(hands);
+    const pairs = theta.length;
     const { width, height } = plot.clear();
     chart = axes(plot, {
       x: [1, FARTHEST],
@@ -133,19 +165,27 @@ export default figure((fig) => {
     const columns = Math.round(chart.box.x1 - chart.box.x0) + 1;
     const key = `${pairs} ${columns}`;
     if (seen?.key !== key) {
-      const found = survey(pairs, columns);
-      seen = { key, marks: landmarks(found.records), ...found };
+      const found = survey(hands, columns);
+      seen = { key, marks: landmarks(found.records, theta[0]), famous, ...found };
+      if (own) fig.notice(noticeOf(found));
     }
     drawCloud(plot, chart, seen);
-    drawMarks(plot, chart, seen, m, pairs);
-    drawDials(plot, chart.box.y1 + 56, m, pairs);
-    fig.say(words(m, pairs, seen));
+    drawMarks(plot, chart, seen, m, theta);
+    drawDials(plot, chart.box.y1 + 56, m, theta);
+    fig.say(words(m, hands, seen));
     const { neighbour, count, nearest } = seen;
-    const now = codeDistance(m, handsOf(pairs));
+    const now = codeDistance(m, theta);
     fig.root.dataset.values = JSON.stringify({ m, pairs, neighbour, count, nearest, now });
   });
 
   fig.showMe(async () => {
+    if (own) {
+      for (const m of [1, ...seen.famous, seen.nearest]) {
+        await fig.glide({ m }, 1200);
+        await fig.pause(1600);
+      }
+      return;
+    }
     fig.set({ pairs: 1, m: 1 });
     for (const m of [44, 710]) {
       await fig.glide({ m }, 1200);
@@ -161,7 +201,7 @@ export default figure((fig) => {
     }
     await fig.glide({ pairs: 64 }, 2600);
   });
-  fig.notice(NOTICE);
+  if (!own) fig.notice(NOTICE);
 });
 
 /** Each column's distances from the nearest to the farthest code: grey, and red under the neighbour's line. */
@@ -191,9 +231,8 @@ function drawCloud(plot, { x, y, box }, { neighbour, columns }) {
 }
 
 /** The landmarks as dots, with numbers where there is room: the chosen one, the nearest, the famous three. */
-function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs) {
+function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks, famous }, m, theta) {
   const { colors } = plot;
-  const theta = handsOf(pairs);
   const border = y(neighbour);
   const dot = (mark, radius, ring) => {
     const d = codeDistance(mark, theta);
@@ -203,7 +242,7 @@ function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs)
   };
   for (const mark of marks) dot(mark, 4);
   const said = [];
-  for (const mark of new Set([m, nearest, ...LABELLED])) {
+  for (const mark of new Set([m, nearest, ...famous])) {
     const { color, at } = dot(mark, mark === m ? 7 : 5, mark === m ? colors.ink : colors.paper);
     const label = num(mark, 0);
     const half = 3.6 * label.length + 4;
@@ -219,9 +258,9 @@ function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks }, m, pairs)
 }
 
 /** The fastest hands at distance m, each on a dial of its own, with the way from its start. */
-function drawDials(plot, top, m, pairs) {
+function drawDials(plot, top, m, theta) {
   const { ctx, colors, width } = plot;
-  const theta = handsOf(pairs);
+  const pairs = theta.length;
   const shown = Math.min(pairs, DIALS);
   const cell = Math.min((width - 8) / DIALS, 92);
   const radius = Math.min(cell * 0.42, 30);

@@ -1,9 +1,12 @@
 """All distances at once: one hand comes back, all hands together do not."""
 
-import ipywidgets
+from typing import Any
+
+import traitlets
 
 from . import controls
 from .figure import Figure, Whole
+from .own_model import read_model
 
 __all__ = ["Clock", "clock"]
 
@@ -15,9 +18,12 @@ class Clock(Figure):
 
     pairs = Whole(64, low=1, high=64, help="hands: pairs of channels of the head")
     m = Whole(710, low=1, high=FARTHEST, help="the distance whose hands are shown, in tokens")
+    data = traitlets.Dict(help="the frequencies of the reader's own model").tag(
+        sync=True, fixed=True
+    )
 
 
-def clock(pairs: int = 64, m: int = 710) -> ipywidgets.VBox:
+def clock(pairs: int = 64, m: int = 710, model: Any = None) -> controls.FigureBox:
     """Return the clock of a head, all its distances at once, with its control.
 
     Parameters
@@ -26,20 +32,28 @@ def clock(pairs: int = 64, m: int = 710) -> ipywidgets.VBox:
         Pairs of channels of the head, each a hand of the clock, 1 to 64; base 10000.
     m
         The distance whose hands are shown, 1 to 131072 tokens.
+    model
+        Your own model instead of ``pairs`` and base 10000: a `Report` of `identify`; a model or
+        configuration of transformers, or the dict of one; or inverse frequencies in radians per
+        token, shape (pairs,). At most 512 pairs.
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and slider. A tap or the arrow keys choose another distance.
 
     Raises
     ------
     TypeError, ValueError
-        If a value is of the wrong kind or out of range; the message names it.
+        If a value is of the wrong kind or out of range; the message names it. If the model makes
+        no rotation, several, or one of positions with several axes.
     """
+    own = None if model is None else read_model(model)
     figure = Clock(pairs=pairs, m=m)
+    figure.data = own.data if own else {}
     return controls.box(
         figure,
-        [controls.slider(figure, "pairs", "Hands", unit="pairs of channels")],
+        [] if own else [controls.slider(figure, "pairs", "Hands", unit="pairs of channels")],
         question="One hand comes back to its start. Do all of them ever come back together?",
+        model=own.words if own else "",
     )

@@ -26,9 +26,14 @@ import ipywidgets
 
 from rope_minimal.checks import check_positive
 
+from .alone import Alone
 from .figure import Choice, Figure, Flag, Real, Whole
 
-__all__ = ["box", "checkbox", "choice", "log_slider", "slider"]
+__all__ = ["FigureBox", "box", "checkbox", "choice", "log_slider", "slider"]
+
+
+class FigureBox(Alone, ipywidgets.VBox):
+    """A figure, its question above it and its controls below; ``save`` writes it into a file."""
 
 
 def slider(
@@ -144,19 +149,26 @@ def box(
     *,
     more: Sequence[ipywidgets.Widget] = (),
     question: str,
-) -> ipywidgets.VBox:
+    model: str = "",
+) -> FigureBox:
     """Return the figure as the reader meets it: its question, the picture, its controls.
 
-    Those in ``more`` lie in a fold below the others, of which there should be three at most.
+    Those in ``more`` lie in a fold below the others, of which there should be three at most. Under
+    the picture stands what ``model`` it draws, if it is the reader's.
     """
-    title = ipywidgets.HTML(f'<p class="rope-question">{html.escape(question, quote=False)}</p>')
-    rows: list[ipywidgets.Widget] = [title, figure]
+
+    def line(name: str, words: str) -> ipywidgets.HTML:
+        return ipywidgets.HTML(f'<p class="{name}">{html.escape(words, quote=False)}</p>')
+
+    rows: list[ipywidgets.Widget] = [line("rope-question", question), figure]
+    if model:
+        rows.append(line("rope-model", model))
     if controls:
         rows.append(ipywidgets.Box(list(controls)).add_class("rope-controls"))
     if more:
         folded = ipywidgets.Box(list(more)).add_class("rope-controls").add_class("rope-more")
         rows.append(folded)
-    return ipywidgets.VBox(rows).add_class("rope-box")
+    return FigureBox(rows).add_class("rope-box")
 
 
 def _trait(figure: Figure, name: str, *kinds: type) -> Any:

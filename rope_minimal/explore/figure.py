@@ -10,7 +10,7 @@ A figure is one small class and one JavaScript file of the same name in snake ca
         show = Choice(["angle", "cosine"])
         trail = Flag(False)
 
-    def phase_dial(m: int = 0, theta: float = 0.5) -> ipywidgets.VBox:
+    def phase_dial(m: int = 0, theta: float = 0.5) -> controls.FigureBox:
         figure = PhaseDial(m=m, theta=theta)
         return controls.box(
             figure,
@@ -35,10 +35,10 @@ from typing import Any
 
 import anywidget
 import traitlets
-from latex2mathml.converter import convert
 
 from rope_minimal.checks import as_float, check_dim, check_flag
 
+from .alone import mathml
 from .bundle import bundle
 
 __all__ = ["Choice", "Even", "Figure", "Flag", "Real", "Whole"]
@@ -51,6 +51,7 @@ class Figure(anywidget.AnyWidget):
     _start = traitlets.Dict().tag(sync=True)
     _options = traitlets.Dict().tag(sync=True)
     _whole: traitlets.List[str] = traitlets.List().tag(sync=True)
+    _limits = traitlets.Dict().tag(sync=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_esm" not in cls.__dict__:  # anywidget makes a subclass per instance that has it
@@ -71,14 +72,20 @@ class Figure(anywidget.AnyWidget):
             if isinstance(trait, Choice)
         }
         self._whole = [name for name, trait in self.traits().items() if isinstance(trait, Whole)]
+        self._limits = {
+            name: [
+                *(end if math.isfinite(end) else None for end in (trait.low, trait.high)),
+                trait.step,
+            ]
+            for name, trait in self.traits(sync=True, fixed=None).items()
+            if isinstance(trait, _Number)
+        }
         self.start_here()
         self.on_msg(self._typeset)
 
     def _typeset(self, _: Any, content: dict, buffers: list) -> None:
         """Answer ``fig.formula``: send LaTeX back as MathML, where the page has no MathJax."""
-        latex = content["latex"]
-        known = latex.replace(r"\arg", r"\operatorname{arg}")  # it does not know \arg
-        self.send({"latex": latex, "mathml": convert(known)})
+        self.send({"latex": content["latex"], "mathml": mathml(content["latex"])})
 
     def start_here(self) -> None:
         """Make the present values of the traits the ones that "Reset" goes back to."""
@@ -100,6 +107,7 @@ class _Number(traitlets.TraitType):
 
     kind: type[Any] = numbers.Real
     words = "a real number"
+    step = 0  # between its values; 0 for any
 
     def __init__(
         self, default: float, *, low: float = -math.inf, high: float = math.inf, help: str = ""
@@ -133,6 +141,7 @@ class Whole(_Number):
 
     kind = numbers.Integral
     words = "an integer"
+    step = 1
 
     @staticmethod
     def plain(value: Any) -> int:
@@ -142,6 +151,8 @@ class Whole(_Number):
 
 class Even(Whole):
     """A positive even int trait, the width of a head: ``Even(default, low=2, high=...)``."""
+
+    step = 2
 
     def validate(self, obj: Any, value: Any) -> int:
         """Return the value, or raise an error that names the trait."""

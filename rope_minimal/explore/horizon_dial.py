@@ -2,8 +2,6 @@
 
 import math
 
-import ipywidgets
-
 from . import controls
 from .figure import Figure, Real
 
@@ -16,7 +14,7 @@ class HorizonDial(Figure):
     slower = Real(1.0, low=1.0, high=2000.0, help="factor by which every hand is slowed")
 
 
-def horizon_dial(slower: float = 2048 / math.pi) -> ipywidgets.VBox:
+def horizon_dial(slower: float = 2048 / math.pi) -> controls.FigureBox:
     """Return the two meters of a slowed head, with their slider.
 
     Parameters
@@ -27,7 +25,7 @@ def horizon_dial(slower: float = 2048 / math.pi) -> ipywidgets.VBox:
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and slider.
 
     Raises

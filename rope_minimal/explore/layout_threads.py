@@ -1,7 +1,5 @@
 """Rows of W_q and W_k as threads from one layout to the other, beside the scores they make."""
 
-import ipywidgets
-
 from . import controls
 from .figure import Choice, Figure, Flag, Whole
 
@@ -31,7 +29,7 @@ class LayoutThreads(Figure):
 
 def layout_threads(
     family: str = "a small head, 16 channels", permute_q: bool = False, permute_k: bool = False
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the threads of W_q and W_k between the two layouts, with their controls.
 
     Parameters
@@ -45,7 +43,7 @@ def layout_threads(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, controls and figure. The channel follows the pointer and the arrow keys.
 
     Raises

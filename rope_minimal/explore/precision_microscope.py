@@ -2,8 +2,6 @@
 
 from numbers import Integral
 
-import ipywidgets
-
 from . import controls
 from .figure import Choice, Figure, Whole
 
@@ -32,7 +30,7 @@ class PrecisionMicroscope(Figure):
 
 def precision_microscope(
     dtype: str = "bf16", stage: str = "positions", show: str = "cosine", last: int = 131072
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the microscope of a 128-channel table with base 10000, with its controls.
 
     Parameters
@@ -50,7 +48,7 @@ def precision_microscope(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, controls and figure. The cursor follows the pointer and the arrow keys.
 
     Raises

@@ -9,12 +9,13 @@ from collections.abc import Iterator, Sequence
 
 import traitlets
 
+from .alone import Alone
 from .figure import Figure, Real
 
 __all__ = ["ChoiceQuestion", "NumberQuestion", "choice", "myth_fails", "number"]
 
 
-class ChoiceQuestion(Figure):
+class ChoiceQuestion(Alone, Figure):
     """One of some answers (``choice_question.js``)."""
 
     prompt = traitlets.Unicode().tag(sync=True)
@@ -23,7 +24,7 @@ class ChoiceQuestion(Figure):
     why = traitlets.Unicode().tag(sync=True)
 
 
-class NumberQuestion(Figure):
+class NumberQuestion(Alone, Figure):
     """A number, right within a tolerance (``number_question.js``)."""
 
     prompt = traitlets.Unicode().tag(sync=True)

@@ -4,15 +4,13 @@ import { curve, level, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, short } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { BASE, codeDistance, inverseFrequencies } from "./rope.js";
+import { BASE, codeDistance, inverseFrequencies, ownFrequencies } from "./rope.js";
 
 const DIM = 128;
 const PAIRS = DIM / 2;
 const TRAINED = 4096;
 const FACTOR = 16; // of every preset: 4,096 to 65,536 tokens
 const ASKED = TRAINED * FACTOR;
-const LOW = -5; // log2 of the lowest multiplier on the scale; below it there is only 0
-const HIGH = 1;
 
 const STRETCH = { factor: FACTOR, original_max_position_embeddings: TRAINED };
 
@@ -55,42 +53,59 @@ export function setting(name) {
   return cache[name];
 }
 
-const PLAIN = inverseFrequencies(DIM, BASE);
-const NEIGHBOURS = codeDistance(1, PLAIN);
+/**
+ * What the faders stand for: a plain series, the tokens it was trained on, the factor to those asked, the ends
+ * of the scale, and its rescalings by name. neighbours: D(1); arc: which pairs meet angles at the tokens asked
+ * that training never showed, unless they are slowed by the factor.
+ */
+export function headOf({ plain, trained, factor, bottom, top, setting }) {
+  const asked = trained * factor;
+  const arc = unseenPairs(plain, asked, plain, trained);
+  const ends = { low: Math.log2(bottom), high: Math.log2(top) };
+  return { plain, trained, asked, factor, ...ends, setting, arc, neighbours: codeDistance(1, plain) };
+}
 
-/** Which pairs meet angles at ASKED tokens that training never showed, unless they are slowed by FACTOR. */
-const ARC = unseenPairs(PLAIN, ASKED, PLAIN, TRAINED);
+const EXAMPLE = headOf({
+  ...{ plain: inverseFrequencies(DIM, BASE), trained: TRAINED, factor: FACTOR, bottom: 1 / 32, top: 2 },
+  setting,
+});
 
-/** What the meters show for 64 multipliers; kept: the contrast of neighbours against that of training. */
-export function meters(multipliers) {
-  const invFreq = PLAIN.map((theta, i) => theta * multipliers[i]);
-  const unseen = unseenPairs(invFreq, ASKED, PLAIN, TRAINED);
+/** The head of the reader's own model, as `rescaling_faders` in Python describes it. */
+export function ownHead({ plain, settings, ...rest }) {
+  const setting = (name) => settings[name];
+  return { ...headOf({ plain: Float64Array.from(plain), setting, ...rest }), own: true };
+}
+
+/** What the meters show for the multipliers; kept: the contrast of neighbours against that of the plain series. */
+export function meters(multipliers, { plain, trained, asked, neighbours } = EXAMPLE) {
+  const invFreq = plain.map((theta, i) => theta * multipliers[i]);
+  const unseen = unseenPairs(invFreq, asked, plain, trained);
   const contrast = codeDistance(1, invFreq);
-  return { unseen, count: unseen.filter(Boolean).length, contrast, kept: contrast / NEIGHBOURS };
+  return { unseen, count: unseen.filter(Boolean).length, contrast, kept: contrast / neighbours };
 }
 
 const STRIP = 0.07; // the part at the bottom of a fader: stands still, or off the scale
 
 /** Where a multiplier stands between the bottom (0) and the top (1) of its fader. */
-export function faderPart(multiplier) {
+export function faderPart(multiplier, { low, high } = EXAMPLE) {
   if (multiplier <= 0) return 0;
-  const part = (Math.log2(multiplier) - LOW) / (HIGH - LOW);
+  const part = (Math.log2(multiplier) - low) / (high - low);
   return part < 0 ? STRIP / 2 : STRIP + (1 - STRIP) * Math.min(part, 1);
 }
 
-/** The multiplier at a part of the fader; it catches at 1 and at 1/16, and the bottom is 0. */
-export function faderMultiplier(part) {
+/** The multiplier at a part of the fader; it catches at 1 and at 1/factor, and the bottom is 0. */
+export function faderMultiplier(part, { low, high, factor } = EXAMPLE) {
   if (part < STRIP * 0.75) return 0;
-  const octaves = clamp(LOW + ((part - STRIP) / (1 - STRIP)) * (HIGH - LOW), LOW, HIGH);
-  for (const stop of [0, -Math.log2(FACTOR)]) if (Math.abs(octaves - stop) < 0.12) return 2 ** stop;
+  const octaves = clamp(low + ((part - STRIP) / (1 - STRIP)) * (high - low), low, high);
+  for (const stop of [0, -Math.log2(factor)]) if (Math.abs(octaves - stop) < 0.12) return 2 ** stop;
   return 2 ** octaves;
 }
 
 /** The multiplier a quarter of an octave above or below, for the arrow keys; below the scale there is only 0. */
-export function nextMultiplier(multiplier, up) {
+export function nextMultiplier(multiplier, up, { low, high } = EXAMPLE) {
   if (multiplier <= 0 && up < 0) return 0;
-  const octaves = (multiplier > 0 ? Math.log2(multiplier) : LOW - 0.25) + up / 4;
-  return octaves < LOW - 1e-9 ? 0 : 2 ** clamp(octaves, LOW, HIGH);
+  const octaves = (multiplier > 0 ? Math.log2(multiplier) : low - 0.25) + up / 4;
+  return octaves < low - 1e-9 ? 0 : 2 ** clamp(octaves, low, high);
 }
 
 /** Where two lists of multipliers differ most; `still`: how many pairs stand still in one of them alone. */
@@ -111,14 +126,28 @@ function share(part, over = "over ") {
   return `${short(percent, percent < 0.1 ? 3 : percent < 10 || off < 1 ? 1 : 0)}%`;
 }
 
+/** Which pairs must turn more slowly: those of the arc. */
+function slowest({ arc, trained }) {
+  const many = arc.filter(Boolean).length;
+  if (!many) return `None: within ${num(trained, 0)} tokens each pair of the plain series goes round. `;
+  if (many === 1) return `The slowest, pair ${arc.indexOf(true)}. `;
+  return `The **${many}** slowest, ${arc.indexOf(true)} to ${arc.lastIndexOf(true)}. `;
+}
+
 /** What is said: of the traits shown, the meters, the factor on the scores and the difference, or null. */
-export function words({ title, compare, pair, multiplier, attention, difference }, { count, contrast, kept }) {
-  const meet = count ? `**${count}** of them meet${count === 1 ? "s" : ""}` : "no pair meets";
+export function words(shown, { count, contrast, kept }, head = EXAMPLE) {
+  const { title, compare, pair, multiplier, attention, difference } = shown;
+  const unseen = head.own
+    ? `angles that ${num(head.trained, 0)} tokens of the plain series never show`
+    : "angles that training never showed";
+  const them = head.arc.filter(Boolean).length === 1 ? "it" : `**${count}** of them`;
+  const meet = count ? `${them} meet${count === 1 ? "s" : ""}` : "no pair meets";
   return (
-    `The **${ARC.filter(Boolean).length}** slowest, ${ARC.indexOf(true)} to ${ARC.lastIndexOf(true)}. ` +
-    `**${title}**: ${meet} angles that training never showed, ` +
+    slowest(head) +
+    `**${title}**: ${meet} ${unseen}, ` +
     `and one step has **${share(kept)}** of the size it had.\n` +
-    `One step is D(1) = **${num(contrast, 4)}**, in training ${num(NEIGHBOURS, 4)}; ` +
+    `One step is D(1) = **${num(contrast, 4)}**, in ${head.own ? "the plain series" : "training"} ` +
+    `${num(head.neighbours, 4)}; ` +
     `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
     `Pair **${pair}** turns at × **${fraction(multiplier)}**.${difference ? against(compare, difference) : ""}`
   );
@@ -152,34 +181,52 @@ const NOTICE =
   "Only the slow pairs have to come down to 1/16. PI pulls down all 64, the fast ones too, and neighbours move " +
   "together. LongRoPE is drawn as an illustration: its published lists are searched, model by model.";
 
+/** What the canvas shows and what is to be noticed, of the reader's own model. */
+export function tellOf({ plain, factor }) {
+  const down = fraction(1 / factor);
+  return {
+    label:
+      `${plain.length} faders from the fastest pair on the left to the slowest on the right; the height is the ` +
+      "frequency as a multiple of that in the plain series of the same base; in the red field, above " +
+      `${down} over the slowest pairs, a fader meets angles that the plain series never shows in so few tokens`,
+    notice:
+      "The line × 1 is the plain series of the base. The other rescalings are the published ones of that series, " +
+      `each for a text ${short(factor, 3)} times as long.`,
+  };
+}
+
 const REACH = 18; // pixels above and below a fader's handle where it can be taken
 
 const narrow = (width) => width < 480;
 
 export default figure((fig) => {
-  const multipliers = () => (fig.traits.faders.length ? fig.traits.faders : setting(fig.traits.preset).multipliers);
+  const head = ownFrequencies(fig) ? ownHead(fig.model.get("data")) : EXAMPLE;
+  const pairs = head.plain.length;
+  const told = head.own ? tellOf(head) : { label: FADERS, notice: NOTICE };
+  const multipliers = () =>
+    fig.traits.faders.length ? fig.traits.faders : head.setting(fig.traits.preset).multipliers;
   let area = { x0: 0, x1: 1, y0: 0, y1: 1 };
   let last = null; // the fader and height of a stroke so far
 
   const plot = fig.canvas({
-    label: FADERS,
+    label: told.label,
     help: "Take a handle and draw, or use the arrow keys.",
     height: (width) => (narrow(width) ? 236 : 290),
     keys({ dx, dy }) {
       const { pair } = fig.traits;
-      if (dx) fig.set({ pair: clamp(pair + dx, 0, PAIRS - 1) });
-      if (dy) fig.set({ faders: multipliers().with(pair, nextMultiplier(multipliers()[pair], -dy)) });
+      if (dx) fig.set({ pair: clamp(pair + dx, 0, pairs - 1) });
+      if (dy) fig.set({ faders: multipliers().with(pair, nextMultiplier(multipliers()[pair], -dy, head)) });
     },
     drag({ x, y, begins }) {
-      const pair = clamp(Math.floor(((x - area.x0) / (area.x1 - area.x0)) * PAIRS), 0, PAIRS - 1);
-      if (begins && Math.abs(y - heightOf(area, multipliers()[pair])) > REACH) return false;
+      const pair = clamp(Math.floor(((x - area.x0) / (area.x1 - area.x0)) * pairs), 0, pairs - 1);
+      if (begins && Math.abs(y - heightOf(area, multipliers()[pair], head)) > REACH) return false;
       const part = clamp((area.y1 - y) / (area.y1 - area.y0), 0, 1);
       const from = begins ? { pair, part } : last;
       const next = [...multipliers()];
       const steps = Math.abs(pair - from.pair);
       for (let k = 0; k <= steps; k++) {
         const t = steps ? k / steps : 1;
-        next[from.pair + Math.sign(pair - from.pair) * k] = faderMultiplier(from.part + (part - from.part) * t);
+        next[from.pair + Math.sign(pair - from.pair) * k] = faderMultiplier(from.part + (part - from.part) * t, head);
       }
       last = { pair, part };
       fig.set({ faders: next, pair });
@@ -193,17 +240,18 @@ export default figure((fig) => {
   fig.draw(() => {
     const { preset, compare, pair, faders } = fig.traits;
     const now = multipliers();
-    const { attention } = setting(preset);
-    const measured = meters(now);
-    const other = compare === "nothing" ? null : setting(compare).multipliers;
+    const { attention } = head.setting(preset);
+    const measured = meters(now, head);
+    const other = compare === "nothing" ? null : head.setting(compare).multipliers;
     const difference = other && apart(now, other);
     area = { x0: 44, x1: plot.width - 8, y0: other ? 38 : 24, y1: plot.height - 40 };
-    drawFaders(plot, area, now, other, measured.unseen, pair);
+    drawFaders(plot, area, head, now, other, measured.unseen, pair);
     if (other) text(plot, `faders: ${preset}   line: ${compare}`, area.x0, 10, { color: fig.colors.ink });
-    drawGauges(gauges, { ...measured, attention });
+    drawGauges(gauges, head, { ...measured, attention });
 
-    const title = faders.length ? `${preset}, moved by hand` : preset;
-    fig.say(words({ title, compare, pair, multiplier: now[pair], attention, difference }, measured));
+    const name = preset[0].toUpperCase() + preset.slice(1);
+    const title = `${head.own ? name : preset}${faders.length ? ", moved by hand" : ""}`;
+    fig.say(words({ title, compare, pair, multiplier: now[pair], attention, difference }, measured, head));
     const { count, contrast, kept } = measured;
     const finite = difference && { ...difference, ratio: Number.isFinite(difference.ratio) ? difference.ratio : null };
     const shown = { preset, compare, pair, multipliers: now, count, contrast, kept, attention };
@@ -211,6 +259,13 @@ export default figure((fig) => {
   });
 
   fig.showMe(async () => {
+    if (head.own) {
+      for (const preset of ["plain series", "PI", "YaRN, code", "your model"]) {
+        fig.set({ preset, compare: "nothing", faders: [] });
+        await fig.pause(1800);
+      }
+      return;
+    }
     fig.set({ preset: "as trained", compare: "nothing", faders: [], pair: PAIRS - 1 });
     await fig.pause(900);
     const faders = [...setting("as trained").multipliers];
@@ -229,24 +284,25 @@ export default figure((fig) => {
     fig.set({ preset: "YaRN, paper", faders: [], compare: "YaRN, code" });
   });
   fig.button("YaRN: paper against code", () =>
-    fig.set({ preset: "YaRN, paper", faders: [], compare: "YaRN, code", pair: 30 }),
+    fig.set({ preset: "YaRN, paper", faders: [], compare: "YaRN, code", pair: Math.min(30, pairs - 1) }),
   );
-  fig.notice(NOTICE);
+  fig.notice(told.notice);
 });
 
 /** Where a multiplier stands on its fader, in pixels. */
-const heightOf = ({ y0, y1 }, multiplier) => y1 - faderPart(multiplier) * (y1 - y0);
+const heightOf = ({ y0, y1 }, multiplier, head) => y1 - faderPart(multiplier, head) * (y1 - y0);
 
-function drawFaders(plot, area, now, other, unseen, pair) {
+function drawFaders(plot, area, head, now, other, unseen, pair) {
   const { ctx, colors } = plot.clear();
   const { x0, x1, y1 } = area;
-  const step = (x1 - x0) / PAIRS;
+  const pairs = now.length;
+  const step = (x1 - x0) / pairs;
   const x = (i) => x0 + (i + 0.5) * step;
-  const y = (multiplier) => heightOf(area, multiplier);
-  drawUnseen(plot, area, step, unseen);
+  const y = (multiplier) => heightOf(area, multiplier, head);
+  drawUnseen(plot, area, step, head, unseen);
 
   // the scale
-  for (let octave = LOW; octave <= HIGH; octave++) {
+  for (let octave = head.low; octave <= head.high; octave++) {
     const at = Math.round(y(2 ** octave)) + 0.5;
     level(plot, at, area, colors.rule, { width: 1 });
     const one = octave === 0;
@@ -254,14 +310,14 @@ function drawFaders(plot, area, now, other, unseen, pair) {
     text(plot, label, x0 - 7, at, { align: "right", size: 11.5, bold: one, color: one ? colors.ink : colors.muted });
   }
   text(plot, "still", x0 - 7, y1 + 4, { align: "right", size: 11.5 });
-  level(plot, y(1 / FACTOR), area, colors.warm, { width: 1.25, dash: [5, 4] });
+  level(plot, y(1 / head.factor), area, colors.warm, { width: 1.25, dash: [5, 4] });
 
   // the faders
   const cap = Math.max(step * 0.84, 3);
-  for (let i = 0; i < PAIRS; i++) {
+  for (let i = 0; i < pairs; i++) {
     upright(plot, x(i), area, colors.dark ? "#3b4753" : "#d6dce2", { width: Math.min(2, step * 0.28) });
     const top = y(now[i]);
-    ctx.fillStyle = pairColor(i, PAIRS);
+    ctx.fillStyle = pairColor(i, pairs);
     ctx.globalAlpha = 0.32;
     ctx.fillRect(x(i) - step * 0.3, top, step * 0.6, y1 - top);
     ctx.globalAlpha = 1;
@@ -272,7 +328,7 @@ function drawFaders(plot, area, now, other, unseen, pair) {
 
   // the other rescaling and what lies between the two
   if (other) {
-    for (let i = 0; i < PAIRS; i++) {
+    for (let i = 0; i < pairs; i++) {
       const [a, b] = [y(now[i]), y(other[i])];
       if (Math.abs(a - b) < 1) continue;
       ctx.fillStyle = colors.ink;
@@ -293,7 +349,7 @@ function drawFaders(plot, area, now, other, unseen, pair) {
   ctx.lineTo(x(pair) + 5, y1 + 11);
   ctx.fillStyle = colors.ink;
   ctx.fill();
-  for (const i of [0, 16, 32, 48, 63]) {
+  for (const i of [0, 0.25, 0.5, 0.75, 1].map((part) => Math.min(Math.round(part * pairs), pairs - 1))) {
     if (Math.abs(i - pair) * step > 14) text(plot, String(i), x(i), y1 + 13, { align: "center", size: 11.5 });
   }
   text(plot, String(pair), x(pair), y1 + 20, { align: "center", size: 11.5, bold: true, color: colors.ink });
@@ -301,11 +357,13 @@ function drawFaders(plot, area, now, other, unseen, pair) {
 }
 
 /** The field in which a fader meets angles that training never showed, darker where one does. */
-function drawUnseen(plot, area, step, unseen) {
+function drawUnseen(plot, area, step, head, unseen) {
   const { ctx, colors, width } = plot;
   const { x0, y0 } = area;
-  const [first, end] = [ARC.indexOf(true), ARC.lastIndexOf(true) + 1];
-  const low = heightOf(area, 1 / FACTOR);
+  const { arc, factor } = head;
+  if (!arc.includes(true)) return;
+  const [first, end] = [arc.indexOf(true), arc.lastIndexOf(true) + 1];
+  const low = heightOf(area, 1 / factor, head);
   ctx.fillStyle = colors.warm;
   ctx.globalAlpha = colors.dark ? 0.16 : 0.1;
   ctx.fillRect(x0 + first * step, y0 - 4, (end - first) * step, low - y0 + 4);
@@ -319,7 +377,7 @@ function drawUnseen(plot, area, step, unseen) {
   text(plot, title, right, y0 - 13, { align: "right", color: colors.warm });
 }
 
-function drawGauges(plot, { count, kept, attention }) {
+function drawGauges(plot, { plain, own }, { count, kept, attention }) {
   const { ctx, colors, width } = plot.clear();
   const small = narrow(width);
   const gap = small ? 12 : 16;
@@ -341,7 +399,14 @@ function drawGauges(plot, { count, kept, attention }) {
   const { accent, warm } = colors;
   const factor = attention ** 2;
   const root = attention === 1 ? "no temperature" : `√ = ${num(attention, 3)}`;
-  gauge(0, "pairs at new angles", String(count), count / PAIRS, count ? warm : accent, `of ${PAIRS}`);
-  gauge(1, small ? "size of a step" : "size of one step, D(1)", share(kept, "> "), kept, accent, "of training");
+  gauge(0, "pairs at new angles", String(count), count / plain.length, count ? warm : accent, `of ${plain.length}`);
+  gauge(
+    1,
+    small ? "size of a step" : "size of one step, D(1)",
+    share(kept, "> "),
+    kept,
+    accent,
+    own ? "of plain" : "of training",
+  );
   gauge(2, small ? "all scores" : "factor on all scores", `× ${num(factor, 2)}`, factor - 1, accent, root);
 }

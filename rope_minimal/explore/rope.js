@@ -10,6 +10,12 @@ export function inverseFrequencies(dim, base = BASE) {
   return Float64Array.from({ length: dim / 2 }, (_, i) => base ** ((-2 * i) / dim));
 }
 
+/** The frequencies of the reader's own model that a figure was given, or null. */
+export function ownFrequencies(fig) {
+  const own = fig.model.get("data")?.inv_freq;
+  return own ? Float64Array.from(own) : null;
+}
+
 /** Positions that each pair needs for one full turn; infinite where the frequency is 0. */
 export function wavelengths(invFreq) {
   return Float64Array.from(invFreq, (theta) => TURN / theta);

@@ -1,7 +1,5 @@
 """Two words of a sentence as arrows of one plane: the score knows how far apart they are."""
 
-import ipywidgets
-
 from . import controls
 from .figure import Figure, Flag, Whole
 
@@ -17,7 +15,7 @@ class Rotor(Figure):
     plays = Flag(help="whether it moves by itself, once").tag(fixed=True)
 
 
-def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> ipywidgets.VBox:
+def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> controls.FigureBox:
     """Return the two-dimensional rotor with its controls.
 
     Parameters
@@ -34,7 +32,7 @@ def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> ip
 
     Returns
     -------
-    VBox
+    FigureBox
         Question and figure, its sliders in a fold: the words' markers are handles themselves.
 
     Raises

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from . import controls
@@ -29,7 +28,7 @@ class TrainedHead(Figure):
 
 def trained_head(
     data: dict[str, Any], task: str = "copy", encoding: str = "RoPE", m: int = 7
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return one trained head with its controls.
 
     Parameters
@@ -45,7 +44,7 @@ def trained_head(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, picture and controls. The distance follows the pointer and the arrow keys.
 
     Raises

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import ipywidgets
 import traitlets
 
 from . import controls
@@ -66,7 +65,7 @@ def trained_models(
     task: str = "copy",
     encoding: str = "the proposal, half a turn",
     half: bool = False,
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the trained models, side by side.
 
     Parameters
@@ -82,7 +81,7 @@ def trained_models(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question and picture, with buttons for the task and for 16 bits; the row follows the pointer
         and the arrow keys.
 

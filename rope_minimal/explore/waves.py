@@ -1,7 +1,5 @@
 """The waves of one head: heights and starts from the content, speeds fixed, and their sum."""
 
-import ipywidgets
-
 from . import controls
 from .figure import Choice, Figure, Whole
 
@@ -22,7 +20,7 @@ class Waves(Figure):
 
 def waves(
     distance: int = 60, aim: int = 60, pairs: int = 64, content: str = "key = query"
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the waves of one head with their controls.
 
     Parameters
@@ -40,7 +38,7 @@ def waves(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, controls and figure. "Random content" draws another query and key.
 
     Raises

@@ -1,7 +1,5 @@
 """A cached key that is moved many times, each time stored again, beside one that is moved once."""
 
-import ipywidgets
-
 from . import controls
 from .figure import Choice, Figure, Whole
 
@@ -23,7 +21,7 @@ class WornKey(Figure):
 
 def worn_key(
     kept: str = "8-bit blocks", moves: int = 256, step: int = 1, pair: int = 36
-) -> ipywidgets.VBox:
+) -> controls.FigureBox:
     """Return the worn key with its controls: 16 random keys of 128 channels, base 10000.
 
     Parameters
@@ -41,7 +39,7 @@ def worn_key(
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and controls; the pair follows the pointer and the arrow keys.
 
     Raises

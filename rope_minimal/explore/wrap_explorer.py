@@ -2,8 +2,6 @@
 
 import math
 
-import ipywidgets
-
 from . import controls
 from .figure import Even, Figure, Real, Whole
 
@@ -18,7 +16,7 @@ class WrapExplorer(Figure):
     distance = Whole(7, low=1, high=10000, help="the cursor's distance in tokens")
 
 
-def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> ipywidgets.VBox:
+def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> controls.FigureBox:
     """Return the wrap explorer with its controls.
 
     Parameters
@@ -33,7 +31,7 @@ def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> ipyw
 
     Returns
     -------
-    VBox
+    FigureBox
         Question, figure and controls. The cursor follows the pointer and the arrow keys.
 
     Raises

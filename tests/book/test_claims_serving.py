@@ -139,6 +139,7 @@ def trained(name: str, steps: int | None = None, seeds: tuple[int, ...] = NEW) -
         return kind, serving.train(kind, seeds, serving.load()[name]["rate"], steps)
 
 
+@pytest.mark.drawn(1)
 @torch.no_grad()
 def test_a_trained_model_keeps_what_it_has_seen() -> None:
     """With caches, drop and shift; and the masks of the record say the same as the caches."""
@@ -272,6 +273,7 @@ def test_a_sink_takes_a_share_and_passes_nothing_on(share: float) -> None:
     np.testing.assert_allclose(without, with_sink / (1 - share), rtol=1e-12)
 
 
+@pytest.mark.drawn(1)
 @torch.no_grad()
 def test_far_keys_cost_and_first_ones_do_not_help() -> None:
     """With caches this time, token by token: 240 bytes, of which 64 are kept."""
@@ -638,6 +640,7 @@ def test_channels_far_from_zero_want_a_grid_before_the_turn() -> None:
     assert np.abs(reach[:16][slow] - 1).max() < 0.25
 
 
+@pytest.mark.drawn(1)
 @torch.no_grad()
 def test_trained_keys_want_a_grid_before_the_turn() -> None:
     kind, models = trained("two layers")
@@ -661,6 +664,7 @@ def test_the_chapter_reads_a_base_from_where_a_hand_points() -> None:
         assert math.atan2(there[33], there[1]) ** -32 == pytest.approx(base, rel=1e-9)
 
 
+@pytest.mark.drawn(1)
 @torch.no_grad()
 def test_a_lost_base_is_fine_near_and_gone_far() -> None:
     """One model, fewer steps than the record, read by the package's layers with either base."""

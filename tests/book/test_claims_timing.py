@@ -199,6 +199,7 @@ def test_which_form_is_fastest_depends_on_the_type():
         assert faster(where, compiled, (PRODUCT, "compiled"))
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.skipif(not machine.has_glibc(), reason="the allocator is not glibc's")
 def test_new_memory_costs_page_faults():
     """Counted by the kernel, in processes of their own: the default allocator, and one that keeps.
@@ -249,6 +250,7 @@ def test_new_memory_costs_page_faults():
     assert max(prices) > 6
 
 
+@pytest.mark.drawn(1)
 def test_what_the_compiler_makes_of_it():
     """Compiled here, and no clock: how many tensors of the size of x a call holds at its peak."""
 

@@ -205,6 +205,7 @@ def is_mutant(statement, original):
     return isinstance(statement, Relational | sp.Or) and statement != original
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("notebook", with_derivations(), ids=lambda path: path.stem)
 def test_every_mutant_of_every_derived_step_is_refused(notebook, capsys):
     derivations = derivations_of(notebook)

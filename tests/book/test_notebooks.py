@@ -157,6 +157,7 @@ def until_its_last_file(path):
 
 
 # The build runs all of them in notebooks/. Only a cell that reads a file could need that.
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "path", [path for path in NOTEBOOKS if until_its_last_file(path)], ids=lambda path: path.stem
 )

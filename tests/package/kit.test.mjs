@@ -529,6 +529,19 @@ test("a pointer over the picture is told where it is, unless something plays", a
   ]);
 });
 
+test("a mouse that rests while the page moves under it points at nothing new", async () => {
+  const found = [];
+  const { root } = await probe({ canvas: { point: ({ x }) => found.push(x) } });
+  const canvas = root.querySelector("canvas");
+  const move = (clientX, clientY) => canvas.dispatchEvent(new window.PointerEvent("pointermove", { clientX, clientY }));
+  move(40, 5);
+  move(40, 5); // as browsers tell a mouse that rests when the page has scrolled
+  move(40, 6);
+  move(20, 6);
+  move(40, 5);
+  assert.deepEqual(found, [40, 40, 20, 40]);
+});
+
 test("a pointer that takes hold of something keeps it until it lets go", async () => {
   const found = [];
   const drag = ({ x, begins }) => {

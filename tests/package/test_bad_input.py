@@ -21,6 +21,8 @@ from rope_minimal import (
     document_mask,
     inverse_frequencies,
     move_keys,
+    mrope_positions,
+    nearest_offset,
     permute_qk,
     rope_table,
     rotate_by_matrix,
@@ -28,6 +30,7 @@ from rope_minimal import (
     rotation_matrix,
     to_half,
     to_interleaved,
+    wave_vectors,
     wavelengths,
     zigzag_indices,
 )
@@ -46,6 +49,9 @@ from rope_minimal.aliasing import (
     unseen_pairs,
     wrapped_angle,
 )
+from rope_minimal.identify import Report, identify
+from rope_minimal.identify.adapters import of_module, of_tables, of_transformers
+from rope_minimal.identify.layers import examine
 from rope_minimal.speed import compare, moved_bytes, peak_extra_bytes
 
 X = torch.ones(2, 3, 4, 8)  # (B, H, T, D)
@@ -54,6 +60,9 @@ IDS = torch.arange(4).expand(2, 4)
 NAN, INF = float("nan"), float("inf")
 MASKED = np.ma.array([1.0, 2.0], mask=[False, True])
 HUGE = 10**400  # no float holds it
+BLANK = Report(8, 1, "nothing")
+AXES = np.ones((2, 4))  # wave vectors on two axes
+PLAIN = identify(rotate_complex, 8)
 PARTS = {"factor": 2, "original_max_position_embeddings": 1024}
 
 
@@ -77,6 +86,10 @@ def yarn(**changed):
 def longrope(**changed):
     factors = {"short_factor": [1] * 4, "long_factor": [1] * 4}
     return rescaled("longrope", 8, **PARTS | factors | changed)
+
+
+def mrope(section, **changed):
+    return wave_vectors("mrope", 64, mrope_section=section, **changed)
 
 
 # what is done, and what it raises: the argument and what came; any words for " ... "
@@ -143,6 +156,132 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: rope_table([0], 4, inv_freq=[1.0, INF]), "ValueError: inv_freq ... got [1.0, inf]"),
     (lambda: rope_table([[0], [1, 2]], 8), "TypeError: positions ... got [[0], [1, 2]]"),
     (lambda: rope_table([0], 8, inv_freq="fast"), "TypeError: inv_freq ... got 'fast'"),
+    # several axes
+    (
+        lambda: rope_table([0], 8, inv_freq=torch.ones(2, 3)),
+        "ValueError: inv_freq must have shape (dim/2,) = (4,) or (A, dim/2), got (2, 3)",
+    ),
+    (lambda: rope_table([0], 8, inv_freq=np.ones((0, 4))), "ValueError: inv_freq ... got (0, 4)"),
+    (lambda: rope_table([0], 8, inv_freq=np.ones((1, 2, 4))), "ValueError: inv_freq ... (1, 2, 4)"),
+    (lambda: rope_table([0], 8, inv_freq=1.0), "ValueError: inv_freq ... got ()"),
+    (
+        lambda: rope_table([0, 1], 8, inv_freq=AXES),
+        "ValueError: positions must have shape (..., T, 2), as inv_freq has 2 axes, got (2,)",
+    ),
+    (lambda: rope_table([[0, 1, 2]], 8, inv_freq=AXES), "ValueError: positions ... got (1, 3)"),
+    (lambda: rope_table(IDS.half(), 8, inv_freq=AXES), "TypeError: positions ... torch.float16"),
+    (
+        lambda: rope_table(torch.ones(1, 2).bfloat16(), 8, inv_freq=AXES),
+        "TypeError: positions must be integers, float32 or float64, got torch.bfloat16",
+    ),
+    (lambda: rope_table(IDS.bool(), 8, inv_freq=AXES), "TypeError: positions ... got torch.bool"),
+    (lambda: rope_table(IDS + 0j, 8, inv_freq=AXES), "TypeError: positions ... torch.complex64"),
+    (lambda: rope_table("01", 8, inv_freq=AXES), "TypeError: positions ... float64, got '01'"),
+    (
+        lambda: rope_table([[0, NAN]], 8, inv_freq=AXES),
+        "ValueError: positions * inv_freq must be finite, got nan",
+    ),
+    (lambda: rope_table([[0.5, 1.5]], 8), "TypeError: positions ... integers, got torch.float64"),
+    # plans
+    (
+        lambda: wave_vectors("spiral", 8),
+        "ValueError: kind must be one of axial, dinov3, kimi, mixed, mrope, pixtral; got 'spiral'",
+    ),
+    (lambda: wave_vectors(None, 8), "ValueError: kind ... got None"),
+    (lambda: wave_vectors("axial", 7), "ValueError: dim ... got 7"),
+    (lambda: wave_vectors("axial", 8.0), "TypeError: dim ... got 8.0"),
+    (lambda: wave_vectors("axial", 6), "ValueError: dim must be a multiple of 4 ... got 6"),
+    (lambda: wave_vectors("axial", 8, axes=3), "ValueError: dim must be a multiple of 6 ... got 8"),
+    (lambda: wave_vectors("axial", 8, axes=0), "ValueError: axes must be >= 1, got 0"),
+    (lambda: wave_vectors("axial", 8, axes=2.0), "TypeError: axes must be an integer, got 2.0"),
+    (lambda: wave_vectors("dinov3", 6), "ValueError: dim must be a multiple of 4 ... got 6"),
+    (lambda: wave_vectors("kimi", 6), "ValueError: dim must be a multiple of 4 ... got 6"),
+    (lambda: wave_vectors("mixed", 6), "ValueError: dim must be a multiple of 4 ... got 6"),
+    (lambda: wave_vectors("pixtral", 6), "ValueError: dim must be a multiple of 4 ... got 6"),
+    (lambda: wave_vectors("axial", 8, 0), "ValueError: base must be finite and > 0, got 0"),
+    (lambda: wave_vectors("axial", 8, "1e4"), "TypeError: base ... got '1e4'"),
+    (lambda: wave_vectors("mixed", 8, seed=-1), "ValueError: seed must be >= 0, got -1"),
+    (lambda: wave_vectors("mixed", 8, seed=None), "TypeError: seed must be an integer, got None"),
+    (
+        lambda: wave_vectors("mixed", 8, angle=1),
+        "TypeError: kind 'mixed' takes no angle; it knows: seed",
+    ),
+    (
+        lambda: wave_vectors("kimi", 8, axes=2),
+        "TypeError: kind 'kimi' takes no axes; it knows: none",
+    ),
+    (
+        lambda: wave_vectors("mrope", 8),
+        "TypeError: kind 'mrope' misses mrope_section; it knows: mrope_section (required), mrope",
+    ),
+    (
+        lambda: mrope([16, 24, 24]),
+        "ValueError: mrope_section must add up to dim/2 = 32, got [16, 24, 24]",
+    ),
+    (lambda: mrope([8, 12, 11]), "ValueError: mrope_section must add up to ... [8, 12, 11]"),
+    (lambda: mrope([16, 16]), "ValueError: mrope_section must hold three integers, got 2"),
+    (lambda: mrope(32), "TypeError: mrope_section must hold three integers, got 32"),
+    (lambda: mrope([16, 17, -1]), "ValueError: mrope_section must be >= 0, got -1"),
+    (lambda: mrope([8.0, 12, 12]), "TypeError: mrope_section must be an integer, got 8.0"),
+    (
+        lambda: mrope([8, 12, 12], mrope_interleaved=True),
+        "ValueError: mrope_section dealt out by turns gives [11, 11, 10], got [8, 12, 12]",
+    ),
+    (
+        lambda: mrope([8, 12, 12], mrope_interleaved=1),
+        "TypeError: mrope_interleaved must be True or False, got 1",
+    ),
+    # places of a text with images
+    (lambda: mrope_positions([]), "ValueError: parts must hold at least one part, got none"),
+    (lambda: mrope_positions(5), "TypeError: parts must be a list of numbers and grids, got 5"),
+    (lambda: mrope_positions("text"), "TypeError: parts must be a list ... got 'text'"),
+    (lambda: mrope_positions([0]), "ValueError: parts must be >= 1, got 0"),
+    (lambda: mrope_positions([True]), "TypeError: parts must be an integer, got True"),
+    (lambda: mrope_positions([1.0]), "TypeError: parts must hold three integers, got 1.0"),
+    (lambda: mrope_positions(["ab"]), "ValueError: parts must hold three integers, got 2: 'ab'"),
+    (lambda: mrope_positions([(4, 4)]), "ValueError: parts must hold three integers, got 2"),
+    (lambda: mrope_positions([(1, 4, 0)]), "ValueError: parts must be >= 1, got 0"),
+    (lambda: mrope_positions([(1, 4.0, 4)]), "TypeError: parts must be an integer, got 4.0"),
+    (
+        lambda: mrope_positions([(1, 4, 5)]),
+        "ValueError: parts must have h and w divisible by 2, got (1, 4, 5)",
+    ),
+    (lambda: mrope_positions([(1, 3, 4)]), "ValueError: parts ... divisible by 2, got (1, 3, 4)"),
+    (
+        lambda: mrope_positions([1], spatial_merge_size=0),
+        "ValueError: spatial_merge_size must be >= 1, got 0",
+    ),
+    (
+        lambda: mrope_positions([(1, 2, 2)], time_interval=-1),
+        "ValueError: time_interval must be finite and >= 0, got -1",
+    ),
+    (
+        lambda: mrope_positions([1, (1, 2, 2)], time_interval=[1, 2]),
+        "ValueError: time_interval must be one number, or one for each of 1 grids, got (2,)",
+    ),
+    # distances on several axes
+    (
+        lambda: mean_cosine([1, 2, 3], AXES),
+        "ValueError: distance must have shape (..., 2), as inv_freq has 2 axes, got (3,)",
+    ),
+    (lambda: code_distance(1, AXES), "ValueError: distance must have shape (..., 2) ... got ()"),
+    (lambda: code_distance([1, 1], INF * AXES), "ValueError: inv_freq must be finite, got"),
+    (lambda: code_distance([1, 1], np.ones((2, 0))), "ValueError: inv_freq ... (A, pairs) ... (2,"),
+    (lambda: code_distance([1, INF], AXES), "ValueError: distance * inv_freq must be finite, got"),
+    (
+        lambda: nearest_offset(np.ones(4), [4]),
+        "ValueError: wave_vectors must have shape (A, pairs), both >= 1, got (4,)",
+    ),
+    (lambda: nearest_offset(NAN * AXES, (4, 4)), "ValueError: wave_vectors must be finite, got"),
+    (lambda: nearest_offset([["1"]], [4]), "TypeError: wave_vectors must be real numbers, got"),
+    (lambda: nearest_offset(AXES, 4), "TypeError: shape must hold 2 integers, got 4"),
+    (lambda: nearest_offset(AXES, "44"), "TypeError: shape must hold 2 integers, got '44'"),
+    (lambda: nearest_offset(AXES, (4,)), "ValueError: shape must hold 2 integers, got (4,)"),
+    (lambda: nearest_offset(AXES, (4, 0)), "ValueError: shape must be >= 1, got 0"),
+    (lambda: nearest_offset(AXES, (4, 4.0)), "TypeError: shape must be an integer, got 4.0"),
+    (lambda: nearest_offset(AXES, (1, 1)), "ValueError: min_distance must be < 1, got 1"),
+    (lambda: nearest_offset(AXES, (4, 3), 4), "ValueError: min_distance must be < 4, got 4"),
+    (lambda: nearest_offset(AXES, (4, 3), 0), "ValueError: min_distance must be >= 1, got 0"),
     # what is masked is no number, though NumPy gives what stands below
     (lambda: rope_table(MASKED.astype(int), 8), "TypeError: positions must be integers, got"),
     (lambda: rope_table([0], 4, inv_freq=MASKED), "TypeError: inv_freq must be floating ... got"),
@@ -310,7 +449,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: angle_horizon("x"), "TypeError: theta must be real numbers"),
     (lambda: circle_gaps(1.0, 0), "ValueError: positions must be >= 1, got 0"),
     (lambda: code_distance(1, []), "ValueError: inv_freq must have shape (pairs,)"),
-    (lambda: code_distance(1, np.ones((2, 2))), "ValueError: inv_freq ... got (2, 2)"),
+    (lambda: code_distance(1, np.ones((1, 2, 2))), "ValueError: inv_freq ... got (1, 2, 2)"),
+    (lambda: nearest_code(np.ones((2, 2)), 9), "ValueError: inv_freq ... got (2, 2)"),
     (lambda: mean_cosine(1, [NAN]), "ValueError: inv_freq must be finite"),
     (lambda: cosine_horizon(1.0, 0), "ValueError: max_distance must be >= 1"),
     (lambda: nearest_code(1.0, 0), "ValueError: max_distance must be >= 1"),
@@ -511,6 +651,88 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: zigzag_indices([], 2, 0), "ValueError: cu_seqlens ... from 0, got []"),
     (lambda: zigzag_indices([[0, 4]], 2, 0), "ValueError: cu_seqlens ... from 0, got [[0, 4]]"),
     (lambda: zigzag_indices([0.0, 4.0], 2, 0), "TypeError: cu_seqlens must be integers, got"),
+    # the instrument
+    (lambda: identify("rope", 8), "TypeError: rotate must be callable, got str"),
+    (lambda: identify(rotate_complex, 8.0), "TypeError: head_dim must be an integer, got 8.0"),
+    (lambda: identify(rotate_complex, 1), "ValueError: head_dim must be >= 2, got 1"),
+    (
+        lambda: identify(rotate_complex, 8, positions=1),
+        "ValueError: positions must be >= 2, got 1",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, positions=1e3),
+        "TypeError: positions must be an integer, got 1000.0",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, positions=(8, 1)),
+        "ValueError: positions[1] must be >= 2, got 1",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, positions=()),
+        "ValueError: positions must name at least one axis, got ()",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, dtype=torch.int64),
+        "TypeError: dtype must be a floating-point type of NumPy or torch, got torch.int64",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, dtype=np.int32),
+        "TypeError: dtype must be a floating-point ... got <class 'numpy.int32'>",
+    ),
+    (lambda: identify(rotate_complex, 8, dtype="quick"), "TypeError: dtype must ... got 'quick'"),
+    (lambda: BLANK.differs_from("llama"), "TypeError: other must be a Report, got str"),
+    (lambda: Report.from_json(3), "TypeError: text must be a str, got int"),
+    (lambda: Report.from_json("{}"), "ValueError: text must be what Report.to_json ... got '{}'"),
+    (lambda: Report.from_json("no"), "ValueError: text must be what Report.to_json ... got 'no'"),
+    (
+        lambda: PLAIN.differs_from(PLAIN).convert(np.ones((9, 2)), 1),
+        "ValueError: weight must have num_heads * head_dim = 1 * 8 rows, got shape (9, 2)",
+    ),
+    (
+        lambda: PLAIN.differs_from(PLAIN).convert(np.ones((8, 2)), 0),
+        "ValueError: num_heads must be >= 1, got 0",
+    ),
+    (
+        lambda: PLAIN.differs_from(PLAIN).convert(np.ones((8, 2), int), 1),
+        "TypeError: weight must hold floating-point numbers, got int64",
+    ),
+    (
+        lambda: PLAIN.differs_from(PLAIN).convert(torch.ones(8, 2, dtype=torch.bool), 1),
+        "TypeError: weight must hold floating-point numbers, got torch.bool",
+    ),
+    (
+        lambda: identify(rotate_complex, 8, positions=2**70),
+        "ValueError: positions must be <= 2**53, got 1180591620717411303424",
+    ),
+    (
+        lambda: Report.from_json('{"head_dim": 8, "asked": "x"}'),
+        "ValueError: text must be what Report.to_json wrote, got ... head_dim",
+    ),
+    (
+        lambda: PLAIN.differs_from(PLAIN).convert([1.0], 1),
+        "TypeError: weight must be a NumPy array or a torch tensor, got list",
+    ),
+    (lambda: of_module(3), "TypeError: rope must be a RotaryEmbedding, got int"),
+    (
+        lambda: of_module(RotaryEmbedding(8), 6),
+        "ValueError: head_dim must be >= 8, got 6",
+    ),
+    (
+        lambda: of_tables(COS[0], SIN, apply_rope, 8),
+        "ValueError: cos must have shape (positions, width), got (4,)",
+    ),
+    (lambda: of_tables(COS, 3, apply_rope, 8), "TypeError: sin must be a torch.Tensor, got int"),
+    (
+        lambda: of_tables(COS, SIN[:, :2], apply_rope, 8),
+        "ValueError: cos and sin must have the same shape, got (4, 4) and (4, 2)",
+    ),
+    (lambda: of_tables(COS, SIN, None, 8), "TypeError: apply must be callable, got NoneType"),
+    (
+        lambda: of_transformers("llama"),
+        "TypeError: model must be a model or configuration of transformers, got str",
+    ),
+    (lambda: examine(print), "TypeError: model must be a torch.nn.Module, got builtin"),
+    (lambda: examine(Attention(32, 4), shift=0), "ValueError: shift must be >= 1, got 0"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),
     (lambda: compare({"a": print}, "b"), "ValueError: floor ... calls ['a'], got 'b'"),

@@ -359,7 +359,7 @@ def test_predictions_are_judged(monkeypatch):
         {"task": "copy", "of": b, "over": a},
         {"task": "copy", "of": c, "over": a},
     ]
-    monkeypatch.setattr(summary, "predictions", lambda: given)
+    monkeypatch.setattr(summary, "predictions", lambda path: given)
     judged = summary.judge(records)
     assert [one["holds"] for one in judged] == [True, False, True, False, None]
     assert judged[2]["corrected"] == pytest.approx(3 / 256)

@@ -20,7 +20,9 @@ SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*
 FIGURES = {
     name: figure
     for name in explore.__all__
-    if isinstance(figure := getattr(explore, name), type) and figure is not Figure
+    if isinstance(figure := getattr(explore, name), type)
+    and issubclass(figure, Figure)
+    and figure is not Figure
 }
 
 
@@ -244,7 +246,7 @@ def test_every_script_belongs_to_a_figure_or_is_shared():
     used = {
         script for script in SCRIPTS if any(_uses(figure, script) for figure in FIGURES.values())
     }
-    assert set(SCRIPTS) == used
+    assert set(SCRIPTS) == used | {"host.js"}  # which draws figures on pages without Jupyter
 
 
 def _uses(figure: type, script: str) -> bool:

@@ -117,6 +117,15 @@ def test_many_moves_wear_other_keys_as_much(node, kind, often, once, within):
     assert said["worst"] == int(np.argmax(said["many"]["errors"]))
 
 
+def test_what_no_move_leaves_is_no_rounded_share(node):
+    told = node.call("worn_key.js", "reading", "fp16", 32, 1)
+    assert told["many"]["same"][1] == 0 < told["many"]["same"][60]
+    for pair, share in ((1, "**0%**"), (60, "%**")):
+        said = node.call("worn_key.js", "words", "fp16", 32, 1, pair, told)
+        assert f"{share} of its stored numbers as they are" in said
+        assert "0.00%" not in said
+
+
 def test_of_4_bits_nothing_is_left_and_the_scales_grow_with_the_errors(node, start):
     other = torch.randn(32, DIM, dtype=torch.float64, generator=torch.manual_seed(7))
     for keys in (start, other):

@@ -1,6 +1,7 @@
 """The trained models and their heads: data from the records, and what the scripts make of them."""
 
 import json
+from functools import cache
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ CELLS = [
     ("language", "nope", 2),
     ("language", "rope", 1),
 ]
+load = cache(summary.load)
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
 
 
@@ -49,12 +51,12 @@ def entries_of(data):
     return {
         (task, encoding): shown["entries"][WORDS[encoding]]
         for task, shown in zip(TASKS, data["tasks"], strict=True)
-        for encoding in summary.load(task)["settings"]["encodings"]
+        for encoding in load(task)["settings"]["encodings"]
     }
 
 
 def recorded(task, encoding, times, kind="none"):
-    record = summary.load(task)
+    record = load(task)
     return summary.values(record, encoding, TASKS[task].unit, times=times, kind=kind)
 
 
@@ -69,14 +71,14 @@ def test_the_figures_have_the_words_of_the_experiments(data, heads):
     for shown in (data, heads):
         assert [task["name"] for task in shown["tasks"]] == SHOWN
         for task in shown["tasks"]:
-            trained = summary.load(task["name"])["settings"]["encodings"]
+            trained = load(task["name"])["settings"]["encodings"]
             assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
     assert len(json.dumps(data)) + len(json.dumps(heads)) < 60_000
 
 
 def test_every_score_of_the_record_is_in_the_figure(data):
     for (task, encoding), entry in entries_of(data).items():
-        tests = summary.measured(summary.load(task), encoding)["test"]
+        tests = summary.measured(load(task), encoding)["test"]
         assert len(entry["scores"]) == len(TIMES)
         assert len(entry["bfloat16"]) == len(tests["bfloat16"])
         for kind, name in (("none", "scores"), ("bfloat16", "bfloat16")):
@@ -93,13 +95,13 @@ def test_the_rows_go_from_the_best_to_the_worst(node, data, task):
         for name in names
     ]
     assert sorted(means, reverse=TASKS[task].unit != "bits") == means
-    assert len(set(names)) == len(summary.load(task)["settings"]["encodings"])
+    assert len(set(names)) == len(load(task)["settings"]["encodings"])
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_answer_counts_what_the_record_holds(node, data, task):
     now = reading(node, data, task)
-    names = summary.load(task)["settings"]["encodings"]
+    names = load(task)["settings"]["encodings"]
     median = lambda *asked: float(np.median(recorded(task, *asked)))  # noqa: E731
     medians = {n: [median(n, times) for times in (1, 8)] for n in names}
     half = {n: median(n, 1, "bfloat16") for n in names}
@@ -157,7 +159,7 @@ def test_the_script_reads_the_summary(node, data):
 
 def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(heads):
     for (task, encoding), entry in entries_of(heads).items():
-        run = summary.measured(summary.load(task), encoding)
+        run = summary.measured(load(task), encoding)
         attention, usage = np.array(run["attention"][0]), np.array(run["usage"][0])
         assert run["seeds"][0] == 0
         own = attention[entry["layer"]].ravel()
@@ -172,7 +174,7 @@ def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(heads):
 def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(heads):
     """A model trained here guesses if its bias hides that distance, and copies without others."""
     shown = int(np.argmax(entries_of(heads)["copy", "t5"]["attention"]))
-    rate = summary.measured(summary.load("copy"), "t5")["learning_rate"]
+    rate = summary.measured(load("copy"), "t5")["learning_rate"]
     models = run.train(TASKS["copy"], "t5", (2000,), rate, TASKS["copy"].steps)
     bias = models.weights["t5"].data
     trained, copies = bias.clone(), []
@@ -186,7 +188,7 @@ def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(head
 
 def test_alibis_recorded_attention_falls_as_its_bias_does():
     """Random text tells the first layer nothing of distances, so it looks as its bias says."""
-    record = summary.measured(summary.load("copy"), "alibi")
+    record = summary.measured(load("copy"), "alibi")
     back = np.exp(-np.arange(64) / 16)
     alone = np.mean([back[:33] / back[: t + 1].sum() for t in range(32, 64)], axis=0)
     for models in record["attention"]:

@@ -371,7 +371,7 @@ def compiled(dynamic: bool | None = None, backend: str = "inductor"):
     return torch.compile(apply_rope, fullgraph=True, dynamic=dynamic, backend=counter), counter
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(1)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -> None:
@@ -390,24 +390,23 @@ def test_compiled_code_gives_the_bits_of_the_formula(dtype, interleaved: bool) -
         assert same_bits(rotate(x, *table, interleaved=interleaved), want)
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(12)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_compiled_graphs_take_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+def test_compiled_graphs_take_x_as_it_lies_in_memory(view, dtype, interleaved: bool) -> None:
     rotate, _ = compiled(backend="aot_eager")
-    for name, view in VIEWS.items():
-        torch.compiler.reset()
-        x = view(random(2, 3, LENGTH, WIDTH + 3, dtype=dtype)).detach()
-        want = formula(x, *TABLE, interleaved)
-        assert same_bits(rotate(x, *TABLE, interleaved=interleaved), want), name
-        back = random(*x.shape, dtype=dtype, seed=1)
-        leaf = x.requires_grad_()
-        got = torch.autograd.grad(rotate(leaf, *TABLE, interleaved=interleaved), leaf, back)[0]
-        want = formula(back, TABLE[0], -TABLE[1], interleaved)
-        torch.testing.assert_close(got, want, rtol=0, atol=bound(back))
+    x = view(random(2, 3, LENGTH, WIDTH + 3, dtype=dtype)).detach()
+    want = formula(x, *TABLE, interleaved)
+    assert same_bits(rotate(x, *TABLE, interleaved=interleaved), want)
+    back = random(*x.shape, dtype=dtype, seed=1)
+    leaf = x.requires_grad_()
+    got = torch.autograd.grad(rotate(leaf, *TABLE, interleaved=interleaved), leaf, back)[0]
+    want = formula(back, TABLE[0], -TABLE[1], interleaved)
+    torch.testing.assert_close(got, want, rtol=0, atol=bound(back))
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(1)
 @LAYOUTS
 def test_compiled_code_takes_x_from_an_odd_place_in_memory(interleaved: bool) -> None:
     rotate, counter = compiled()
@@ -418,7 +417,7 @@ def test_compiled_code_takes_x_from_an_odd_place_in_memory(interleaved: bool) ->
     assert counter.frame_count == 1
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(2)
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bool) -> None:
@@ -430,7 +429,7 @@ def test_an_exported_program_takes_x_as_it_lies_in_memory(dtype, interleaved: bo
         assert same_bits(program(view(x)), want), name
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(12)
 @LAYOUTS
 def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
     rotate, _ = compiled(backend="aot_eager")
@@ -444,34 +443,50 @@ def test_compiled_gradients_of_a_table_that_learns(interleaved: bool) -> None:
         torch.testing.assert_close(traced, eager, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.drawn(6)
+def size(rotate):
+    return lambda x: rotate(x).square().sum()
+
+
+TRANSFORMS = {  # each takes a rotation and a direction t, and returns a function of x
+    "grad": lambda rotate, t: grad(size(rotate)),
+    "jacrev": lambda rotate, t: jacrev(size(rotate)),
+    "vmap": lambda rotate, t: vmap(rotate),
+    "vmap of grad": lambda rotate, t: vmap(grad(size(rotate))),
+    "jvp": lambda rotate, t: lambda x: jvp(rotate, (x,), (t,))[1],
+    "vjp": lambda rotate, t: lambda x: vjp(rotate, x)[1](t)[0],
+    "jacfwd": lambda rotate, t: lambda x: jacfwd(size(rotate))(x[0, 0]),
+    "grad of compiled": lambda rotate, t: grad(torch.compile(size(rotate), backend="aot_eager")),
+}
+
+
+@pytest.mark.drawn(12)
 @pytest.mark.filterwarnings("ignore:There is a performance drop")
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_compiled_transforms_of_torch_func_see_the_rotation(dtype, interleaved: bool) -> None:
+@pytest.mark.parametrize("transform", TRANSFORMS.values(), ids=TRANSFORMS)
+def test_compiled_transforms_of_torch_func_see_the_rotation(transform, dtype, interleaved) -> None:
     """Integers in place of pairs would cut the gradient off, and the compiler would not tell."""
+    torch.compiler.reset()
     x, t = (random(2, 2, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
 
     def rotate(x: Tensor) -> Tensor:
         return apply_rope(x, *TABLE, interleaved=interleaved)
 
-    def size(x: Tensor) -> Tensor:
-        return rotate(x).square().sum()
+    transformed = transform(rotate, t)
+    got = torch.compile(transformed, backend="eager")(x)
+    torch.testing.assert_close(got, transformed(x), rtol=0, atol=4 * bound(x))
 
-    for transformed in (
-        grad(size),
-        jacrev(size),
-        vmap(rotate),
-        vmap(grad(size)),
-        lambda x: jvp(rotate, (x,), (t,))[1],
-        lambda x: vjp(rotate, x)[1](t)[0],
-        lambda x: jacfwd(size)(x[0, 0]),
-        grad(torch.compile(size, backend="aot_eager")),
-    ):
-        torch.compiler.reset()
-        got = torch.compile(transformed, backend="eager")(x)
-        torch.testing.assert_close(got, transformed(x), rtol=0, atol=4 * bound(x))
+
+@pytest.mark.drawn(12)
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_compiled_forward_mode_sees_the_rotation(dtype, interleaved: bool) -> None:
     torch.compiler.reset()
+    x, t = (random(2, 2, LENGTH, WIDTH, dtype=dtype, seed=seed) for seed in (0, 1))
+
+    def rotate(x: Tensor) -> Tensor:
+        return apply_rope(x, *TABLE, interleaved=interleaved)
+
     with forward_ad.dual_level():
         y = torch.compile(rotate, backend="eager")(forward_ad.make_dual(x, t))
         tangent = forward_ad.unpack_dual(y).tangent

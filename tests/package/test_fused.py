@@ -1,6 +1,7 @@
 """The Triton kernel against the formula and against `apply_rope`, on a GPU or interpreted.
 
-Without a GPU, ``test_fused_kernel.py`` runs this file in a process with TRITON_INTERPRET=1.
+Without a GPU, ``test_fused_kernel.py`` runs this file in a process with TRITON_INTERPRET=1. Of the
+same test in many types and shapes each run then draws some.
 """
 
 import os
@@ -24,6 +25,7 @@ LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "in
 DTYPES = pytest.mark.parametrize(
     "dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16], ids=str
 )
+DRAWN = pytest.mark.drawn(30)
 WIDTHS = pytest.mark.parametrize("width", [16, 12])  # of 16 channels; 12 / 2 is no power of two
 # 11 positions are more than a block of 8 and less than two; 3 heads more than a block of 2
 SHAPE = (2, 3, 11, 16)
@@ -79,6 +81,7 @@ STRANGE = {
 }
 
 
+@DRAWN
 @LAYOUTS
 @DTYPES
 @WIDTHS
@@ -126,6 +129,7 @@ def test_any_number_and_size_of_axes(shape, interleaved: bool) -> None:
     assert_rounded_once(y, x, cos, sin, interleaved)
 
 
+@DRAWN
 @LAYOUTS
 @pytest.mark.parametrize("leading", [(2, 1), (1, 3), (2, 3), (1, 1)])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
@@ -178,6 +182,7 @@ def test_an_offset_takes_later_rows(offset: int, interleaved: bool) -> None:
     assert_rounded_once(y, x, cos[offset:end], sin[offset:end], interleaved)
 
 
+@DRAWN
 @LAYOUTS
 @pytest.mark.parametrize(
     ("batch", "dtype"), [((), torch.uint8), ((1,), torch.int32), ((2,), torch.int64)], ids=str
@@ -212,6 +217,7 @@ def test_where_nobody_looks_a_row_outside_the_table_gives_nan(bad, interleaved, 
 # Gradients
 
 
+@DRAWN
 @LAYOUTS
 @DTYPES
 @WIDTHS

@@ -96,7 +96,7 @@ def test_beside_numpy_alone_it_works_or_says_what_a_name_needs(bare: Path) -> No
     needs = {
         "torch": ("torch", ["rotation", "cache", "attention", "serving"]),
         "mpmath": ("proofs", ["derivation"]),
-        "ipywidgets": ("explore", ["explore"]),
+        "traitlets": ("explore", ["explore"]),  # the first of what it imports
     }
     for library, (extra, modules) in needs.items():
         assert extra in PROJECT["optional-dependencies"]

@@ -6,6 +6,7 @@ by the ticks of its axis, and compared with what the package computes.
 
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -112,6 +113,7 @@ def test_waves(node, pairs, width):
         (10, 2, 50, "8 × 50° = 360° + 40°"),
         (8, 0, 40, "8 × 40° = 360° − 40°"),
         (11, 0, 180, "11 × 180° = 2,160° − 180°"),
+        (4, 3, 1, "1 × 1° = 1°"),
     ],
 )
 def test_rotor(node, m, n, theta, computed, width):
@@ -146,6 +148,9 @@ def test_rotor(node, m, n, theta, computed, width):
     y.agrees(point[1], score)
     (bar,) = plot.rects(seen.colors["accent"])
     y.agrees(np.sort([bar[1], bar[1] + bar[3]])[::-1], np.sort([0, score]))
+    said = node.call("rotor.js", "words", m, n, theta)
+    written = re.search(r"score of \*\*(.*?)\*\*", said)[1]
+    assert written in [text for text, _ in plot.texts("")], "as many digits as the sentence"
     dots = plot.discs(seen.colors["muted"], 3)
     dots = dots[dots[:, 0] > x.pixels[0] - 1]
     x.agrees(dots[:, 0], np.arange(12))
@@ -928,3 +933,97 @@ def test_the_cut_of_a_shelf_stands_between_two_words(node):
         assert all(names[word][0] > handle[0] for word in text[words:])
     seen = shown(node, explore.cache_shelf("all moved"), width=680)
     assert not len(seen.plots[0].discs(seen.colors["accent"], 8))
+
+
+# ---- more than one axis -------------------------------------------------------------------------
+
+
+@WIDTHS
+@pytest.mark.parametrize(
+    ("plan", "size"), [("axial", 16), ("Pixtral", 12), ("DINOv3", 31), ("mixed", 13)]
+)
+def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
+    seen = shown(node, explore.wave_vectors(plan, size=size, pair=3), width=width)
+    (plot,) = seen.plots
+    vectors = np.array(node.call("wave_vectors.js", "planVectors", plan, size))
+    half, one = sorted(plot.arcs(seen.colors["rule"]), key=lambda arc: arc["radius"])
+    assert one["radius"] == pytest.approx(2 * half["radius"])
+    heads = np.array([plot.discs(pair_color(i, 8))[0] for i in range(8)])
+    np.testing.assert_allclose((heads - one["center"]) / one["radius"], vectors, atol=1e-9)
+    chosen = [
+        arc for arc in (x.get("arc") for x in plot.kind("fill")) if arc and arc["radius"] == 8
+    ]
+    assert [arc["center"] for arc in chosen] == [pytest.approx(heads[3])]
+
+    steps = np.arange(-(size - 1), size)
+    dy, dx = np.meshgrid(steps, steps, indexing="ij")
+    mean = np.cos(dx[..., None] * vectors[:, 0] + dy[..., None] * vectors[:, 1]).mean(axis=-1)
+    left = mean - mean.mean(0) - mean.mean(1)[:, None] + mean.mean()
+    parts = [np.clip((mean + 0.5) / 1.5, 0, 1), np.clip(left / 0.25 + 1, 0, 2) / 2]
+    assert len(plot.kind("image")) == (2 if width > 560 else 1)
+    for index, part in enumerate(parts[: 2 if width > 560 else 1]):
+        pixels, (x0, y0, wide, tall) = plot.image(index)
+        assert wide == tall
+        off = np.abs(pixels - 255 * palette.COSINE(np.floor(255 * part + 0.5) / 255)[..., :3])
+        assert off.max() <= 4
+        cell = wide / len(steps)
+        far = (size - 1) // 5 * 5
+        for axis, start in enumerate((x0, y0)):
+            beside = (lambda x, y: 0 < y - y0 - tall < 20) if axis == 0 else (lambda x, y: x < x0)  # noqa: B023
+            ticks = {number: at[axis] for number, at in plot.texts(rf"^(−?{far}|0)$", beside)
+                     if start <= at[axis] <= start + wide}  # fmt: skip
+            for number, d in ((f"−{far}", -far), ("0", 0), (str(far), far)):
+                assert ticks[number] == pytest.approx(start + (d + size - 0.5) * cell)
+
+    # the nearest code, on both sides
+    _, (x0, y0, wide, _) = plot.image(0)
+    cell = wide / len(steps)
+    rings = [arc["center"] for arc in plot.arcs(seen.colors["accent"])]
+    found = sorted([round((x - x0) / cell - size + 0.5), round((y - y0) / cell - size + 0.5)]
+                   for x, y in rings)  # fmt: skip
+    assert found == ([[-1, 0], [1, 0]] if plan == "Pixtral" else [[-1, 0], [0, -1], [0, 1], [1, 0]])
+
+
+@WIDTHS
+@pytest.mark.parametrize(
+    ("plan", "token"), [("chunked", 27), ("chunked", 38), ("dealt out", 12), ("dealt out", 46)]
+)
+def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
+    seen = shown(node, explore.three_clocks(plan, token), width=width)
+    (plot,) = seen.plots
+    tokens = node.call("three_clocks.js", "tokensOf", plan)
+    at = tokens[token]["at"]
+    assert seen.values["at"] == at
+    (square,) = [one["rect"] for one in plot.kind("frame", color=seen.colors["rule"])]
+    x0, y0, side, _ = square
+    cell = side / 23
+    green = plot.rects(seen.colors["accent"], alpha=1)[0]
+    middle = (
+        (green[0] + green[2] / 2 - x0) / cell - 0.5,
+        (green[1] + green[3] / 2 - y0) / cell - 0.5,
+    )
+    late = 0.45 * (plan == "chunked" and token == 38)  # in the second frame of the video
+    assert middle == pytest.approx((at[2] + late, at[1] - late))
+    assert len(plot.rects(seen.colors["paper"])) == len(tokens) + 1
+    for name, axis in (("column", 2), ("row", 1)):
+        inside = (lambda x, y: y < y0) if axis == 2 else (lambda x, y: x < x0)
+        (place,) = [p for t, p in plot.texts(rf"^{at[axis]}$", inside) if p[axis == 1] > 20]
+        start = x0 if axis == 2 else y0
+        assert (place[axis == 1] - start) / cell - 0.5 == pytest.approx(at[axis]), name
+
+    theta = inverse_frequencies(128, base=1e6)
+    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (24, 32)]
+    heard = node.call("three_clocks.js", "listeners", plan)
+    assert len(clocks) == 3
+    x = plot.x_axis(lambda x, y: y > clocks[-1]["center"][1] + 20, log=True)
+    for axis, (clock, listening) in enumerate(zip(clocks, heard, strict=True)):
+        for pair in {listening["pairs"][0], listening["pairs"][5], listening["pairs"][-1]}:
+            lines = [one["lines"][0] for one in plot.kind("stroke", color=pair_color(pair, 64))]
+            hand, strip = sorted(lines, key=lambda line: line[0][0] == line[1][0])
+            turned = angles(np.array([hand[1]]), tuple(clock["center"]))[0]
+            off = math.remainder(turned - at[axis] * theta[pair], TURN)
+            assert off == pytest.approx(0, abs=1e-9)
+            x.agrees([strip[0][0]], [TURN / theta[pair]])
+    assert [t for t, _ in plot.texts(r"^[thw] = ")] == [
+        f"{name} = {p}" for name, p in zip("thw", at, strict=True)
+    ]

@@ -359,6 +359,7 @@ def fresh_compiler():
     torch.compiler.reset()
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.usefixtures("fresh_compiler")
 @LAYOUTS
 def test_compiled_code_gives_the_same_numbers_and_gradients(interleaved: bool) -> None:
@@ -375,6 +376,7 @@ def test_compiled_code_gives_the_same_numbers_and_gradients(interleaved: bool) -
     torch.testing.assert_close(inputs[1].grad, inputs[0].grad, rtol=0, atol=1e-6)
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.usefixtures("fresh_compiler")
 @LAYOUTS
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -391,6 +393,7 @@ def test_the_module_compiles_as_one_graph(dtype: torch.dtype, interleaved: bool)
         )
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.usefixtures("fresh_compiler")
 @LAYOUTS
 def test_where_a_default_device_is_set_the_module_compiles_as_one_graph(interleaved: bool) -> None:
@@ -601,6 +604,20 @@ def test_positions_on_another_device_are_refused_and_lists_follow_the_table() ->
         rope(x, position_ids=torch.arange(3, device="meta")[None])
     there = rope.to_empty(device="meta")
     assert there(x.to("meta"), position_ids=[[0, 1, 2]]).shape == x.shape
+
+
+def test_lists_of_frequencies_and_positions_take_no_notice_of_a_default_device() -> None:
+    rope, x, ids = RotaryEmbedding(8, 16), random(1, 3, 8, dtype=torch.float32), [[5, 0, 9]]
+    positions, theta = torch.tensor(ids[0]), inverse_frequencies(8)
+    want, table = rope(x, position_ids=ids), rope_table(positions, 8)
+    with torch.device("meta"):
+        for given in (ids, np.array(ids)):
+            assert torch.equal(rope(x, position_ids=given), want)
+        for given in (theta, theta.tolist()):
+            assert torch.equal(rope_table(positions, 8, inv_freq=given)[0], table[0])
+        assert all(t.is_meta for t in rope_table(ids[0], 8, inv_freq=theta.tolist()))
+    with pytest.raises(ValueError, match="inv_freq must be on cpu, got meta"):
+        rope_table(positions, 8, inv_freq=torch.ones(4, device="meta"))
 
 
 def test_x_narrower_than_the_module_is_refused_in_its_own_words() -> None:

@@ -102,6 +102,21 @@ SHELF = [
     for off, values in [(2e-16, 0), (0.391, 0.45), (0.714, 0.59)]
 ]
 LEFT = [{**layer, "off": off} for layer, off in zip(SHELF, [0.96, 0.9, 0.88], strict=True)]
+ON_AXES = {
+    "most": 2e-16,
+    "nearest": [[1, 0], [0, 1]],
+    "distance": 0.2929,
+    "turned": 2e-16,
+    "off": 0,
+}
+OFF_AXES = {"most": 0.0437, "nearest": [[1, 0]], "distance": 0.2881, "turned": 0.1, "off": 1}
+HEARD = [
+    {"pairs": list(range(16)), "shortest": 6.283, "longest": 159.96},
+    {"pairs": list(range(16, 40)), "shortest": 198.7, "longest": 28473.1},
+    {"pairs": list(range(40, 64)), "shortest": 35332.9, "longest": 5063255.6},
+]
+IMAGE = {"name": "image", "rows": 4, "columns": 6}
+VIDEO = {"name": "video", "rows": 2, "columns": 3}
 EXACT = [{"used": [0] * 12, "off": 1e-15, "valuesOff": 1e-15}] * 3
 
 SENTENCES = [
@@ -121,6 +136,11 @@ SENTENCES = [
         "pair **0** has made **20,942** turns by position **131,583**. What swings",
     ),
     (("angle_heatmap", 131583, 0, 1.0, "cosine"), "true angle **131,583** rad, wrapped"),
+    (
+        ("angle_heatmap", 44, 12, 0, "cosine"),
+        "No: pair **12** stands still, and none turns back.\n"
+        "Position **44**, pair **12**: angle **0**, cosine **1**, wherever a token stands.",
+    ),
     (
         ("axioms", [True] * 4, "rope", 0.3, 0.95, ["rope"]),
         "With all four required, only **RoPE** remains.\n"
@@ -686,6 +706,72 @@ SENTENCES = [
             "12 words × 3 layers × 2 heads = 72 keys: no turn.",
         )
         for change in ("words dropped", "chunk spliced", "all moved")
+    ),
+    (
+        ("wave_vectors", 16, 0, [1, 0], ON_AXES),
+        "Apart: all **8** wave vectors lie on the axes, so the map is A(dx) + B(dy), and nothing "
+        "is left over.\nNearest code in an image of 16 × 16 patches: (1, 0) and (0, 1), "
+        "D = **0.29**. Rows and columns exchanged: the same map. Pair **0** turns by **1.00** rad "
+        "a column, **0.00** a row: one turn in **6.3** patches along its arrow. The best A and B "
+        "are those of least squares.",
+    ),
+    (
+        ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
+        "Together: **1** of **8** wave vectors lies off the axes, and the best A(dx) + B(dy) "
+        "misses the map by up to **0.04**.\nNearest code in an image of 8 × 8 patches: (1, 0), "
+        "D = **0.29**. Rows and columns exchanged: a map that differs by up to **0.10**. Pair "
+        "**2** turns by **0.40** rad a column, **−0.40** a row: one turn in **11.1** patches",
+    ),
+    (
+        ("wave_vectors", 32, 7, [0, 0], {**OFF_AXES, "off": 2, "most": 0.0004, "turned": 0.0002}),
+        "Together: **2** of **8** wave vectors lie off the axes, and the best A(dx) + B(dy) "
+        "misses the map by up to **0.0004**.\n",
+    ),
+    (
+        ("wave_vectors", 32, 7, [0, 0], OFF_AXES),
+        "Pair **7** turns by **0.00** rad a column, **0.00** a row: it stands still. The",
+    ),
+    (
+        (
+            *("wave_vectors", 8, 0, [1, 0]),
+            {**ON_AXES, "nearest": [[0, -n] for n in (1, 2, 3)], "distance": 0},
+        ),
+        "8 × 8 patches: **3** offsets, (0, −1) the shortest, D = **0.00**.",
+    ),
+    (
+        (
+            *("three_clocks", "chunked", 27),
+            *({"word": "now", "grid": None, "at": [9, 9, 9]}, [IMAGE], HEARD),
+        ),
+        "After an image of 4 × 6 tokens “now” stands at position **9**, though it is token "
+        "**27**. In chunks, columns get no hand faster than **35,333** positions a turn.\n"
+        "t: **16** pairs, 6.3 to 160; h: **24** pairs, 199 to 28,473; w: **24** pairs, 35,333 to "
+        "5,063,256 positions a turn (128 channels, base 1,000,000). A video counts its frames "
+        "along t. ‹ and ›, the marks around an image, are tokens like words.",
+    ),
+    (
+        (
+            *("three_clocks", "dealt out", 0, {"word": "Look", "grid": None, "at": [0, 0, 0]}),
+            *([], [*HEARD[:2], {**HEARD[2], "shortest": 9.67}]),
+        ),
+        "Before any image, position and token number agree: “Look” is token **0**, at position "
+        "**0**. Dealt out, columns get hands from **9.7** positions a turn on.\n",
+    ),
+    (
+        (
+            *("three_clocks", "dealt out", 45, {"word": "›", "grid": None, "at": [21, 21, 21]}),
+            *([IMAGE, VIDEO], HEARD),
+        ),
+        "After an image and a video the mark › stands at position **21**, though it is token "
+        "**45**. ",
+    ),
+    (
+        (
+            *("three_clocks", "chunked", 40, {"word": None, "grid": VIDEO, "at": [12, 12, 13]}),
+            *([IMAGE, VIDEO], HEARD),
+        ),
+        "Token **40**, in the video, stands at three positions: time **12**, row "
+        "**12**, column **13**. In chunks",
     ),
 ]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
-from tests.tools.browser import launch
+from tests.tools.browser import launch, wait_for
 
 from .figures import settle
 
@@ -34,7 +34,7 @@ VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # every widget has its place, every question its name, every picture has been drawn
 FIGURES_STAND = """() => {
     const figures = [...document.querySelectorAll('.rope-figure')];
-    const places = document.querySelectorAll('.widget-subarea').length;
+    const places = document.querySelectorAll('.rope-place').length;
     const wanted = document.querySelectorAll('script[type$="widget-view+json"]').length;
     const pictures = figures.filter(figure => figure.querySelector('canvas'));
     return places >= wanted && figures.length >= wanted
@@ -131,7 +131,7 @@ class Visit:
         self.page.goto(self.site + name)
         self.page.wait_for_load_state("networkidle")
         if self.page.locator(VIEW).count():
-            self.page.wait_for_function(FIGURES_STAND, timeout=10_000)
+            wait_for(self.page, FIGURES_STAND, timeout=10_000)
         return self.page
 
 

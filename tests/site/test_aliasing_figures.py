@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
+from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
 
 from .figures import unfold
@@ -97,7 +98,8 @@ def test_the_dial_on_the_page_reads_the_package(on_page, rng):
     expect(answer).to_contain_text("no hand turns back in the window")
     for slower in (1.0, 2000.0, float(np.exp(rng.uniform(0.0, np.log(600.0))))):
         dial.write("All hands slowed", slower)
-        dial.page.wait_for_function(
+        wait_for(
+            dial.page,
             """([figure, slower]) =>
                 Math.abs(JSON.parse(figure.dataset.values).slower / slower - 1) < 0.05""",
             arg=[dial.figure.element_handle(), slower],
@@ -153,7 +155,8 @@ def test_faders_move_by_keyboard_and_by_their_handles(on_page):
     canvas.press("End")
     faders.values(pair=63)
     canvas.press("ArrowDown")
-    faders.page.wait_for_function(
+    wait_for(
+        faders.page,
         "figure => JSON.parse(figure.dataset.values).multipliers[63] < 1",
         arg=faders.figure.element_handle(),
     )

@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
 from rope_minimal.explore.figure import Figure
+from tests.tools.browser import wait_for
 
 from .conftest import PAGES, ROOT, SITE
 
@@ -53,12 +54,12 @@ def test_a_link_to_a_card_leads_there_and_so_do_the_links_between_cards(visit, n
     last = [card for card in rests if card["data-follows"]][-1]
     seen = visit()
     page = seen.open(f"{name}#{last['id']}")
-    page.wait_for_function(IN_VIEW, arg=last["id"])
+    wait_for(page, IN_VIEW, arg=last["id"])
     premise = page.locator(f"[id='{last['id']}'] .derivation-follows a").first
     premise.click()
-    page.wait_for_function(IN_VIEW, arg=premise.get_attribute("href").removeprefix("#"))
+    wait_for(page, IN_VIEW, arg=premise.get_attribute("href").removeprefix("#"))
     page.go_back()
-    page.wait_for_function(IN_VIEW, arg=last["id"])
+    wait_for(page, IN_VIEW, arg=last["id"])
     assert seen.problems == []
     assert seen.foreign == []
 
@@ -101,9 +102,7 @@ def test_fewer_demands_leave_more_families_and_one_rule_says_what_it_brings(open
             if switches.nth(i).is_checked() != wanted:
                 switches.nth(i).press("Space")
         code = "".join(str(int(wanted)) for wanted in required)
-        page.wait_for_function(
-            "([f, s]) => f.dataset.state === s", arg=[figure.element_handle(), code]
-        )
+        wait_for(page, "([f, s]) => f.dataset.state === s", arg=[figure.element_handle(), code])
         rule, circle, diagonalisable, orientation = required
         holds = (rule, circle or rule, diagonalisable or rule, orientation)
         assert figure.locator(".rope-family").inner_text() == FREEST[holds], required
@@ -128,11 +127,11 @@ def test_the_linear_bias_is_where_nothing_turns(opened_once):
     page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
     box.locator(".rope-kind", has_text="Counts the distance").click()
-    box.locator(".rope-var-theta .noUi-handle").press("Home")
+    box.locator(".rope-var-theta .rope-track").press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     box.locator(".rope-kind", has_text="RoPE").first.click()
     expect(box.locator(".rope-family")).to_have_text("No encoding at all: a turn by θ = 0")
-    box.locator(".rope-var-theta .noUi-handle").press("End")
+    box.locator(".rope-var-theta .rope-track").press("End")
     expect(box.locator(".rope-family")).to_have_text("Half a turn: odd and even only")
     assert seen.problems == []
 

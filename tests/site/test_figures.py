@@ -16,6 +16,6 @@ def test_the_heatmap_works_from_a_file(browser):
     before = state(figure)
     box = page.locator(".rope-box:has([data-figure='angle-heatmap'])").first
     box.locator(".rope-unfold").click()
-    move(box.locator(".noUi-handle").first)
+    move(box.locator(".rope-track").first)
     assert state(figure) != before
     page.close()

@@ -15,13 +15,13 @@ pytestmark = pytest.mark.skipif(
 # the first slider of every figure in sight, or else its first choice that is not made
 CONTROLS = """[...document.querySelectorAll('.rope-box')].map(box => {
     const figure = box.querySelector('.rope-figure');
-    const handles = [...box.querySelectorAll('.noUi-handle')];
+    const handles = [...box.querySelectorAll('.rope-track')];
     const control = handles.find(handle => handle.checkVisibility())
         ?? box.querySelector('.widget-toggle-buttons button:not(.mod-active)');
     if (!figure || !control) return null;
     window.rope ??= [];
     window.rope.push([figure, control]);
-    return control.matches('.noUi-handle') ? 'slider' : 'choice';
+    return control.matches('.rope-track') ? 'slider' : 'choice';
 }).filter(Boolean)"""
 
 

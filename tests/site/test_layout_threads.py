@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.tools.browser import wait_for
+
 from .figures import settle, unfold
 
 pytestmark = pytest.mark.drawn(3)
@@ -27,8 +29,9 @@ def loom(visit, opened_once):
     return open_at
 
 
-def wait_for(figure, name, wanted):
-    figure.page.wait_for_function(
+def wait_until(figure, name, wanted):
+    wait_for(
+        figure.page,
         "([f, name, wanted]) => f.dataset[name] === wanted",
         arg=[figure.element_handle(), name, wanted],
         timeout=10_000,
@@ -46,7 +49,7 @@ def test_the_scores_break_and_agree_again(loom):
     settle(figure.page)
     assert error(figure) > 0.5
     box.get_by_label("Permute the rows of W_k").check()
-    wait_for(figure, "error", "0")
+    wait_until(figure, "error", "0")
     expect(figure.locator(".rope-answer")).to_contain_text("all 144 scores are as trained")
     assert seen.problems == []
     assert seen.foreign == []
@@ -71,11 +74,11 @@ def test_arrow_keys_walk_and_jump_to_the_partner(loom):
     canvas.focus()
     assert figure.get_attribute("data-channel") == "2"
     canvas.press("ArrowRight")
-    wait_for(figure, "channel", "3")
+    wait_until(figure, "channel", "3")
     canvas.press("ArrowDown")
-    wait_for(figure, "channel", "4")
+    wait_until(figure, "channel", "4")
     canvas.press("Home")
-    wait_for(figure, "channel", "0")
+    wait_until(figure, "channel", "0")
 
 
 def test_a_touch_selects_a_thread_on_a_phone_in_the_dark(loom):
@@ -84,7 +87,7 @@ def test_a_touch_selects_a_thread_on_a_phone_in_the_dark(loom):
     frame = canvas.bounding_box()
     assert frame["width"] <= 360
     canvas.tap(position={"x": 60, "y": 42 + 200 * (9.5 / 16)})
-    wait_for(figure, "channel", "9")
+    wait_until(figure, "channel", "9")
     assert figure.get_attribute("data-partner") == "8"
     figure.locator("summary").click()
     assert figure.locator("pre").evaluate("code => code.scrollWidth <= code.clientWidth")
@@ -96,7 +99,7 @@ def test_show_me_ends_with_equal_scores_and_reset_goes_back(loom):
     _, figure, _ = loom()
     figure.page.emulate_media(reduced_motion="reduce")
     figure.get_by_role("button", name="Show me").click()
-    wait_for(figure, "error", "0")
+    wait_until(figure, "error", "0")
     figure.get_by_role("button", name="Reset").click()
     settle(figure.page)
     assert error(figure) > 0.5

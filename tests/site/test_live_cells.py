@@ -9,6 +9,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.tools.browser import wait_for
 from tests.tools.report import AXE
 
 from .conftest import SITE, pages_with
@@ -70,7 +71,7 @@ class LiveCell:
 
     def settled(self):
         handle = self.box.element_handle()
-        self.page.wait_for_function(SETTLED, arg=handle, timeout=PATIENCE)
+        wait_for(self.page, SETTLED, arg=handle, timeout=PATIENCE)
         return self.box.get_attribute("data-live")
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from bs4 import BeautifulSoup
 
+from tests.tools.browser import wait_for
 from tests.tools.report import document
 
 from .conftest import PAGES, ROOT, SITE, pages_with
@@ -99,7 +100,11 @@ def test_on_a_phone_the_words_in_a_picture_are_eleven_pixels_high(visit):
     """The smallest have 9 points: 18 pixels in a file of 144 dots to an inch."""
     page = visit(width=390, height=844).open("notebooks/04-many-planes.html")
     shares = page.locator(".cell_output img").evaluate_all(
-        "all => all.map(e => e.getBoundingClientRect().width / e.naturalWidth)"
+        """all => Promise.all(all.map(async e => {
+            e.loading = 'eager';
+            await e.decode();
+            return e.getBoundingClientRect().width / e.naturalWidth;
+        }))"""
     )
     assert min(shares) * 18 > 11
 
@@ -116,7 +121,7 @@ def test_on_paper_a_chapter_has_its_number_and_nothing_to_press(visit):
     assert len(before) >= 3
     title = page.locator("h1:visible")
     assert re.match(r"\d+\. Aliasing", title.inner_text())
-    pressed = "article :is(button, summary, .noUi-handle, input[type=text], .cite, .copybtn)"
+    pressed = "article :is(button, summary, .rope-track, input[type=text], .cite, .copybtn)"
     shown = "all => all.filter(e => e.checkVisibility()).map(e => e.outerHTML.slice(0, 80))"
     assert page.locator(pressed).evaluate_all(shown) == []
     cut = "all => all.filter(e => e.scrollWidth > e.clientWidth + 1).map(e => e.innerText)"
@@ -170,8 +175,11 @@ def test_in_colours_of_the_readers_own_the_selected_button_and_the_track_are_see
         group.locator(f"button{kind}").first for kind in (".mod-active", ":not(.mod-active)")
     )
     assert chosen.evaluate(colour) != other.evaluate(colour)
-    track = page.locator(".rope-box .noUi-target").first
-    assert track.evaluate("e => getComputedStyle(e).borderTopStyle") == "solid"
+    track = page.locator(".rope-box .rope-track").first
+    look = "e => getComputedStyle(e).appearance"
+    assert track.evaluate(look) == "auto"  # the browser's own slider, in these colours
+    page.emulate_media(forced_colors="none")
+    assert track.evaluate(look) == "none"
 
 
 def test_a_result_of_a_search_shows_prose(visit):
@@ -326,6 +334,6 @@ def test_what_is_wider_than_the_phone_fades_until_its_end(visit):
     assert "linear-gradient" in code.evaluate("e => getComputedStyle(e).maskImage")
     wide = code.element_handle()
     wide.evaluate("e => { e.scrollLeft = e.scrollWidth }")
-    page.wait_for_function("e => !e.classList.contains('goes-on')", arg=wide)
+    wait_for(page, "e => !e.classList.contains('goes-on')", arg=wide)
     short = page.locator(".bd-article pre").filter(has_text="positions    5").last
     assert "goes-on" not in (short.get_attribute("class") or "")

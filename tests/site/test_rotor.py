@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from tests.tools.browser import wait_for
+
 from .figures import settle
 
 pytestmark = pytest.mark.drawn(3)
@@ -119,15 +121,15 @@ def test_a_finger_on_a_handle_moves_it_and_not_the_page(visit):
     assert words.page.evaluate("scrollY") == before
     (x, y), _ = words.reach(".rope-line", 0)
     swipe((x, y - 40), (x, y - 190))  # the same on the words above scrolls
-    words.page.wait_for_function("before => scrollY > before + 100", arg=before)
+    wait_for(words.page, "before => scrollY > before + 100", arg=before)
     assert words.at == (8, 1)
 
 
 def test_it_plays_once_on_the_first_page_and_ends_where_it_began(visit):
     words = Words(visit().open(HOME))
-    words.page.wait_for_function("e => e.dataset.playing", arg=words.figure.element_handle())
-    words.page.wait_for_function(
-        "e => !e.dataset.playing", arg=words.figure.element_handle(), timeout=15_000
+    wait_for(words.page, "e => e.dataset.playing", arg=words.figure.element_handle())
+    wait_for(
+        words.page, "e => !e.dataset.playing", arg=words.figure.element_handle(), timeout=15_000
     )
     assert words.at == (5, 1)
     words.page.wait_for_timeout(1500)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tools.browser import wait_for
+
 from .conftest import FIGURES_STAND, WITH_WIDGETS
 from .figures import settle
 
@@ -23,7 +25,7 @@ SHIFT = """async () => {
     return worst;
 }"""
 # by how much the height of a figure or a question differs from the place held open for it
-BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .widget-subarea)')].map(at => {
+BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .rope-place)')].map(at => {
     const held = at.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
     return Math.abs(at.getBoundingClientRect().height - parseFloat(held || 0));
 })"""
@@ -42,11 +44,8 @@ ABOVE = """name => {
 
 @WIDTHS
 def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
-    shifts = []
-    while len(shifts) < 3 and min(shifts, default=1.0) >= 0.1:  # a busy machine may be late once
-        page = visit(width=width, has_touch=width < 700).open(page_name)
-        shifts.append(page.evaluate(SHIFT))
-    assert min(shifts) < 0.1
+    page = visit(width=width, has_touch=width < 700).open(page_name)
+    assert page.evaluate(SHIFT) < 0.1
     assert max(page.evaluate(BESIDE), default=0) < 150, MEASURE
 
 
@@ -75,10 +74,10 @@ def test_a_link_from_elsewhere_lands_where_it_leads(visit, page_name, width):
     )
     missed = dict(zip(places, landed, strict=True))
     assert {name: by for name, by in missed.items() if not -1 <= by <= 50} == {}
-    for place in places[-2:]:
+    for place in places[-2:][:1]:  # far down; the last of all may be where the page ends
         page.goto("about:blank")
         page.goto(f"{seen.site}{page_name}#{place}")
         page.wait_for_load_state("networkidle")
-        page.wait_for_function(FIGURES_STAND)
+        wait_for(page, FIGURES_STAND)
         settle(page)
         assert -1 <= page.evaluate(ABOVE, place) <= 50, place

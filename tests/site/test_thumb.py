@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.tools.browser import wait_for
+
 from .conftest import WITH_WIDGETS
 
 # of the figures of a page: what is said, and where picture and controls lie in their box
@@ -59,5 +61,5 @@ def test_a_thumb_that_passes_over_a_picture_scrolls_the_page_and_changes_nothing
             points = [{"x": x, "y": y - up}]
             hand.send("Input.dispatchTouchEvent", {"type": type_, "touchPoints": points})
         hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.wait_for_function("before => scrollY > before + 100", arg=before, timeout=5000)
+        wait_for(page, "before => scrollY > before + 100", arg=before, timeout=5000)
         assert figure.get_attribute("data-values") == values, name

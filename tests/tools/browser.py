@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, Playwright, sync_playwright
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -43,6 +43,24 @@ def launch(playwright: Playwright) -> Browser:
     if path is None:
         raise RuntimeError(HELP)
     return playwright.chromium.launch(executable_path=path, args=ARGS)
+
+
+WAIT = """async ([arg, ms]) => {
+    const stands = STANDS;
+    for (const end = performance.now() + ms; !stands(arg); ) {
+        if (performance.now() > end) throw new Error(`not after ${ms} ms: ${stands}`);
+        await new Promise(go => setTimeout(go, 20));
+    }
+}"""
+
+
+def wait_for(page: Page, stands: str, arg: object = None, timeout: int = 30_000) -> None:
+    """Wait until a JavaScript function of ``arg`` is true on a page.
+
+    Playwright's ``wait_for_function`` compiles its text again at every look, which the policy of
+    the book's pages forbids.
+    """
+    page.evaluate(WAIT.replace("STANDS", stands), [arg, timeout])
 
 
 def install() -> None:

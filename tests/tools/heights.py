@@ -10,11 +10,11 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.site.conftest import FIGURES_STAND, ROOT, SITE, WITH_WIDGETS, served
-from tests.tools.browser import launch
+from tests.tools.browser import launch, wait_for
 
 TABLE = ROOT / "book" / "_ext" / "figures.json"
 WIDTHS = 1280, 390
-HEIGHTS = """() => [...document.querySelectorAll('.cell_output:has(> .widget-subarea)')]
+HEIGHTS = """() => [...document.querySelectorAll('.cell_output:has(> .rope-place)')]
     .map(place => Math.round(place.getBoundingClientRect().height))"""
 
 
@@ -22,7 +22,7 @@ def heights(browser: Browser, address: str, width: int) -> list[int]:
     """Return the heights of a page's figures and questions, in their order."""
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.goto(address)
-    page.wait_for_function(FIGURES_STAND)
+    wait_for(page, FIGURES_STAND)
     page.wait_for_load_state("networkidle")
     found = page.evaluate(HEIGHTS)
     page.close()

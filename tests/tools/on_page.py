@@ -2,6 +2,8 @@
 
 import json
 
+from tests.tools.browser import wait_for
+
 NEAR = {"rel": 1e-9, "abs": 1e-9}
 
 
@@ -34,7 +36,8 @@ class OnPage:
 
     def values(self, **expected) -> dict:
         """Wait until the figure shows these settings; return all that it says."""
-        self.page.wait_for_function(
+        wait_for(
+            self.page,
             """([figure, expected]) => {
                 const values = JSON.parse(figure.dataset.values);
                 return Object.entries(expected).every(([name, wanted]) => values[name] === wanted);

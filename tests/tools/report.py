@@ -24,11 +24,12 @@ ROOT = Path(__file__).parents[2]
 SITE = ROOT / "_build" / "html"
 PAGE_BUDGET = 1_500_000  # HTML, style and scripts of a page, before any widget
 SITE_BUDGET = 25_000_000  # everything but Python for the live cells
-START_BUDGET = 1500  # milliseconds from load to the last figure; reported, not enforced
+TRANSFER_BUDGET = 1_000_000  # what a page read to its end asks for, compressed
+HTML_BUDGET = 60_000  # HTML of a page with figures, compressed, on average
+START_BUDGET = 600  # milliseconds from load to the last figure; reported, not enforced
 
 WIDGET_DATA = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-WIDGET_CODE = ("vendor/require.js", "widgets-amd.js", "embed-amd.js")
 CHECKS_OF_SOURCES = "notebooks/A-sources.html"
 
 
@@ -59,14 +60,13 @@ def linked_files(name: str) -> list[Path]:
 
 
 def is_widget_code(path: Path) -> bool:
-    """Tell whether a script belongs to the widgets' runtime."""
-    return path.as_posix().endswith(WIDGET_CODE)
+    """Tell whether a script or a style sheet is there for the figures alone."""
+    return path.parent == SITE / "_static" / "figures"
 
 
 def widget_data(name: str) -> bytes:
-    """Return what a page holds of its widgets: their states and their code."""
+    """Return what a page holds of its widgets: their states."""
     states = document(name).find_all("script", type=WIDGET_DATA)
-    states += document(name).find_all("script", id="widget-code")
     return b"".join(state.decode_contents().encode() for state in states)
 
 
@@ -87,6 +87,18 @@ def compressed_weight(name: str) -> int:
     html, data = (SITE / name).read_bytes(), widget_data(name)
     own = len(gzip.compress(html, 6)) - len(gzip.compress(data, 6)) * bool(data)
     return own + sum(compressed(path) for path in linked_files(name) if not is_widget_code(path))
+
+
+def html_weight() -> int:
+    """Return the bytes of HTML of a page with figures, compressed, on average."""
+    sizes = [compressed(SITE / name) for name in page_names() if contents(name)["figures"]]
+    return round(sum(sizes) / len(sizes))
+
+
+def transfer(requests: list[str], site: str) -> int:
+    """Return the bytes of what a page asked for at an address, each file once and compressed."""
+    own = {urlsplit(url).path for url in requests if url.startswith(site)}
+    return sum(compressed(SITE / path.removeprefix(urlsplit(site).path)) for path in own)
 
 
 def site_size() -> dict[str, int]:
@@ -118,6 +130,8 @@ def broken_budgets() -> list[str]:
     ]
     if (size := site_size()["site"]) > SITE_BUDGET:
         broken.append(f"the site: {size:,} bytes without Python, budget {SITE_BUDGET:,}")
+    if (size := html_weight()) > HTML_BUDGET:
+        broken.append(f"HTML of a page with figures: {size:,} bytes, budget {HTML_BUDGET:,}")
     return broken
 
 
@@ -142,6 +156,16 @@ addEventListener('load', () => {
 """
 
 
+READ_TO_THE_END = """async () => {
+    for (let y = 0; y < document.body.scrollHeight; y += 900) {
+        window.scrollTo(0, y);
+        await new Promise(requestAnimationFrame);
+    }
+    await Promise.all([...document.images].map(picture => {
+        picture.loading = 'eager'; // those that came near for a moment only
+        return picture.decode().catch(() => {});
+    }));
+}"""
 COLOURS_STAND = """() => document.getAnimations()
     .filter(each => each instanceof CSSTransition)
     .forEach(each => each.finish())"""
@@ -171,11 +195,11 @@ COLOURS = {"resultTypes": ["violations"], "runOnly": ["color-contrast", "link-in
 
 
 def in_browser(names: list[str]) -> dict[str, dict]:
-    """Visit pages once; return first paint and start of the figures in ms, and axe's findings."""
+    """Read pages to their end; return first paint, start of the figures, bytes, axe's findings."""
     from playwright.sync_api import sync_playwright
 
     from tests.site.conftest import FIGURES_STAND, served
-    from tests.tools.browser import launch
+    from tests.tools.browser import launch, wait_for
 
     seen = {}
     with served(SITE) as address, sync_playwright() as playwright:
@@ -185,10 +209,14 @@ def in_browser(names: list[str]) -> dict[str, dict]:
             context.add_init_script(TIMES.replace("STAND", FIGURES_STAND))
             context.set_default_timeout(120_000)
             page = context.new_page()
+            requests: list[str] = []
+            page.on("request", lambda request, seen=requests: seen.append(request.url))
             page.goto(address + name)
-            page.wait_for_function("window.ropeTimes?.figures")
+            wait_for(page, "() => window.ropeTimes?.figures")
+            page.evaluate(READ_TO_THE_END)
             page.wait_for_load_state("networkidle")
             seen[name] = page.evaluate("window.ropeTimes")
+            seen[name]["transfer"] = transfer(requests, address)
             page.evaluate(AXE)
             seen[name]["axe"] = [v for t in ("light", "dark") for v in violations(page, t)]
             context.close()
@@ -235,18 +263,30 @@ def main() -> None:
     if not names:
         sys.exit("there is no such page: is the book built? run `make book`")
 
-    head = ["page", "before widgets", "gzip", "with widgets"]
+    head = ["page", "before widgets", "gzip", "with widgets", "HTML gzip"]
     rows = [
-        [name, weight(name)["before"], compressed_weight(name), weight(name)["all"]]
+        [
+            name,
+            weight(name)["before"],
+            compressed_weight(name),
+            weight(name)["all"],
+            compressed(SITE / name),
+        ]
         for name in names
     ]
     seen = {} if options.files else in_browser(names)
     if seen:
-        head += ["first paint ms", "load ms", "figures after load ms", "axe"]
+        head += ["all gzip", "first paint ms", "load ms", "figures after load ms", "axe"]
         for name, row in zip(names, rows, strict=True):
             times = seen[name]
             started = round(times["figures"] - times["load"]) if contents(name)["figures"] else "-"
-            row += [round(times["paint"]), round(times["load"]), started, len(times["axe"])]
+            row += [
+                times["transfer"],
+                round(times["paint"]),
+                round(times["load"]),
+                started,
+                len(times["axe"]),
+            ]
     print("HTML, style and scripts of every page, in bytes\n")
     print(table([head, *rows]))
 
@@ -261,6 +301,7 @@ def main() -> None:
                 ["pages", len(names)],
                 *([key, number] for key, number in totals.items()),
                 ["tests", tests_collected()],
+                ["bytes of HTML of a page with figures, gzip", html_weight()],
                 ["bytes of the site without Python", size["site"]],
                 ["bytes of Python for live cells", size["python"]],
             ]
@@ -270,6 +311,11 @@ def main() -> None:
         print(f"\nmemory of the notebooks\n{memory()}")
 
     broken = broken_budgets()
+    broken += [
+        f"{name}: {times['transfer']:,} bytes in all, budget {TRANSFER_BUDGET:,}"
+        for name, times in seen.items()
+        if times["transfer"] > TRANSFER_BUDGET
+    ]
     broken += [f"{name}: {v}" for name, times in seen.items() for v in times["axe"]]
     late = [
         name

@@ -61,6 +61,12 @@ const place = (canvas, { clientX, clientY }) => {
 function listenToPointer(fig, canvas, point) {
   canvas.classList.add("rope-touch");
   let down = null; // where the finger came down
+  let last = null; // where the mouse was: a page that scrolls under one that rests points at nothing
+  const moved = ({ clientX: x, clientY: y }) => {
+    const rests = last?.x === x && last.y === y;
+    last = { x, y };
+    return !rests;
+  };
   const listen = (event, type, wanted) =>
     canvas.addEventListener(event, (at) => {
       if (wanted(at) && !fig.root.dataset.playing) point({ ...place(canvas, at), type });
@@ -68,7 +74,7 @@ function listenToPointer(fig, canvas, point) {
   const finger = ({ pointerType }) => pointerType === "touch";
   const tap = (at) => finger(at) && Math.hypot(at.clientX - down?.clientX, at.clientY - down?.clientY) < TAP;
   listen("pointerdown", "pointerdown", (at) => !finger(at));
-  listen("pointermove", "pointermove", (at) => !finger(at));
+  listen("pointermove", "pointermove", (at) => moved(at) && !finger(at));
   canvas.addEventListener("pointerdown", (at) => (down = at));
   listen("pointerup", "pointerdown", tap); // a finger that scrolls ends with pointercancel, one that swipes elsewhere
 }

@@ -1,0 +1,277 @@
+"""What the book shows of the atlas: its rotations as rows, and as compact data for the figure."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from rope_minimal.explore.atlas import FIELDS
+from rope_minimal.identify import Finding, Report
+from rope_minimal.identify.report import ANGLE, WRONG
+
+from . import all_pairs, load
+
+__all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
+
+SEEN = ("Angles lose their digits", "It turns clockwise", "cos and sin carry", "It is read ")
+"""Findings that a card shows in other words, or that nearly all rotations have."""
+
+AFTER, BEFORE = "after, with gains", "before the projection"
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One rotation of one family: what ``atlas/results`` holds, and a name.
+
+    Attributes
+    ----------
+    name
+        The family, and what tells this rotation from its others, after a colon.
+    family, part
+        The same apart.
+    found
+        The rotation, as `atlas` describes it.
+    frequencies
+        Radians per position, (pairs,), or (pairs, axes).
+    rests
+        How many layers of the same model do not turn, in words; None where all do.
+    chosen
+        What was set against the defaults, in words; None where nothing was.
+    """
+
+    name: str
+    family: str
+    part: str
+    found: dict[str, Any]
+    frequencies: np.ndarray
+    rests: str | None = None
+    chosen: str | None = None
+
+    def __getattr__(self, key: str) -> Any:
+        """Return what the rotation has under this name: ``row.layout``, ``row.base``."""
+        try:
+            return self.found[key]
+        except KeyError:
+            raise AttributeError(f"Row has no {key!r}") from None
+
+    @property
+    def report(self) -> Report:
+        """What is needed to compare it with another: numbers in six digits, and the findings."""
+        known = {f.name for f in fields(Report)} & set(self.found) - {"findings", "rescaling"}
+        values = {key: self.found[key] for key in known}
+        values["pairs"] = tuple(map(tuple, all_pairs(self.found["pairs"]).tolist()))
+        written = self.found.get("written", self.found["pairs"])
+        values["written"] = tuple(map(tuple, all_pairs(written).tolist()))
+        rescaling = self.found["rescaling"] and tuple(self.found["rescaling"])
+        return Report(
+            asked="what the atlas holds",
+            inv_freq=self.frequencies,
+            inv_freq_error=1e-6 * np.abs(self.frequencies),
+            rescaling=rescaling,
+            findings=tuple(Finding(*found) for found in self.found["findings"]),
+            **values,
+        )
+
+    @property
+    def norm(self) -> str | None:
+        """Where queries and keys are normalised."""
+        where = self.found.get("norm")
+        if where is None:
+            return None
+        return AFTER if where["place"] == "after" and where["gains"] else str(where["place"])
+
+    @property
+    def broken(self) -> str | None:
+        """What breaks the promise, or by how much; None where scores depend on the distance alone.
+
+        Gains after the turn are counted as what they can be and not as what they start from, 1.
+        """
+        if self.found.get("where") == BEFORE:
+            return "a projection after the turn"
+        if self.norm == AFTER and self.found["is_rotation"]:
+            return "gains after the turn"
+        said = (words for _, words, _ in self.found["findings"])
+        if self.found["is_rotation"] and not any(w.startswith("The promise is") for w in said):
+            return None
+        deviation = self.found["deviation"]
+        return "an unknown size" if deviation is None else f"{deviation:.1g} or more"
+
+    @property
+    def kept(self) -> bool:
+        """Whether scores depend on the distance alone, as far as the numbers carry."""
+        return self.broken is None
+
+    @property
+    def findings(self) -> list[str]:
+        """What is worth saying beside the card, the gravest first."""
+        said = [words for _, words, _ in self.found["findings"] if not words.startswith(SEEN)]
+        if self.norm == AFTER:
+            said.insert(0, "Learned gains act after the turn: unless they are alike in each pair, "
+                        "scores depend on the place.")  # fmt: skip
+        if notes := [note for note in (self.found.get("note"), self.chosen) if note]:
+            said.insert(0, f"Note: {'; '.join(notes)}.")
+        if self.found.get("values_turned"):
+            said.insert(0, "Values are turned, too.")
+        return said
+
+
+def record() -> dict[str, Any]:
+    """Return all that was found in transformers, as `atlas` describes it."""
+    return load("transformers")
+
+
+def read_atlas() -> list[Row]:
+    """Return every rotation of transformers, by family and in the order in which it was heard."""
+    whole = record()
+    rows = []
+    for family, entry in whole["families"].items():
+        found = entry.get("rotations", [])
+        for rotation, part in zip(found, _parts(found), strict=True):
+            index = rotation["frequencies"]
+            speeds = np.array([] if index is None else whole["frequencies"][index], float)
+            name = f"{family}: {part}" if part else family
+            rests = _rests(rotation, entry)
+            rows.append(Row(name, family, part, rotation, speeds, rests, _chosen(entry)))
+    return rows
+
+
+def _chosen(entry: dict[str, Any]) -> str | None:
+    """Return what was set against a family's defaults, in words."""
+    said = [words for words in (entry["why"] or "").split("; ") if words.startswith("set in ")]
+    return "; ".join(said).replace('"', "") or None
+
+
+APART = {
+    "base": lambda r: r["base"] and f"base {r['base']:,.0f}",
+    "axes": lambda r: f"{r['axes']} axes" if r["axes"] > 1 else "1 axis",
+    "head": lambda r: f"heads of {r['head_dim']}",
+    "layout": lambda r: r["layout"],
+    "model": lambda r: r["model"],
+}
+"""What may tell rotations of one family and one part apart, the best first."""
+
+
+def _parts(rotations: list[dict[str, Any]]) -> list[str]:
+    """Return what tells the rotations of a family apart, in as few words as do."""
+    if len(rotations) == 1:
+        return [""]
+    mixed = len({r["part"] for r in rotations}) > 1
+    parts = []
+    for r in rotations:
+        kind = (r["kind"] or "").removesuffix("_attention").replace("_", " ")
+        kind = "indexer" if _chooses(r) else kind
+        parts.append(" ".join(filter(None, [r["part"] if mixed else "", kind])))
+    for part in [part for part, count in Counter(parts).items() if count > 1]:
+        same = [n for n, other in enumerate(parts) if other == part]
+        words = [str(n + 1) for n in range(len(same))]
+        for say in APART.values():
+            said = [say(rotations[n]) for n in same]
+            if all(said) and len(set(said)) == len(said):
+                words = said
+                break
+        for n, word in zip(same, words, strict=True):
+            parts[n] = f"{part} {word}".strip()
+    return parts
+
+
+def _chooses(rotation: dict[str, Any]) -> bool:
+    """Whether it is that of a module which chooses keys, beside attention."""
+    return any("indexer" in pattern for pattern in rotation["layers"])
+
+
+def _count(layers: dict[str, list[list[int]]]) -> int:
+    """Return how many layers some runs name."""
+    runs = [run for found in layers.values() for run in found]
+    return sum((last - first) // (step or 1) + 1 for first, last, step in runs)
+
+
+def _rests(rotation: dict[str, Any], entry: dict[str, Any]) -> str | None:
+    """Return how many layers of a rotation's model do not turn, in words."""
+    alike = lambda other: other["model"] == rotation["model"] and not _chooses(other)  # noqa: E731
+    patterns = {p for r in filter(alike, entry["rotations"]) for p in r["layers"]}
+    still = [
+        {p: runs for p, runs in other["layers"].items() if p in patterns}
+        for other in filter(alike, entry.get("without", []))
+    ]
+    resting = sum(map(_count, still))
+    turning = sum(_count(r["layers"]) for r in filter(alike, entry["rotations"]))
+    return f"{resting} of {resting + turning}" if resting else None
+
+
+def atlas_data() -> dict[str, Any]:
+    """Return the data of `rope_minimal.explore.atlas`."""
+    return compact(read_atlas())
+
+
+def compact(rows: Iterable[Row]) -> dict[str, Any]:
+    """Return rows as the figure's data, each list of frequencies once."""
+    rows = list(rows)
+    known = {(row.family, row.model, row.base) for row in rows if row.base is not None}
+    bases = Counter((family, model) for family, model, _ in known)
+    lists: dict[str, int] = {}
+    packed = [_pack(row, bases[row.family, row.model], lists) for row in rows]
+    return {
+        "columns": FIELDS,
+        "rows": [[values[name] for name in FIELDS] for values in packed],
+        "series": [json.loads(key) for key in lists],
+    }
+
+
+def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
+    """Return one row by field; lists of frequencies go into ``lists``, each once."""
+    return {
+        "name": row.name,
+        "family": row.family,
+        "part": row.part,
+        "head": row.head_dim,
+        "axes": row.axes,
+        "layout": row.layout,
+        "place": row.place,
+        "width": row.width,
+        "pairs": None if _has_rule(row) else all_pairs(row.pairs).tolist(),
+        "direction": row.direction,
+        "base": row.base,
+        "bases": bases,
+        "scaling": row.rescaling and row.rescaling[0],
+        "factor": row.attention_factor,
+        "series": _series(row, lists),
+        "rotation": row.is_rotation,
+        "broken": row.broken,
+        "deviation": row.deviation,
+        "norm": row.norm,
+        "rests": row.rests,
+        "findings": row.findings[:2],
+        "rest": row.rest_factor,
+        "wrong": [
+            [words, chapter == "precision"]
+            for gravity, words, chapter in row.found["findings"]
+            if gravity == WRONG
+        ],
+        "lost": (row.angle_error or 0.0) > ANGLE,
+    }
+
+
+def _has_rule(row: Row) -> bool:
+    """Whether layout and place say which channels are pairs, as the figure's script reads them."""
+    start = row.head_dim - row.width if row.place == "last" else 0
+    half, i = row.width // 2, range(row.width // 2)
+    rules = {
+        "half-split": [[start + n, start + n + half] for n in i],
+        "interleaved": [[start + 2 * n, start + 2 * n + 1] for n in i],
+    }
+    read = (row.layout or "").removeprefix("read ").split(",")[0]
+    return all_pairs(row.pairs).tolist() == rules.get(read)
+
+
+def _series(row: Row, lists: dict[str, int]) -> int | None:
+    """Return the number of the list of frequencies; None where base and width say them."""
+    if not row.frequencies.size:
+        return None
+    if row.axes == 1 and row.base is not None:
+        plain = row.base ** (-2.0 * np.arange(row.width // 2) / row.width)
+        if np.allclose(row.frequencies, plain, rtol=2e-6, atol=0.0):
+            return None
+    return lists.setdefault(json.dumps(row.frequencies.tolist()), len(lists))

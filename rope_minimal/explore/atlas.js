@@ -1,0 +1,501 @@
+// The atlas: what every model family's rotation is, to search, filter and sort; two of them side by side.
+import { drawCircuit } from "./circuit.js";
+import { make, setRich } from "./kit/dom.js";
+import { wide } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num } from "./kit/numbers.js";
+
+// ---- the rows -----------------------------------------------------------------------------------
+
+const NAMED = {
+  "half-split": (i, width) => [i, i + width / 2],
+  interleaved: (i) => [2 * i, 2 * i + 1],
+};
+
+/** The channels of each pair: listed where they have no plain rule, else by layout and place. */
+export function pairsOf({ pairs, layout, place, width, head }) {
+  if (pairs) return pairs;
+  const start = place === "last" ? head - width : 0;
+  const rule = NAMED[layout.replace("read ", "").split(",")[0]];
+  return Array.from({ length: width / 2 }, (_, i) => rule(i, width).map((channel) => channel + start));
+}
+
+/** The wave vector of each pair: from a list, or base^(-2i/width) along one axis. */
+function wavesOf({ series, base, width, axes }, lists) {
+  if (series !== null) return lists[series].map((wave) => (Array.isArray(wave) ? wave : [wave]));
+  if (base === null || axes !== 1) return [];
+  return Array.from({ length: width / 2 }, (_, i) => [base ** ((-2 * i) / width)]);
+}
+
+/** The rows as the figure uses them, each with its pairs and its waves. */
+export const unpack = ({ columns, rows, series }) =>
+  rows.map((values) => {
+    const row = Object.fromEntries(columns.map((name, i) => [name, values[i]]));
+    const kept = row.broken === null;
+    return { ...row, kept, pairs: row.width ? pairsOf(row) : [], waves: row.width ? wavesOf(row, series) : [] };
+  });
+
+// ---- searching, filtering, sorting --------------------------------------------------------------
+
+/** What can be shown, as in atlas.py, and which rows that is. */
+export const SHOW = {
+  "all rotations": () => true,
+  "half-split": ({ layout }) => layout === "half-split",
+  interleaved: ({ layout }) => layout === "interleaved",
+  "another layout": ({ layout }) => !(layout in NAMED),
+  clockwise: ({ direction }) => direction === -1,
+  "part of the head": ({ width, head }) => width < head,
+  "the last channels": ({ place }) => place === "last",
+  "base 10,000": ({ base }) => base === 1e4,
+  "another base": ({ base }) => base !== null && base !== 1e4,
+  "rescaled frequencies": ({ scaling }) => scaling !== null,
+  "a factor on cos and sin": ({ factor }) => factor !== null && !plain(factor),
+  "several axes": ({ axes }) => axes > 1,
+  "norm before the turn": ({ norm }) => norm === "before",
+  "norm after the turn": ({ norm }) => norm?.startsWith("after") ?? false,
+  "layers that do not turn": ({ rests }) => rests !== null,
+  "two bases in a model": ({ bases }) => bases > 1,
+  "promise broken": ({ kept }) => !kept,
+};
+
+const plain = (factor) => Math.abs(factor - 1) < 1e-6;
+
+const missing = "–";
+const baseWords = (base) => (base === null ? missing : Number.isInteger(base) ? num(base, 0) : digits(base, 6));
+const layoutWords = ({ layout, direction }) =>
+  (layout ?? "no name").replace(/^read (.*), written (.*)$/, "$1 → $2") + (direction === -1 ? " ↻" : "");
+const turnWords = ({ width, head, place }) =>
+  width === head ? `all ${head}` : `${place === "last" ? "last " : ""}${width} of ${head}`;
+
+/** The columns: their head, what stands in a cell, and by what they are sorted. */
+export const COLUMNS = {
+  family: { cell: ({ family, part }) => `${family}${part ? ` · ${part}` : ""}`, key: ({ name }) => name },
+  layout: { cell: layoutWords, key: layoutWords },
+  turns: { cell: turnWords, key: ({ width, head }) => [width, head] },
+  base: { cell: ({ base }) => baseWords(base), key: ({ base }) => base ?? Infinity },
+  scaling: { cell: ({ scaling }) => scaling ?? missing, key: ({ scaling }) => scaling ?? "~" },
+  axes: { cell: ({ axes }) => String(axes), key: ({ axes }) => axes },
+  promise: { cell: ({ kept }) => (kept ? "kept" : "broken"), key: ({ kept }) => Number(kept) },
+};
+
+/** All that a search looks through. */
+const haystack = (row) =>
+  [
+    row.name,
+    row.norm,
+    row.rests,
+    row.direction === -1 ? "clockwise" : "",
+    ...Object.values(COLUMNS).map(({ cell }) => cell(row)),
+  ]
+    .map((words) => String(words ?? "").toLowerCase())
+    .join(" ");
+
+/** The numbers of the rows to show, in order: every word of the search must occur somewhere in a row. */
+export function choose(rows, { show, search, sort, down }) {
+  const wanted = search.toLowerCase().split(/\s+/).filter(Boolean);
+  const fits = SHOW[show];
+  const { key } = COLUMNS[sort];
+  const keys = rows.map((row) => [key(row)].flat());
+  const order = (a, b) => {
+    const at = keys[a].findIndex((value, i) => value !== keys[b][i]);
+    if (at < 0) return rows[a].name < rows[b].name ? -1 : 1;
+    return (keys[a][at] < keys[b][at] ? -1 : 1) * (down ? -1 : 1);
+  };
+  return rows
+    .map((_, i) => i)
+    .filter((i) => fits(rows[i]) && wanted.every((word) => haystack(rows[i]).includes(word)))
+    .sort(order);
+}
+
+// ---- what leads from one rotation to another ----------------------------------------------------
+
+/** A number in `n` significant digits, as Python's %g writes it. */
+export function digits(value, n) {
+  if (value === 0) return "0";
+  const [mantissa, exponent] = Math.abs(value)
+    .toExponential(n - 1)
+    .split("e");
+  const power = Number(exponent);
+  const bare = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+  const sign = value < 0 ? "-" : "";
+  if (power >= -4 && power < n) return sign + bare(Math.abs(value).toFixed(n - 1 - power));
+  return `${sign}${bare(mantissa)}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
+}
+
+/**
+ * What to do with W_q and W_k of `one` so that they give the same scores in `two`: { words, converts },
+ * the sentences of rope_minimal.identify's Report.differs_from. No words: they rotate alike.
+ */
+export function differs(one, two) {
+  const words = [];
+  if (!one.rotation) words.push("The first is no rotation.");
+  if (!two.rotation) words.push("The second is no rotation.");
+  if (one.head !== two.head || one.axes !== two.axes) {
+    words.push(`Heads of ${one.head} channels and ${one.axes} axes against ${two.head} and ${two.axes}.`);
+  } else if (!words.length && one.width !== two.width) {
+    words.push(`${one.width} channels turn against ${two.width}.`);
+  } else if (!words.length && !(one.waves.length && two.waves.length)) {
+    words.push("Angles that do not grow with the position have no frequencies.");
+  }
+  return words.length ? { words, converts: false } : compare(one, two);
+}
+
+/** The pairs of a row from the fastest to the slowest: { pair, wave, up }, up the sign of its wave's first part. */
+function inOrder({ pairs, waves, direction }) {
+  const sorted = pairs.map((pair, i) => {
+    const wave = waves[i].map((part) => part * (direction ?? 1));
+    const up = (wave.find((part) => part !== 0) ?? 1) < 0 ? -1 : 1;
+    return { pair, wave, up, key: wave.map((part) => Math.round(part * up * 1e12)) };
+  });
+  const before = (a, b) => {
+    const at = a.key.findIndex((part, axis) => part !== b.key[axis]);
+    return at < 0 ? 0 : a.key[at] - b.key[at];
+  };
+  return sorted.sort(before).reverse();
+}
+
+/** What is wrong with either in words; all of it may be rounding, or else no weight makes up for it. */
+function faults(one, two) {
+  const [first, second] = [one, two].map(({ wrong }) => wrong.map(([words]) => words));
+  return [
+    ...first.filter((words) => second.includes(words)).map((words) => `Both: ${words}`),
+    ...first.filter((words) => !second.includes(words)).map((words) => `The first: ${words}`),
+    ...second.filter((words) => !first.includes(words)).map((words) => `The second: ${words}`),
+  ];
+}
+
+function compare(one, two) {
+  const words = faults(one, two);
+  let converts = [one, two].every(({ wrong, lost }) => !lost && wrong.every(([, rounding]) => rounding));
+  if (!one.rest !== !two.rest) {
+    converts = false;
+    words.push("One of them loses the channels that do not turn.");
+  }
+  const [first, second] = [inOrder(one), inOrder(two)];
+  const gaps = first.map(({ wave, up }, i) => {
+    const parts = wave.map((part, axis) => Math.abs(part * up - second[i].wave[axis] * second[i].up));
+    const loose = wave.map((part, axis) => 3e-6 * Math.abs(part) + 2e-6 * Math.abs(second[i].wave[axis]));
+    return {
+      off: parts.some((gap, axis) => gap > loose[axis]), // as known to six digits
+      size: Math.max(...parts.map((gap, axis) => gap / Math.max(Math.abs(wave[axis]), 1e-300))),
+    };
+  });
+  const off = gaps.filter((gap) => gap.off).length;
+  if (off) {
+    converts = false;
+    const worst = gaps.reduce((best, { size }, i) => (size > gaps[best].size ? i : best), 0);
+    const said = ({ wave }) =>
+      wave.length === 1 ? digits(Math.abs(wave[0]), 6) : `(${wave.map((part) => digits(part, 6)).join(", ")})`;
+    words.push(
+      `${off} of ${first.length} frequencies differ, most for pair (${first[worst].pair.join(", ")}): ` +
+        `${said(first[worst])} against ${said(second[worst])}. No weight makes up for that: ` +
+        "change base or rescaling.",
+    );
+  }
+  if (first.some(({ pair }, i) => pair.join() !== second[i].pair.join())) {
+    const name = ({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`;
+    words.push(`Permute the rows of each head of W_q and W_k: from ${name(one)} to ${name(two)}.`);
+  }
+  const flips = first.filter(({ up }, i) => up !== second[i].up).length;
+  if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);
+  const scale = (which, mine, other) => {
+    const factor = (mine || 1) / (other || 1);
+    if (Math.abs(factor - 1) <= 1e-6) return;
+    const carried = `${digits(mine, 6)} against ${digits(other, 6)} there.`;
+    words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: the rotations carry ${carried}`);
+  };
+  if (converts) {
+    scale("turn", one.factor, two.factor);
+    if (one.width < one.head) scale("do not turn", one.rest, two.rest);
+  }
+  return { words, converts };
+}
+
+// ---- what is said -------------------------------------------------------------------------------
+
+/** Everything that is said, as numbers. */
+export function reading(rows, traits) {
+  const found = choose(rows, traits);
+  const count = (fits) => found.filter((i) => fits(rows[i])).length;
+  return {
+    total: rows.length,
+    found: found.length,
+    families: new Set(found.map((i) => rows[i].family)).size,
+    kept: count(({ kept }) => kept),
+    half: count(SHOW["half-split"]),
+    neighbours: count(SHOW.interleaved),
+    show: traits.show,
+    search: traits.search.trim(),
+    row: rows[traits.row].name,
+    other: rows[traits.other].name,
+  };
+}
+
+/** What is said, from a reading: the answer, and after a line's end the numbers. */
+export const words = (now) => `${answer(now)}\n${numbers(now)}`;
+
+function answer({ total, found, kept, half, neighbours, show, search }) {
+  if (found === total) {
+    return (
+      `**${kept} of ${total}** rotations keep the promise: their scores depend on the distance alone. ` +
+      `**${half}** are half-split, and **${neighbours}** are interleaved.`
+    );
+  }
+  const that = [show !== "all rotations" && show, search && `matching “${search.slice(0, 40)}”`].filter(Boolean);
+  const which = that.join(", ");
+  const start = `${which[0].toUpperCase()}${which.slice(1)}: **${found || "none"} of ${total}** rotations.`;
+  if (!found || show === "promise broken") return start;
+  const who = kept === found ? "all" : kept || "none";
+  if (found === 1) return `${start} ${kept ? "It **keeps**" : "It **breaks**"} the promise.`;
+  return `${start} The promise is kept by **${who}** of them.`;
+}
+
+function numbers({ found, families, half, neighbours }) {
+  const other = found - half - neighbours;
+  const parts = [`${half} half-split`, `${neighbours} interleaved`, `${other} with another layout`];
+  return `Shown: ${found} rotations of ${families} families, ${parts.join(", ")}.`;
+}
+
+/** The lines of a card: a name, and what is known. */
+export const LINES = {
+  layout: (row) => layoutWords(row).replace("↻", "clockwise"),
+  channels: (row) => `${turnWords(row)}${row.place === "elsewhere" ? ", not side by side" : ""}`,
+  base: ({ base }) => baseWords(base),
+  scaling: ({ scaling, factor }) =>
+    `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, factor ${digits(factor, 6)}`}`,
+  axes: ({ axes }) => String(axes),
+  promise: ({ broken, deviation }) =>
+    broken === null ? `kept to within ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
+  "norm of q": (row) => row.norm ?? (isHeard(row) ? "none" : "not heard"),
+  "at rest": (row) => (row.rests ? `${row.rests} layers` : isHeard(row) ? "no layer" : "not heard"),
+};
+
+/** What breaks the promise where hidden vectors are turned before W_q and W_k, as in atlas/figure.py. */
+const BEFORE = "a projection after the turn";
+
+/** Whether more was asked than a table and the function that applies it, as atlas/special.py notes. */
+const isHeard = ({ findings }) => !findings.some((words) => words.includes("were not heard"));
+
+/** What stands on the card of a row whose turn does not end with its head, as atlas/special.py notes. */
+const OTHER_HEADS = ["whole inner width", "heads alone turns"];
+
+/** What is found where values are turned like keys, as in atlas/figure.py. */
+const TURNED = "Values are turned, too.";
+
+/** What leads from the row that is held to the one that is chosen, in words. */
+export function bridge(held, chosen) {
+  if (held.name === chosen.name) return `Choose another row: **${held.name}** is compared with itself.`;
+  const { words: said, converts } = differs(held, chosen);
+  const stands = ({ norm, broken, rests, findings }) => [norm, broken, rests, findings.includes(TURNED)].join();
+  const around = stands(held) !== stands(chosen);
+  const other = [held, chosen].find(({ findings }) => OTHER_HEADS.some((words) => findings.join().includes(words)));
+  if (other) return `**${other.name}** has heads of another kind: read its note. No change of rows is enough.`;
+  if (!said.length) {
+    const rows = ": no row of W_q and W_k has to change for the turn.";
+    const end = around ? "; what stands around the turn differs." : rows;
+    return `**${held.name}** and **${chosen.name}** rotate alike${end}`;
+  }
+  const early = [held, chosen].find(({ broken }) => broken === BEFORE);
+  if (early) {
+    const way = `from **${held.name}** to **${chosen.name}**`;
+    return `**${early.name}** turns before W_q and W_k: no change of their rows leads ${way}.`;
+  }
+  const start = `To run weights of **${held.name}** with the rotation of **${chosen.name}**:`;
+  return [start, ...said, ...(converts ? [ending(held, chosen, around)] : [])].join(" ");
+}
+
+/** What remains to be done once rows of W_q and W_k are converted. */
+function ending(held, chosen, around) {
+  const alone = [held, chosen].find((row) => !isHeard(row));
+  if (alone) return `What stands around the turn of **${alone.name}** was not heard.`;
+  if (around) return "What stands around the turn differs, too.";
+  if (held.norm) return "A norm of queries stands beside the turn, and its gains may have to follow.";
+  const scale = "but for the scale that attention gives them, and for norms of keys alone.";
+  return `Biases follow their rows. The scores are then the same, ${scale}`;
+}
+
+// ---- the figure ---------------------------------------------------------------------------------
+
+const HELP = "Walk through the rows with ↑ ↓; a column's head sorts by it. Search for several words at once.";
+const NOTICE =
+  "As each class behaves with its defaults, or with a rotation chosen where these choose none that runs; a " +
+  "checkpoint may say otherwise. A dot is a channel, a chord joins the two of a pair, from rose (fast) to violet " +
+  "(slow).";
+const KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -8, PageDown: 8, Home: -Infinity, End: Infinity };
+
+export default figure((fig) => {
+  const rows = unpack(fig.model.get("data"));
+  const list = makeList(fig, rows);
+  const seek = makeSeek(fig, () => list.focus());
+  fig.root.querySelector(".rope-body").prepend(seek.node);
+
+  const cards = make("table", { className: "rope-cards" });
+  const pictures = make("div", { className: "rope-rings" });
+  fig.element("div", { className: "rope-beside" }, pictures, cards);
+  const plot = fig.canvas({ label: "", height: (width) => (width < 250 ? 2 * width : width / 2 + 18) });
+  pictures.append(plot.canvas);
+  const result = fig.element("div", { className: "rope-result" });
+
+  fig.draw(() => {
+    const { traits } = fig;
+    const [chosen, held] = [rows[traits.row], rows[traits.other]];
+    const broad = wide(fig.root.clientWidth);
+    fig.root.classList.toggle("rope-broad", broad);
+    plot.fit(); // the class says how wide it is: or it would be drawn once too high
+    seek.show(traits);
+    list.show(choose(rows, traits), traits);
+    drawRings(plot, chosen, held);
+    fillCards(cards, chosen, held);
+    fillResult(result, chosen, held);
+    const now = reading(rows, traits);
+    fig.say(words(now));
+    fig.root.dataset.values = JSON.stringify({ ...now, bridge: bridge(held, chosen) });
+  });
+
+  const at = (name) =>
+    Math.max(
+      0,
+      rows.findIndex((row) => row.name.startsWith(name)),
+    );
+  fig.showMe(async () => {
+    const scenes = [
+      { show: "all rotations", search: "", sort: "family", down: false, row: at("llama"), other: at("llama") },
+      { show: "clockwise", row: at("nanochat") },
+      { show: "interleaved", row: at("cohere") },
+      { show: "all rotations", sort: "base", down: true },
+      { show: "promise broken", sort: "family", down: false },
+    ];
+    for (const values of scenes) {
+      fig.set(values);
+      if (!values.row) fig.set({ row: choose(rows, fig.traits)[0] ?? fig.traits.row });
+      await fig.pause(3200);
+    }
+  });
+  fig.button("Compare with this one", () => fig.set({ other: fig.traits.row }));
+  fig.notice(NOTICE);
+});
+
+/** The search and the filter: { node, show(traits) }. */
+function makeSeek(fig, leave) {
+  const input = make("input", { type: "search", placeholder: "all columns", "aria-label": "Search" });
+  input.addEventListener("input", () => fig.set({ search: input.value }));
+  const options = Object.keys(SHOW).map((name) => make("option", { value: name }, name));
+  const select = make("select", { "aria-label": "Show" }, ...options);
+  select.addEventListener("change", () => fig.set({ show: select.value }));
+  const label = (name, control) => make("label", {}, make("span", {}, name), control);
+  const node = make("div", { className: "rope-seek" }, label("Search", input), label("Show", select));
+  node.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // no command to the notebook
+    if (event.target !== input || event.key !== "ArrowDown") return;
+    event.preventDefault();
+    leave();
+  });
+  return {
+    node,
+    show({ search, show }) {
+      if (input.value !== search) input.value = search;
+      select.value = show;
+    },
+  };
+}
+
+/** The table of the rows: { show(indices, traits), focus() }. */
+function makeList(fig, rows) {
+  const heads = Object.keys(COLUMNS).map((name) => {
+    const sort = () => fig.set({ sort: name, down: fig.traits.sort === name && !fig.traits.down });
+    const button = make("button", { type: "button", onclick: sort }, name);
+    return make("th", { scope: "col", className: `rope-of-${name}` }, button);
+  });
+  const body = make("tbody");
+  const head = make("thead", {}, make("tr", {}, ...heads));
+  const table = make("table", { role: "grid", "aria-label": "Rotations", "aria-readonly": "true" }, head, body);
+  const scroller = fig.element("div", { className: "rope-list" }, table);
+  fig.element("p", { className: "rope-help" }, HELP);
+  const lines = rows.map((row, i) => {
+    const cells = Object.entries(COLUMNS).map(([name, { cell }]) =>
+      make("td", { className: `rope-of-${name}`, title: cell(row) }, cell(row)),
+    );
+    const line = make("tr", { className: row.kept ? "" : "rope-wrong" }, ...cells);
+    line.addEventListener("click", () => fig.set({ row: i }));
+    return line;
+  });
+  let now = [];
+  let key = "";
+
+  const reveal = (line, centre) => {
+    const top = line.offsetTop - head.offsetHeight;
+    const bottom = line.offsetTop + line.offsetHeight - scroller.clientHeight;
+    scroller.scrollTop = centre ? (top + bottom) / 2 : clamp(scroller.scrollTop, bottom, top);
+  };
+  body.addEventListener("keydown", (event) => {
+    if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation(); // or the notebook moves to another cell
+    const from = now.indexOf(lines.indexOf(event.target));
+    const row = now[clamp(from + KEYS[event.key], 0, now.length - 1)];
+    fig.set({ row });
+    lines[row].focus({ preventScroll: true });
+  });
+
+  return {
+    focus: () => body.querySelector("[tabindex='0']")?.focus(),
+    show(found, { row, other, sort, down, ...filter }) {
+      const next = JSON.stringify([filter.show, filter.search, sort, down]);
+      const changed = key !== next;
+      if (changed) {
+        [key, now] = [next, found];
+        body.replaceChildren(...found.map((i) => lines[i]));
+        scroller.scrollTop = 0;
+        heads.forEach((cell, i) => {
+          const own = Object.keys(COLUMNS)[i] === sort;
+          cell.setAttribute("aria-sort", own ? (down ? "descending" : "ascending") : "none");
+        });
+      }
+      const entry = found.includes(row) ? row : found[0];
+      for (const i of found) {
+        lines[i].tabIndex = i === entry ? 0 : -1;
+        lines[i].setAttribute("aria-selected", String(i === row));
+        lines[i].classList.toggle("rope-held", i === other);
+      }
+      if (found.includes(row)) reveal(lines[row], changed);
+    },
+  };
+}
+
+function drawRings(plot, chosen, held) {
+  const { width, height } = plot.clear();
+  const stacked = height > width;
+  const side = stacked ? width : width / 2;
+  [chosen, held].forEach((row, i) => {
+    const [x, y] = stacked ? [side / 2, (i + 0.5) * side] : [(i + 0.5) * side, height / 2];
+    drawCircuit(plot, row, { x, y: y + 6, radius: Math.min(side, stacked ? side : height) / 2 - 22 });
+  });
+  const said = ({ name, head, pairs }) => `${name}: ${pairs.length} pairs of the ${head} channels of a head`;
+  plot.canvas.setAttribute("aria-label", `Two rings of channels. ${said(chosen)}. ${said(held)}.`);
+}
+
+function fillCards(table, chosen, held) {
+  const title = (row) => make("th", { scope: "col" }, row.name);
+  const lines = Object.entries(LINES).map(([name, say]) => {
+    const [a, b] = [say(chosen), say(held)];
+    const cell = (words) => make("td", {}, words);
+    const line = make("tr", {}, make("th", { scope: "row" }, name), cell(a), cell(b));
+    line.classList.toggle("rope-apart", a !== b);
+    return line;
+  });
+  const head = make("thead", {}, make("tr", {}, make("td"), title(chosen), title(held)));
+  table.replaceChildren(head, make("tbody", {}, ...lines));
+}
+
+function fillResult(node, chosen, held) {
+  const paragraph = (words) => {
+    const p = make("p");
+    setRich(p, words);
+    return p;
+  };
+  const found = chosen.findings.map((words) => make("li", {}, words));
+  node.replaceChildren(
+    paragraph(bridge(held, chosen)),
+    ...(found.length ? [paragraph(`What the instrument finds in **${chosen.name}**:`), make("ul", {}, ...found)] : []),
+  );
+}

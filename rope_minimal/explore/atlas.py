@@ -1,0 +1,108 @@
+"""The atlas: what every model family's rotation is, to search, filter and sort."""
+
+from typing import Any
+
+import traitlets
+
+from . import controls
+from .figure import Choice, Figure, Flag, Whole
+
+__all__ = ["COLUMNS", "FIELDS", "SHOW", "Atlas", "atlas"]
+
+SHOW = [
+    "all rotations",
+    "half-split",
+    "interleaved",
+    "another layout",
+    "clockwise",
+    "part of the head",
+    "the last channels",
+    "base 10,000",
+    "another base",
+    "rescaled frequencies",
+    "a factor on cos and sin",
+    "several axes",
+    "norm before the turn",
+    "norm after the turn",
+    "layers that do not turn",
+    "two bases in a model",
+    "promise broken",
+]
+"""What can be shown."""
+
+COLUMNS = ["family", "layout", "turns", "base", "scaling", "axes", "promise"]
+"""By what the rows can be sorted."""
+
+FIELDS = [
+    *("name", "family", "part", "head", "axes", "layout", "place", "width", "pairs", "direction"),
+    *("base", "bases", "scaling", "factor", "series", "rotation", "broken", "deviation"),
+    *("norm", "rests", "findings", "rest", "wrong", "lost"),
+]
+"""What is known of a row, in order.
+
+The last three are for comparing two rows: the factor on channels that do not turn, what is wrong
+(its words, and whether it is rounding), and whether an angle misses position times frequency.
+"""
+
+
+class Atlas(Figure):
+    """A table of rotations, and two of them side by side (``atlas.js``)."""
+
+    show = Choice(SHOW, help="which rows are shown")
+    sort = Choice(COLUMNS, help="the column that sorts them")
+    down = Flag(False, help="whether the last comes first")
+    search = traitlets.Unicode(help="words that all occur in a row").tag(sync=True)
+    row = Whole(0, low=0, help="the number of the chosen row")
+    other = Whole(0, low=0, help="the number of the row beside it")
+    data = traitlets.Dict(help="the rows, from ``atlas.figure.atlas_data``").tag(
+        sync=True, fixed=True
+    )
+
+
+def atlas(
+    data: dict[str, Any],
+    row: str | None = None,
+    other: str | None = None,
+    show: str = "all rotations",
+    search: str = "",
+) -> controls.FigureBox:
+    """Return the atlas as a table, with two of its rows side by side.
+
+    Parameters
+    ----------
+    data
+        What ``atlas.figure.atlas_data()`` returns: ``columns``, which are ``FIELDS`` of this
+        module, ``rows`` of as many values, and ``series``, the lists of frequencies that rows name
+        by number.
+    row, other
+        Names of the chosen row and of the one beside it; the first one where not given.
+    show
+        One of ``SHOW`` of this module.
+    search
+        Words that must all occur in a row.
+
+    Returns
+    -------
+    FigureBox
+        Question, table and cards. Rows are chosen by pointer and arrow keys.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind or unknown; the message names it.
+    """
+    if not isinstance(data, dict) or data.get("columns") != FIELDS or not data.get("rows"):
+        raise ValueError(f"data must hold rows with the columns {', '.join(FIELDS)}")
+    if not isinstance(search, str):
+        raise TypeError(f"search must be a str, got {type(search).__name__}")
+    names = [values[0] for values in data["rows"]]
+    places = {}
+    for key, name in (("row", row), ("other", other)):
+        if name is not None and name not in names:
+            raise ValueError(f"{key} must be the name of a row, got {name!r}")
+        places[key] = 0 if name is None else names.index(name)
+    figure = Atlas(show=show, search=search, **places)
+    figure.data = data
+    return controls.box(
+        figure, question="Two hundred families rotate: how, and which keep the promise?"
+    )

@@ -1,0 +1,56 @@
+// circuit.js: the channels of a head on a ring, and a chord for each pair in the pair's hue.
+import { text } from "./kit/draw.js";
+import { TURN } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+
+/** The rank of each pair, fastest first: its hue. A pair is as fast as the largest part of its wave vector. */
+export function ranks(waves) {
+  const speed = waves.map((wave) => Math.max(...wave.map(Math.abs)));
+  const order = waves.map((_, i) => i).sort((a, b) => speed[b] - speed[a] || a - b);
+  const rank = [];
+  order.forEach((pair, place) => {
+    rank[pair] = place;
+  });
+  return rank;
+}
+
+/** Where channel c of `channels` stands on a ring: channel 0 at the top, then clockwise. */
+export function onRing(c, channels, { x, y, radius }) {
+  const turn = (TURN * c) / channels;
+  return [x + radius * Math.sin(turn), y - radius * Math.cos(turn)];
+}
+
+/** A chord, straight across the middle, and bent inwards where its ends are near: or it would hide in the rim. */
+function chord(ctx, from, to, { x, y, radius }) {
+  const [dx, dy] = [x - (from[0] + to[0]) / 2, y - (from[1] + to[1]) / 2];
+  const bend = (0.4 * Math.hypot(dx, dy)) / radius;
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.bezierCurveTo(from[0] + bend * dx, from[1] + bend * dy, to[0] + bend * dx, to[1] + bend * dy, ...to);
+  ctx.stroke();
+}
+
+/** Draw the circuit of { name, head, pairs, waves, direction } into a ring { x, y, radius } on the plot. */
+export function drawCircuit(plot, { name, head, pairs, waves, direction }, ring) {
+  const { ctx, colors } = plot;
+  const rank = ranks(waves);
+  const hue = new Map();
+  const dot = Math.max(0.8, Math.min(3, (0.6 * Math.PI * ring.radius) / head));
+  ctx.save();
+  ctx.lineWidth = Math.max(0.8, Math.min(1.6, (80 * dot) / 100));
+  pairs.forEach(([a, b], i) => {
+    const color = waves.length ? pairColor(rank[i], pairs.length) : pairColor(i, pairs.length);
+    hue.set(a, color).set(b, color);
+    ctx.strokeStyle = color;
+    chord(ctx, onRing(a, head, ring), onRing(b, head, ring), ring);
+  });
+  for (let c = 0; c < head; c++) {
+    ctx.fillStyle = hue.get(c) ?? colors.muted;
+    ctx.beginPath();
+    ctx.arc(...onRing(c, head, ring), dot, 0, TURN);
+    ctx.fill();
+  }
+  ctx.restore();
+  const way = { 1: "↺", "-1": "↻" }[direction] ?? "";
+  text(plot, `${name} ${way}`, ring.x, ring.y - ring.radius - 10, { align: "center", size: 12, color: colors.ink });
+}

@@ -1,0 +1,45 @@
+"""A text with an image and a video in it: where its tokens stand, and which pairs listen."""
+
+from . import controls
+from .figure import Choice, Figure, Whole
+
+__all__ = ["ThreeClocks", "three_clocks"]
+
+
+class ThreeClocks(Figure):
+    """Time, row and column of every token, and the hands of each (``three_clocks.js``)."""
+
+    plan = Choice(
+        ["chunked", "dealt out"],
+        help="how pairs are shared among the axes: Qwen2-VL's way, or Qwen3-VL's",
+    )
+    token = Whole(27, low=0, high=46, help="the token that is looked at")
+
+
+def three_clocks(plan: str = "chunked", token: int = 27) -> controls.FigureBox:
+    """Return the three clocks of a text with an image and a video in it, with their control.
+
+    Parameters
+    ----------
+    plan
+        ``"chunked"``: 16 pairs for time, 24 for rows, 24 for columns, as in Qwen2-VL.
+        ``"dealt out"``: one by one in turn, 24, 20 and 20 of them, as in Qwen3-VL.
+    token
+        Number of the token that is looked at, 0 to 46; the text that is chunked ends with 42.
+
+    Returns
+    -------
+    FigureBox
+        Question, figure and control. A tap, a drag or the arrow keys choose another token.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is of the wrong kind, unknown or out of range; the message names it.
+    """
+    figure = ThreeClocks(plan=plan, token=token)
+    return controls.box(
+        figure,
+        [controls.choice(figure, "plan", "Pairs among the axes")],
+        question="An image stands in the text: at which position does the next word stand?",
+    )

@@ -1,0 +1,319 @@
+// A wave vector a pair, the map of the mean cosine over (dx, dy), and what A(dx) + B(dy) leaves over of it.
+import { colorBar, curve, disc, line, paintCells, text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num, short, TURN } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+
+const PAIRS = 8;
+const LONGEST = 1.25; // rad a patch: the edge of the half plane
+
+// ---- the mathematics ----------------------------------------------------------------------------
+
+/** So many speeds, base^0, base^(-1/count), base^(-2/count), ... */
+const speeds = (base, count) => Array.from({ length: count }, (_, i) => base ** (-i / count));
+
+/** One of each of two lists in turn. */
+const dealt = (a, b) => a.flatMap((vector, i) => [vector, b[i]]);
+
+const PLANS = {
+  axial: () => turnedAxes(100, 0),
+  Pixtral: () => speeds(10000, PAIRS).map((speed, i) => (i % 2 ? [speed, 0] : [0, speed])),
+  // two turns from edge to edge: slower a patch, the more patches there are
+  DINOv3: (size) => turnedAxes(100, 0).map((vector) => vector.map((value) => (value * 2 * TURN) / size)),
+  mixed: () => turnedAxes(10, TURN / 8),
+};
+
+const along = (speed, angle) => [speed * Math.cos(angle), speed * Math.sin(angle)];
+
+/** The same speeds along two axes at right angles, turned by an angle. */
+function turnedAxes(base, angle) {
+  const each = speeds(base, PAIRS / 2);
+  const column = each.map((speed) => along(speed, angle));
+  return dealt(
+    column,
+    column.map(([x, y]) => rightHalf([-y, x])),
+  );
+}
+
+/** Of k and -k, which give the same cosines, the one that is drawn. */
+export const rightHalf = ([x, y]) => (x < -1e-12 || (Math.abs(x) <= 1e-12 && y < 0) ? [-x, -y] : [x, y]);
+
+/** The wave vectors of a plan in an image so many patches wide, radians per column and per row, fast to slow. */
+export function planVectors(plan, size) {
+  return PLANS[plan](size).map((vector) => vector.map((value) => (Math.abs(value) < 1e-12 ? 0 : value)));
+}
+
+/** The vector nearest to (x, y) that the half plane has. */
+export function held([x, y]) {
+  const [right, down] = [clamp(x, 0, LONGEST), clamp(y, -LONGEST, LONGEST)];
+  const size = Math.hypot(right, down);
+  return size > LONGEST ? [(right / size) * LONGEST, (down / size) * LONGEST] : [right, down];
+}
+
+/** Mean over the pairs of cos(k . (dx, dy)): the score of equal vectors. */
+export function meanCosine2(dx, dy, vectors) {
+  return vectors.reduce((sum, [x, y]) => sum + Math.cos(x * dx + y * dy), 0) / vectors.length;
+}
+
+/** D, the root mean square over the pairs of |1 - exp(i k . (dx, dy))|. */
+export function codeDistance2(dx, dy, vectors) {
+  const sum = vectors.reduce((all, [x, y]) => all + Math.sin((x * dx + y * dy) / 2) ** 2, 0);
+  return 2 * Math.sqrt(sum / vectors.length);
+}
+
+const average = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;
+
+/** A map less the best A(dx) + B(dy), by least squares: the means of its rows and of its columns. */
+export function leftOver(map) {
+  const rows = map.map(average);
+  const columns = map[0].map((_, column) => average(map.map((row) => row[column])));
+  const all = average(rows);
+  return map.map((row, i) => row.map((value, j) => value - rows[i] - columns[j] + all));
+}
+
+/**
+ * All offsets within an image of so many patches a side: { reach, mean, left, most, nearest, distance,
+ * turned, off }. mean and left: rows of the map S, dy from -reach to reach, and of what the best
+ * A(dx) + B(dy) leaves over, which is `most` at most; nearest: the offsets of the nearest code, which is
+ * at this distance; turned: how much S(dx, dy) and S(dy, dx) differ at most; off: the vectors that lie
+ * on no axis.
+ */
+export function survey(vectors, size) {
+  const reach = size - 1;
+  const steps = Array.from({ length: 2 * reach + 1 }, (_, i) => i - reach);
+  const mean = steps.map((dy) => steps.map((dx) => meanCosine2(dx, dy, vectors)));
+  const at = (dx, dy) => mean[dy + reach][dx + reach];
+  const left = leftOver(mean);
+  const half = steps.flatMap((dy) => steps.filter((dx) => dx > 0 || (dx === 0 && dy > 0)).map((dx) => ({ dx, dy })));
+  const all = half.map((offset) => ({ ...offset, distance: codeDistance2(offset.dx, offset.dy, vectors) }));
+  const distance = Math.min(...all.map((offset) => offset.distance));
+  const most = Math.max(...left.flat().map(Math.abs));
+  const turned = Math.max(...half.map(({ dx, dy }) => Math.abs(at(dx, dy) - at(dy, dx))));
+  const near = all.filter((offset) => offset.distance < distance + 1e-9);
+  const nearest = near.map(({ dx, dy }) => [dx, dy]).sort(([a, b], [c, d]) => Math.hypot(a, b) - Math.hypot(c, d));
+  const off = vectors.filter(([x, y]) => Math.abs(x) > 1e-9 && Math.abs(y) > 1e-9).length;
+  return { reach, mean, left, most, nearest, distance, turned, off };
+}
+
+// ---- what is said -------------------------------------------------------------------------------
+
+const sized = (x) => num(x, x && Math.abs(x) < 0.01 ? 4 : 2);
+const offset = ([dx, dy]) => `(${num(dx, 0)}, ${num(dy, 0)})`;
+
+function nearestWords(nearest, distance) {
+  const d = `D = **${sized(distance)}**`;
+  if (nearest.length > 2) return `**${nearest.length}** offsets, ${offset(nearest[0])} the shortest, ${d}`;
+  return `${nearest.map(offset).join(" and ")}, ${d}`;
+}
+
+/** What is said of a survey of the vectors, an image of so many patches a side, and a pair and its vector. */
+export function words(size, pair, [x, y], { most, nearest, distance, turned, off }) {
+  const answer = off
+    ? `Together: **${off}** of **${PAIRS}** wave vectors ${off === 1 ? "lies" : "lie"} off the axes, and ` +
+      `the best A(dx) + B(dy) misses the map by up to **${sized(most)}**.`
+    : `Apart: all **${PAIRS}** wave vectors lie on the axes, so the map is A(dx) + B(dy), and nothing is left over.`;
+  const same = turned < 1e-9 ? "the same map" : `a map that differs by up to **${sized(turned)}**`;
+  const speed = Math.hypot(x, y);
+  const wave = speed < 1e-9 ? "it stands still" : `one turn in **${num(TURN / speed, 1)}** patches along its arrow`;
+  return (
+    `${answer}\nNearest code in an image of ${size} × ${size} patches: ${nearestWords(nearest, distance)}. ` +
+    `Rows and columns exchanged: ${same}. Pair **${pair}** turns by **${sized(x)}** rad a column, ` +
+    `**${sized(y)}** a row: ${wave}. The best A and B are those of least squares.`
+  );
+}
+
+const LABEL =
+  "On the left the wave vector of each of 8 pairs as an arrow in a half plane; beside it two maps over the offset " +
+  "of two patches, columns across and rows down: the mean cosine, with the nearest code marked, and what is left of " +
+  "it after A(dx) + B(dy)";
+const NOTICE =
+  "On the axes, ridges run along the row and the column only, whatever a query and a key hold: a pair on an axis " +
+  "does not see the other number. Drag one arrow off its axis, and a diagonal grows.";
+
+// ---- the picture --------------------------------------------------------------------------------
+
+const FAR = 22; // pixels from an arrow's head where it can be taken
+const LOW = -0.5; // where the scale of the mean cosine begins
+const MOST = 0.25; // end of the scale of what is left
+const TITLE = 28;
+const UNDER = 34; // ticks and name of an axis
+const abreast = (width) => width >= 560;
+
+/** Where the half plane and the maps lie: { x, y, radius } and boxes; a narrow canvas has room for one map. */
+function layout(width) {
+  const box = (x0, y0, side) => ({ x0, x1: x0 + side, y0, y1: y0 + side });
+  if (abreast(width)) {
+    const side = Math.min(Math.floor((width - 110) / 2.5), 300);
+    const maps = [box(width - 2 * side - 48, TITLE, side), box(width - side - 4, TITLE, side)];
+    return { plane: { x: 12, y: TITLE + side / 2, radius: side / 2 }, maps, bottom: TITLE + side + UNDER };
+  }
+  const side = Math.min(Math.floor(width * 0.53), 220);
+  const plane = { x: 12, y: TITLE + side / 2, radius: Math.min(width - side - 58, side / 2) };
+  return { plane, maps: [box(width - side - 4, TITLE, side)], bottom: TITLE + side + UNDER };
+}
+
+export default figure((fig) => {
+  const vectors = () =>
+    fig.traits.vectors.length ? fig.traits.vectors : planVectors(fig.traits.plan, fig.traits.size);
+  const move = (pair, vector) => fig.set({ vectors: vectors().with(pair, held(vector)), pair });
+  const plot = fig.canvas({
+    label: LABEL,
+    help: "Drag the head of an arrow, or move it with the arrow keys.",
+    height: (width) => layout(width).bottom,
+    drag({ x, y, begins }) {
+      const { plane } = layout(plot.width);
+      const vector = [x - plane.x, y - plane.y].map((pixels) => (pixels / plane.radius) * LONGEST);
+      if (!begins) {
+        move(fig.traits.pair, vector);
+        return true;
+      }
+      const away = vectors().map(([kx, ky]) => Math.hypot(kx - vector[0], ky - vector[1]));
+      const least = Math.min(...away);
+      if ((least / LONGEST) * plane.radius > FAR) return false;
+      const pair = away.indexOf(least);
+      fig.set({ pair });
+      return true;
+    },
+    keys({ dx, dy }) {
+      const [x, y] = vectors()[fig.traits.pair];
+      move(fig.traits.pair, [x + 0.05 * dx, y + 0.05 * dy]);
+    },
+  });
+  // another plan puts all vectors back
+  fig.whenChanged("plan", () => fig.set({ vectors: [] }));
+
+  fig.draw(() => {
+    const { plan, size, pair } = fig.traits;
+    const now = vectors();
+    const seen = survey(now, size);
+    plot.clear();
+    const { plane, maps } = layout(plot.width);
+    drawPlane(plot, plane, now, pair);
+    drawMap(plot, maps[0], "mean cosine", "cosine", seen, (dx, dy) => (seen.mean[dy][dx] - LOW) / (1 - LOW));
+    if (maps[1]) drawMap(plot, maps[1], "left over", "cosine", seen, (dx, dy) => (seen.left[dy][dx] / MOST + 1) / 2);
+    drawNearest(plot, maps[0], seen);
+    if (maps[1] && seen.most < 1e-9) {
+      const { x0, x1, y0, y1 } = maps[1];
+      text(plot, "nothing", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 15, color: "#ffffff", bold: true });
+    }
+    drawKeys(plot, maps);
+    fig.say(words(size, pair, now[pair], seen));
+    const { most, nearest, distance, turned, off } = seen;
+    fig.root.dataset.values = JSON.stringify({ plan, size, pair, vectors: now, most, nearest, distance, turned, off });
+  });
+
+  fig.showMe(async () => {
+    fig.set({ plan: "axial", vectors: [], pair: 0, size: 16 });
+    await fig.pause(1200);
+    for (const pair of [0, 1, 2, 3]) {
+      const [x, y] = vectors()[pair];
+      for (let step = 1; step <= 24; step++) {
+        if (fig.reducedMotion && step < 24) continue;
+        const angle = ((TURN / 8) * step) / 24;
+        const turn = pair % 2 ? angle : -angle; // both towards the same diagonal
+        move(pair, [x * Math.cos(turn) + y * Math.sin(turn), y * Math.cos(turn) - x * Math.sin(turn)]);
+        await fig.pause(30);
+      }
+      await fig.pause(900);
+    }
+    for (const plan of ["mixed", "Pixtral", "axial"]) {
+      fig.set({ plan, vectors: [] });
+      await fig.pause(2200);
+    }
+  });
+  fig.notice(NOTICE);
+});
+
+/** The half plane with its arrows; the chosen one in front. */
+function drawPlane(plot, { x, y, radius }, vectors, pair) {
+  const { ctx, colors } = plot;
+  const scale = radius / LONGEST;
+  text(plot, "wave vectors", 2, 10, { color: colors.ink, size: 12.5, bold: true });
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  for (const ring of [0.5, 1]) {
+    ctx.beginPath();
+    ctx.arc(x, y, ring * scale, -TURN / 4, TURN / 4);
+    ctx.stroke();
+    text(plot, ring === 1 ? "1 rad" : short(ring), x + 5, y - ring * scale - 7, { size: 11.5, halo: true });
+  }
+  ctx.strokeStyle = colors.muted;
+  line(ctx, x, y - radius, x, y + radius);
+  line(ctx, x, y, x + radius, y);
+  const order = [...vectors.keys()].reverse().filter((i) => i !== pair);
+  for (const i of [...order, pair]) {
+    const [tipX, tipY] = [x + vectors[i][0] * scale, y + vectors[i][1] * scale];
+    const color = pairColor(i, PAIRS);
+    curve(plot, [x, tipX], [y, tipY], color, { width: i === pair ? 2.5 : 1.5 });
+    disc(plot, tipX, tipY, i === pair ? 8 : 6, color, i === pair ? { ring: colors.ink } : {});
+  }
+  text(plot, "columns →", x + radius, y + 15, { align: "right", size: 11.5, halo: true });
+  text(plot, "rows ↓", x + 5, y + radius + 8, { size: 11.5, halo: true });
+}
+
+/** Pixels of an offset on a map of this reach. */
+const cellOf = ({ x0, x1 }, reach) => {
+  const cell = (x1 - x0) / (2 * reach + 1);
+  return { cell, at: (d, from) => from + (d + reach + 0.5) * cell };
+};
+
+function drawMap(plot, box, title, table, { reach }, part) {
+  const { ctx, colors } = plot;
+  const count = 2 * reach + 1;
+  const { at } = cellOf(box, reach);
+  text(plot, title, box.x0, 10, { color: colors.ink, size: 12.5, bold: true });
+  ctx.globalAlpha = colors.dark ? 0.8 : 1; // a pale map glares on a dark page
+  paintCells(plot, box, count, count, table, (column, row) => Math.round(clamp(part(column, row), 0, 1) * 255));
+  ctx.globalAlpha = 1;
+  const far = Math.floor(reach / 5) * 5;
+  for (const d of [-far, 0, far]) {
+    text(plot, num(d, 0), at(d, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
+    text(plot, num(d, 0), box.x0 - 5, at(d, box.y0), { align: "right", size: 11.5 });
+  }
+  const side = (box.y1 - box.y0) * 0.27;
+  text(plot, "dy (rows)", box.x0 - 14, box.y0 + side, { align: "center", size: 11.5, angle: -TURN / 4 });
+  text(plot, "dx (columns)", (box.x0 + box.x1) / 2, box.y1 + 25, { align: "center", size: 11.5 });
+}
+
+/** Rings round the nearest codes, on both sides of the middle. */
+function drawNearest(plot, box, { reach, nearest }) {
+  const { ctx, colors } = plot;
+  const { cell, at } = cellOf(box, reach);
+  const rings = nearest.slice(0, 2).flatMap(([dx, dy]) => [
+    [dx, dy],
+    [-dx, -dy],
+  ]);
+  for (const [color, width] of [
+    [colors.paper, 5],
+    [colors.accent, 2],
+  ]) {
+    ctx.strokeStyle = color;
+    ctx.lineWidth = width;
+    for (const [dx, dy] of rings) {
+      ctx.beginPath();
+      ctx.arc(at(dx, box.x0), at(dy, box.y0), Math.max(cell * 0.75, 4), 0, TURN);
+      ctx.stroke();
+    }
+  }
+}
+
+/** What the colours mean, beside the titles. */
+function drawKeys(plot, maps) {
+  const marks = [
+    [
+      [0, "≤ −½"],
+      [1 / 2, "¼"],
+      [1, "1"],
+    ],
+    [
+      [0, "≤ −¼"],
+      [0.5, "0"],
+      [1, "≥ ¼"],
+    ],
+  ];
+  maps.forEach(({ x0, x1 }, index) => {
+    const wide = Math.min(110, (x1 - x0) * 0.42);
+    const fits = marks[index].filter(([t]) => wide > 90 || t === 0 || t === 1); // or they meet
+    colorBar(plot, x1 - wide, 2, wide, "cosine", fits);
+  });
+}

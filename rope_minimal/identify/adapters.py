@@ -1,0 +1,144 @@
+"""Adapters: what people have at hand, as a function of x and positions.
+
+A module of this package, tables of cosines and sines with a function that applies them, a model or
+configuration of transformers: each becomes a `Rotation`, which `identify` can ask.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..checks import check_count
+from ..rotation import RotaryEmbedding
+from ..tensors import check_float
+from .instrument import identify
+from .report import Report
+
+__all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
+
+Rotate = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """A function that can be asked, with what has to be known to ask it.
+
+    Attributes
+    ----------
+    rotate, head_dim, positions, dtype
+        The arguments of `identify`.
+    """
+
+    rotate: Rotate
+    head_dim: int
+    positions: int | tuple[int, ...] = 2**17
+    dtype: Any = torch.float32
+
+    def identify(self) -> Report:
+        """Return the report."""
+        return identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
+
+
+def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
+    """Return the rotation of this package's module.
+
+    Parameters
+    ----------
+    rope
+        A `rope_minimal.RotaryEmbedding`.
+    head_dim
+        Channels of a head; ``rope.dim`` where not given.
+    """
+    if not isinstance(rope, nn.Module) or not hasattr(rope, "max_seq_len"):
+        raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
+    width = rope.dim if head_dim is None else check_count("head_dim", head_dim, least=rope.dim)
+    return Rotation(
+        lambda x, at: rope(x, position_ids=at[None]),
+        width,
+        positions=rope.max_seq_len + 1,  # and one past its end
+        dtype=rope.table.dtype,
+    )
+
+
+def of_tables(
+    cos: Tensor, sin: Tensor, apply: Callable[[Tensor, Tensor, Tensor], Tensor], head_dim: int
+) -> Rotation:
+    """Return the rotation by rows of two tables.
+
+    Parameters
+    ----------
+    cos, sin
+        Shape (positions, width), any width that ``apply`` wants.
+    apply
+        ``apply(x, cos, sin)`` for x of shape (N, T, head_dim) and rows of shape (T, width).
+    head_dim
+        Channels of a head.
+    """
+    for name, table in (("cos", cos), ("sin", sin)):
+        check_float(name, table)
+        if table.ndim != 2 or len(table) < 2:
+            raise ValueError(f"{name} must have shape (positions, width), got {tuple(table.shape)}")
+    if cos.shape != sin.shape:
+        raise ValueError(
+            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
+        )
+    if not callable(apply):
+        raise TypeError(f"apply must be callable, got {type(apply).__name__}")
+    head_dim = check_count("head_dim", head_dim, least=2)
+    return Rotation(
+        lambda x, at: apply(x, cos[at], sin[at]), head_dim, positions=len(cos) + 1, dtype=cos.dtype
+    )
+
+
+def of_transformers(model: Any) -> dict[str, Rotation]:
+    """Return every rotation that a family of transformers makes, by the names of its parts.
+
+    Its own code runs from tokens to scores, without weights: see `recording`. Layers whose queries
+    come out alike are one entry. What does not rotate is no entry.
+
+    Parameters
+    ----------
+    model
+        A model of transformers or its configuration. No weight is read.
+
+    Returns
+    -------
+    dict of str to Rotation
+        Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
+        layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
+        run has a report that says why.
+    """
+    config = getattr(model, "config", model)
+    place = type(config).__module__
+    if "configuration_" not in place or not hasattr(config, "to_dict"):
+        raise TypeError(
+            f"model must be a model or configuration of transformers, got {type(model).__name__}"
+        )
+    from .recording import listen
+
+    heard, refusals = listen([config])
+    turned = [one for one in heard if one.turned]
+    named = [(one.part, one.kind) for one in turned]
+    rotations: dict[str, Rotation] = {}
+    for one in turned:
+        name = one.part
+        if sum(part == name for part, _ in named) > 1:
+            told = one.kind and named.count((name, one.kind)) == 1
+            name = f"{name}[{one.kind if told else one.names[0]}]"
+        rotations[name] = Rotation(one.rotate, one.head_dim, one.positions())
+    for words in refusals:
+        name, _, said = words.partition(": ")
+        rotations[name] = Rotation(_refuse(RuntimeError(said)), 2)
+    return rotations
+
+
+def _refuse(error: Exception) -> Rotate:
+    """Return a function that raises what was raised when the parts were made."""
+
+    def rotate(x: Tensor, at: Tensor) -> Tensor:
+        raise error
+
+    return rotate

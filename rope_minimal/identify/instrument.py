@@ -1,0 +1,528 @@
+"""The instrument: ask a function that rotates what it is, from outside.
+
+What is asked and computed stands in `circuit`; here it is put together, and judged in words by
+`judging` and `manners`.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..checks import check_count
+from . import judging, manners
+from .asking import Asker, RefusalError, check_dtype, check_positions
+from .circuit import (
+    FORMATS,
+    Circuit,
+    broken_promise,
+    by_doubling,
+    made_format,
+    read_circuit,
+)
+from .naming import explain_axes, name_layout, name_place
+from .report import LOOK, WRONG, Finding, Report
+
+__all__ = ["identify"]
+
+DENSE = 1024
+"""Below it, every position is asked."""
+
+COARSEST = 0.02
+"""Error of cos and sin up to which doubled angles are still told from others."""
+
+OTHER_KIND = re.compile(
+    r"not numpy\.ndarray|Cannot interpret 'torch|'numpy\.ndarray' object has no"
+)
+"""Of these refusals the kind of array is the reason; where it gives another, that one tells."""
+
+
+def identify(
+    rotate: Callable[..., Any],
+    head_dim: int,
+    *,
+    positions: int | tuple[int, ...] = 2**17,
+    dtype: Any = None,
+) -> Report:
+    """Say what a function that rotates queries or keys is, without reading its code.
+
+    Parameters
+    ----------
+    rotate
+        ``rotate(x, positions)`` takes x of shape (N, T, head_dim), NumPy or torch, and T whole
+        numbers, of shape (T,), or (T, axes) where a position has several; it returns x turned.
+    head_dim
+        Channels of a head, at least 2.
+    positions
+        How many positions may be asked: 0 to ``positions - 1``. A tuple has one number for each
+        axis of a position. A function whose table ends before says so.
+    dtype
+        Floating-point type of x, of NumPy or of torch. Where not given, NumPy's float64, then
+        torch's float64 and float32 are tried.
+
+    Returns
+    -------
+    Report
+        A function that fails, or does something else than rotate, has a report, too: its findings
+        say what it does. What ``rotate`` raises does not get out.
+
+    Notes
+    -----
+    A speed is known within half a turn per position, as whole positions tell no more: ``theta`` and
+    ``theta - 2 pi`` are one function of them. Of a rotation, every position below 1,024 along each
+    axis is asked, and some points between the axes; beyond, and of anything else, powers of two,
+    their neighbours, what lies halfway between, and sums of some. What a function does to none of
+    these is not seen, nor what it has forgotten of calls before: ask one that has just been made.
+    """
+    if not callable(rotate):
+        raise TypeError(f"rotate must be callable, got {type(rotate).__name__}")
+    head_dim = check_count("head_dim", head_dim, least=2)
+    sizes = check_positions(positions)
+    refusals: dict[str, list[str]] = {}
+    for kind in check_dtype(dtype):
+        ask = Asker(rotate, head_dim, len(sizes), kind)
+        try:
+            first = ask(np.eye(head_dim), _asked(sizes)[:2])
+        except RefusalError as said:
+            refusals.setdefault(str(said), []).append(ask.kind)
+            continue
+        try:
+            return _Examination(ask, sizes, first).report()
+        except RefusalError as said:  # this kind of array it takes
+            refusals = {f"answers once and later {said}": [ask.kind]}
+            break
+    own = {why: kinds for why, kinds in refusals.items() if not OTHER_KIND.search(why)}
+    refusals = own or refusals
+    asked = [kind for kinds in refusals.values() for kind in kinds]
+    told = "; ".join(f"asked in {', '.join(kinds)}, it {why}" for why, kinds in refusals.items())
+    refused = Finding(WRONG, f"It does not answer: {told}.", "attention")
+    return Report(head_dim, len(sizes), ", ".join(asked), findings=(refused,))
+
+
+@dataclass
+class _Examination:
+    """One function under examination: what is asked, in order, and what has been found so far."""
+
+    ask: Asker
+    sizes: tuple[int, ...]
+    first: np.ndarray
+    findings: list[Finding] = field(default_factory=list)
+    end: int | None = None
+    past: str | None = None
+    ended: list[Finding] = field(default_factory=list)
+
+    def report(self) -> Report:
+        """Ask, read, name and judge; once more within the table where that ends without a word."""
+        self._find_refusals()
+        sizes, report = self.sizes, self._examine()
+        while self.sizes != sizes:
+            self.findings = []
+            sizes, report = self.sizes, self._examine()
+        found = sorted([*self.ended, *self.findings], key=lambda f: -f.gravity)
+        return replace(report, table_end=self.end, past_end=self.past, findings=tuple(found))
+
+    def _examine(self) -> Report:
+        """Ask at the positions that are answered."""
+        ask, positions = self.ask, _asked(self.sizes)
+        ranges = " x ".join(f"0..{size - 1:,}" for size in self.sizes)
+        report = Report(ask.head_dim, len(self.sizes), f"{ask.kind}, positions {ranges}")
+        try:
+            answer = manners.read(ask, positions)
+        except RefusalError as said:
+            ask(np.eye(ask.head_dim), positions[:2])  # does it still answer at all?
+            words = f"It answers each position alone, but together it {said}."
+            self.findings.append(Finding(WRONG, words, "attention"))
+            return report
+        for unlike in (manners.repeats, manners.neighbours, manners.rows):
+            if found := unlike(ask, answer):  # then matrices tell nothing
+                self.findings += manners.repeats(ask, answer, 16) or found
+                return report
+        bent = manners.linear(ask, answer)  # before a short call, which may change what is kept
+        found = manners.company(ask, answer) + bent
+        found = found or manners.memory(ask, answer, self.first)
+        if found:
+            manners.read(ask, positions)  # calls in between may have left something for the next
+            again = manners.read(ask, positions)
+            if random := manners.repeats(ask, again, 16):
+                self.findings += random
+                return report
+            found += manners.left_behind(answer, again)
+        self.alone = not found and not answer.added.any()
+        self.findings += found + manners.arguments(ask, answer)
+        matrices, numbers = answer.matrices, made_format(answer.matrices)
+        self.unit = FORMATS[numbers] * max(1.0, float(np.abs(answer.added).max()))
+        report = replace(report, numbers=numbers)
+        circuit = read_circuit(matrices, 64.0 * self.unit)
+        if not (len(circuit.reads) or circuit.tangles):
+            self.findings += judging.still()
+            return report
+        return self._read(report, circuit, positions)
+
+    # ---- where it ends -----------------------------------------------------------------------
+
+    def _find_refusals(self) -> None:
+        """Find where the function begins to refuse, and shrink what is asked to what it takes."""
+        sizes = list(self.sizes)
+        for axis, size in enumerate(self.sizes):
+            if (said := self._refusal(axis, size - 1)) is None:
+                continue
+            good, bad = 1, size - 1
+            while bad - good > 1:
+                middle = (good + bad) // 2
+                if (words := self._refusal(axis, middle)) is None:
+                    good = middle
+                else:
+                    bad, said = middle, words
+            sizes[axis] = good + 1
+            self._ends(axis, good, said)
+            if not said.startswith("raises"):  # an error is what one wants there
+                self.ended += judging.silent_end(good, f"it {said}{self._of_axis(axis)}")
+        self.sizes = tuple(sizes)
+
+    def _refusal(self, axis: int, p: int) -> str | None:
+        """Return what is said at position ``p`` along an axis; None where it is answered."""
+        try:
+            at = [_along(axis, len(self.sizes), q) for q in (0, p)]
+            self.ask(np.ones((1, self.ask.head_dim)), at)
+        except RefusalError as said:
+            return str(said)
+        return None
+
+    def _ends(self, axis: int, good: int, past: str) -> None:
+        """Write down the last position along an axis, and what comes after it; the nearest."""
+        if self.end is None or good < self.end:
+            self.end, self.past = good, f"{past}{self._of_axis(axis)}"
+
+    def _find_silent_end(
+        self, circuit: Circuit, axis: int, speed: np.ndarray, good: int, bad: int
+    ) -> None:
+        """Between positions along an axis, one that fits and one not, find the last that fits."""
+        end = self.sizes[axis] - 1
+        share = np.minimum(0.1, 64.0 * self.unit + 1e-6 * bad * np.abs(speed))
+
+        def misfits(places: Any) -> np.ndarray:
+            return self._misfits(circuit, speed, places, axis, share)
+
+        if misfits([good, good // 2 + 1]).any():  # angles are not so exact
+            share = np.full(len(speed), 0.1)
+        while bad - good > 1:
+            middle = (good + bad) // 2
+            good, bad = (good, middle) if misfits([middle])[0] else (middle, bad)
+        after = np.unique(np.minimum(bad + np.array([0, 1, 2, 5, 11]), end))
+        y = self._turned([*after, end], axis)
+        again = self._turned([good, *(after - bad)], axis)
+        loose = 0.1 * share.max() * np.abs(again).max()
+        if np.abs(y - again[0]).max() < loose:
+            past = "every position gets the rotation of the last"
+        elif np.abs(y[:-1] - again[1:]).max() < loose:
+            past = "it starts again from position 0"
+        elif np.abs(y - again[1]).max() < loose:
+            past = "every position gets the rotation of position 0"
+        elif np.abs(np.linalg.norm(y, axis=1) / np.linalg.norm(again[0]) - 1.0).min() > 1e-3:
+            past = "vectors come out with other lengths"
+        elif misfits(after).all():
+            past = "angles no longer follow them"
+        else:
+            return
+        self._ends(axis, good, past)
+        self.ended += judging.silent_end(good, f"{past}{self._of_axis(axis)}")
+        self.sizes = (*self.sizes[:axis], max(2, good + 1), *self.sizes[axis + 1 :])
+
+    # ---- reading -----------------------------------------------------------------------------
+
+    def _read(self, report: Report, circuit: Circuit, positions: np.ndarray) -> Report:
+        """Fill in what the matrices say."""
+        values, scales = circuit.singular_values(), circuit.scales()
+        factor = float(scales.mean()) or 1.0  # what is 0 at the origin has no factor
+        one_factor = bool(np.ptp(scales) <= 64.0 * self.unit * factor)
+        low, high = float(values.min()) / factor, float(values.max()) / factor
+        if high - low <= 8.0 * FORMATS["float32"]:  # in float64, some of it was made in float32
+            self.unit = max(self.unit, min(FORMATS["float32"], high - low))
+        rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
+        one_rest = bool(np.ptp(rest) <= 64.0 * self.unit * rest.max())
+        deviation, where = broken_promise(circuit, positions)
+        # in 16 bits a length may be off by some thousandths: that is a finding of its own
+        rotates = one_factor and one_rest and not circuit.tangles and high - low <= 16.0 * self.unit
+        layout, self.span = name_layout(circuit.reads, circuit.writes)
+        report = replace(
+            report,
+            pairs=tuple((int(a), int(b)) for a, b in circuit.reads),
+            written=tuple((int(a), int(b)) for a, b in circuit.writes),
+            layout=layout,
+            place=name_place(circuit.reads, report.head_dim),
+            width=2 * len(circuit.reads),
+            is_rotation=rotates,
+            singular_values=(low, high),
+            attention_factor=factor if one_factor else None,
+            rest_factor=float(rest.mean()) if one_rest else None,
+            deviation=deviation,
+            deviation_at=where,
+        )
+        self.findings += judging.lengths(report, circuit, positions)
+        self.findings += judging.out_of_place(report, circuit)
+        start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
+        if len(circuit.reads) and high - low <= 0.5 and start > 1e-12 * factor**2:
+            report = self._read_angles(report, circuit, positions)
+        if rotates:
+            self.findings += judging.factor(report, self.unit)
+        return report
+
+    def _read_angles(self, report: Report, circuit: Circuit, positions: np.ndarray) -> Report:
+        """Fill in speeds and what they are, and compare every angle with them."""
+        angles, axes = circuit.angles(), len(self.sizes)
+        row = {tuple(p): t for t, p in enumerate(positions.tolist())}
+        speeds, errors, ends = [], [], []
+        changes = np.ptp(circuit.singular_values(), axis=0).max() / circuit.scales().mean()
+        for axis, size in enumerate(self.sizes):
+            powers = _powers(size)
+            found = angles[[row[_along(axis, axes, p)] for p in powers]]
+            unit = self.unit
+            speed, error, fits = by_doubling(found, 8.0 * unit)
+            if fits < len(powers) and unit < changes / 2.0 < COARSEST:
+                rough = by_doubling(found, 4.0 * changes)  # what rounds lengths rounds angles
+                if rough[2] == len(powers):
+                    (speed, error, fits), unit = rough, changes / 2.0
+            last = 2.0 ** (fits - 1)
+            speeds.append(np.where(np.abs(speed) <= 2.0 * unit / last, 0.0, speed))
+            errors.append(error + 4.0 * unit / last + unit**2)
+            ends.append(size if fits == len(powers) else int(last))
+            if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
+                report = replace(report, shared_position=self._shared())
+                here, there = (row[_along(axis, axes, int(p))] for p in (last, 2 * last))
+                self.findings += judging.no_speed(report, angles, positions, here, there)
+                self.findings += judging.shared(report, resolved=True)
+                self.findings += judging.promise(report, self.unit)
+                return report
+            if fits < len(powers) and self.alone:
+                try:
+                    self._find_silent_end(circuit, axis, speed, int(last), int(2 * last))
+                except RefusalError as said:
+                    self._refused(said)
+        waves, known = np.stack(speeds, axis=-1), np.stack(errors, axis=-1)
+        signs = set(np.sign(waves[waves != 0]).astype(int).tolist())
+        direction = signs.pop() if len(signs) == 1 else None
+        shape = (len(waves),) if axes == 1 else waves.shape
+        report = replace(
+            report,
+            direction=direction,
+            inv_freq=(waves * (direction or 1) + 0.0).reshape(shape),
+            inv_freq_error=known.reshape(shape),
+        )
+        self.findings += judging.direction(report)
+        series = explain_axes(
+            np.abs(waves), known, report.head_dim, self.span, report.attention_factor or 1.0
+        )
+        if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
+            best = series[0][0]
+            report = replace(
+                report,
+                base=None if len(waves) == 1 else best.base,
+                rescaling=None if best.kind == "default" else (best.kind, best.parameters),
+                explanations=tuple(series[0]),
+            )
+        self.findings += judging.numbers(report, series)
+        self.findings += judging.origin(circuit, waves)
+        return self._compare(report, circuit, positions, angles, waves, ends)
+
+    def _compare(
+        self,
+        report: Report,
+        circuit: Circuit,
+        positions: np.ndarray,
+        angles: np.ndarray,
+        waves: np.ndarray,
+        ends: list[int],
+    ) -> Report:
+        """Compare every angle with position times frequency."""
+        inside = (positions <= np.array(ends)).all(axis=1)
+        error = (angles - positions @ waves.T + np.pi) % (2.0 * np.pi) - np.pi
+        error = np.abs(error).max(axis=1) * inside
+        worst = int(error.argmax())
+        report = replace(
+            report,
+            angle_error=float(error[worst]),
+            angle_error_at=int(positions[worst].max()),
+            shared_position=self._shared(),
+        )
+        coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
+        self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
+        self.findings += judging.angles(report, error, positions, waves, self.unit)
+        self.findings += judging.promise(report, self.unit)
+        self.findings += judging.coarse_table(report, self.ask)
+        lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places
+        plain = report.shared_position is None and error[worst] < 0.05
+        start = np.ptp(np.linalg.svd(circuit.blocks[0], compute_uv=False), axis=-1).max()
+        if self.alone and plain and max(lengths, start) <= 0.02 * circuit.scales().mean():
+            share = 1e-3 + 4.0 * error[worst] + 64.0 * self.unit + 2.0 * lengths
+            share = share if report.is_rotation else 0.1  # gains before the turn do not turn
+            try:
+                for axis, speed in enumerate(waves.T):
+                    self._ask_each(circuit, axis, speed, min(0.1, share))
+                if len(self.sizes) > 1 and self.alone:
+                    self._ask_some(circuit, waves, min(0.1, share))
+            except RefusalError as said:
+                self._refused(said)
+        return report
+
+    def _ask_each(self, circuit: Circuit, axis: int, speed: np.ndarray, share: float) -> None:
+        """Ask each place along an axis, far out some; where one misfits, a table may end."""
+        end = self.sizes[axis] - 1
+        each = np.arange(min(DENSE, end + 1))
+        wrong = self._misfits(circuit, speed, each, axis, share)
+        if wrong.any():
+            some = np.flatnonzero(wrong)[:8]
+            alone = not self._misfits(circuit, speed, some, axis, share).any()
+            self.findings += judging.misfits(wrong, len(some) if alone else 0, self._of_axis(axis))
+            return
+        if end < DENSE:
+            return
+        between = [place for p in _powers(end) if p >= DENSE for place in (p, 3 * p // 2)]
+        far = [DENSE // 2, *(place for place in between if place < end), end]
+        loose = self._loosened(share, np.outer(far, np.abs(speed)))
+        wrong = self._misfits(circuit, speed, far, axis, loose)
+        if wrong[1:].any():
+            one = 1 + int(wrong[1:].argmax())
+            self._find_silent_end(circuit, axis, speed, far[one - 1], far[one])
+            if self.sizes[axis] > end:
+                self.findings += judging.misfit(far[one], self._of_axis(axis))
+
+    def _ask_some(self, circuit: Circuit, waves: np.ndarray, share: float) -> None:
+        """Ask at points drawn between the axes, and at the farthest."""
+        drawn = np.random.default_rng(0).integers(0, self.sizes, (255, len(self.sizes)))
+        points = np.concatenate((drawn, np.array([self.sizes]) - 1))
+        loose = self._loosened(share, points @ np.abs(waves).T)
+        wrong = self._misfits(circuit, waves, points, None, loose)
+        self.findings += judging.misfit_points(points[wrong], len(points))
+
+    def _loosened(self, share: float, angles: np.ndarray) -> float | np.ndarray:
+        """Return the share, and where numbers are of float32 what it loses of angles (T, n)."""
+        if self.unit < FORMATS["float32"]:
+            return share
+        return np.minimum(0.1, share + FORMATS["float32"] * angles)
+
+    def _of_axis(self, axis: int | None) -> str:
+        """Return which axis in words, where there are several."""
+        return f" along axis {axis}" if len(self.sizes) > 1 and axis is not None else ""
+
+    # ---- one vector at many positions --------------------------------------------------------
+
+    def _vector(self) -> np.ndarray:
+        """Return a vector of shape (D,) without a zero or a symmetry."""
+        n = np.arange(self.ask.head_dim)
+        return (np.cos(1.7 * n**2) + 2.0) * (-1.0) ** (n * (n + 1) // 2)
+
+    def _turned(self, places: Any, axis: int | None = 0) -> np.ndarray:
+        """Return that vector at places along an axis, (T, D): cheaper than a matrix for each.
+
+        Where there is no axis, places are points (T, axes).
+        Where so many at once are refused, they are asked by halves.
+        """
+        positions = np.asarray(places)
+        try:
+            axes = len(self.sizes)
+            at = places if axis is None else [_along(axis, axes, int(p)) for p in positions]
+            return self.ask(self._vector()[None], at)[0]
+        except RefusalError as said:
+            if len(positions) == 1:
+                at = ", ".join(f"{p:,}" for p in positions.flatten())
+                words = f"{said}, asked for position {at}{self._of_axis(axis)}"
+                raise RefusalError(words) from said
+            halves = [self._turned(half, axis) for half in np.array_split(positions, 2)]
+            words = f"Asked for {len(positions):,} positions in one call, it {said}."
+            self.findings = [f for f in self.findings if "positions in one call" not in f.words]
+            self.findings.append(Finding(LOOK, words, "attention"))
+            return np.concatenate(halves)
+
+    def _misfits(
+        self, circuit: Circuit, speed: np.ndarray, places: Any, axis: int | None, share: Any
+    ) -> np.ndarray:
+        """Return where along an axis that vector is not turned by place times speed, (T,).
+
+        Where there is no axis, places are points (T, axes), and speeds wave vectors (n, axes).
+        ``share`` of the largest number is allowed, for all pairs alike, for each, (n,), or for
+        each at each place, (T, n).
+        """
+        x, y = self._vector(), self._turned(places, axis)
+        angles = np.outer(places, speed) if axis is not None else places @ speed.T
+        wanted = circuit.turned(x, angles)
+        apart = np.abs(y[:, circuit.writes] - wanted).max(axis=2)
+        off = (apart > share * np.abs(wanted).max()).any(axis=1)
+        if len(circuit.still) and not circuit.tangles:  # channels that stand
+            away = np.setdiff1d(np.arange(len(x)), circuit.writes)
+            rest = (circuit.rest @ x[circuit.still])[away]
+            off |= (
+                np.abs(y[:, away] - rest).max(axis=1, initial=0.0) > np.max(share) * np.abs(x).max()
+            )
+        return off
+
+    def _refused(self, said: RefusalError) -> None:
+        """Say that some position is not answered, and ask no further."""
+        self.findings.append(
+            Finding(WRONG, f"Not every position is answered: it {said}.", "attention")
+        )
+        self.alone = False
+
+    def _shared(self) -> int | None:
+        """Return the first position that has the rotation of the one before."""
+        if len(self.sizes) > 1 or not self.alone:
+            return None
+        try:
+            return self._first_shared()
+        except RefusalError as said:
+            self._refused(said)
+        return None
+
+    def _first_shared(self) -> int | None:
+        """Look for that position among the first, beside powers of two, and between those."""
+
+        def first(positions: np.ndarray) -> int | None:
+            y = self._turned(positions)
+            equal = (y[1:] == y[:-1]).all(axis=1) & (np.diff(positions) == 1)
+            return int(positions[1 + equal.argmax()]) if equal.any() else None
+
+        end = self.sizes[0] - 1
+        if (found := first(np.arange(min(DENSE, end + 1)))) is not None:
+            return found
+        far = [p for p in _powers(end) if p >= DENSE]
+        if not far or (found := first(np.array([q for p in far for q in (p, p + 1)]))) is None:
+            return None
+        for start in range(found // 2, found, 2 * DENSE):
+            near = first(np.arange(start, min(start + 2 * DENSE, found) + 1))
+            if near is not None:
+                return near
+        return found
+
+
+def _powers(size: int) -> list[int]:
+    """Return 1, 2, 4, ... below ``size``."""
+    return [2**k for k in range((size - 1).bit_length()) if 2**k < size]
+
+
+def _along(axis: int, axes: int, p: int) -> tuple[int, ...]:
+    """Return the position ``p`` along one axis."""
+    return tuple(p if a == axis else 0 for a in range(axes))
+
+
+def _asked(sizes: tuple[int, ...]) -> np.ndarray:
+    """Return the positions to ask, (T, axes): the origin, doublings and their neighbours, corners.
+
+    Powers of two are held exactly by every format; their neighbours are not.
+    """
+    axes = len(sizes)
+    points = {_along(0, axes, 0): None}
+    for axis, size in enumerate(sizes):
+        for p in _powers(size):
+            points[_along(axis, axes, p)] = None
+            if p + 1 < size:
+                points[_along(axis, axes, p + 1)] = None
+    if axes > 1:
+        grids = [(0, 1, p) for p in (_powers((size + 1) // 2 + 1)[-1] for size in sizes)]
+        corners = [tuple(a) for a in product(*grids)]
+        for a, b in product(corners, corners):
+            both = tuple(x + y for x, y in zip(a, b, strict=True))
+            if len(points) < 200 and all(x < s for x, s in zip(both, sizes, strict=True)):
+                points[both] = None
+    return np.array(list(points), dtype=np.int64).reshape(-1, axes)

@@ -1,0 +1,472 @@
+"""Judging: what the numbers mean, in words. Each function returns the findings of one question."""
+
+import math
+
+import numpy as np
+
+from .asking import Asker
+from .circuit import FORMATS, Circuit, rounded, turn_of
+from .naming import Explanation, follows_but, round_number
+from .report import LOOK, NOTE, WRONG, Finding, Report
+
+Findings = list[Finding]
+
+PROMISE = 0.02
+"""A score may change by as much where angles far out are made in float32."""
+
+STILL = 1e-9
+"""Radians per position of the fastest pair, below which it is rounding or meant as nothing."""
+
+ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
+"""Largest error of rounding a number up to 1."""
+
+
+def still() -> Findings:
+    """Say that nothing moves."""
+    words = "It turns nothing: every position gets the same matrix."
+    return [Finding(WRONG, words, "why-position")]
+
+
+def lengths(report: Report, circuit: Circuit, positions: np.ndarray) -> Findings:
+    """Say why this is no rotation, with the position that shows it best."""
+    found = []
+    low, high = report.singular_values or (1.0, 1.0)
+    if report.rest_factor is None:
+        rest = np.linalg.svd(circuit.rest, compute_uv=False)
+        words = (
+            f"The {len(circuit.still)} channels that do not turn are not left alone: their lengths "
+            f"are multiplied by {rest.min():.3g} to {rest.max():.3g}."
+        )
+        found.append(Finding(WRONG, words, "layouts"))
+    if circuit.tangles:
+        sizes = sorted({max(t.shape[1:]) for t in circuit.tangles} - {1})
+        alone = sum(max(t.shape[1:]) == 1 for t in circuit.tangles)
+        parts = [f"channels mix in groups of {sizes}"] if sizes else []
+        parts += [f"{alone} channels are scaled alone"] if alone else []
+        loose = 64.0 * FORMATS[report.numbers or "float64"]
+        kept = high - low <= loose
+        factor = float(circuit.scales().mean()) or 1.0
+        times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
+        then = "lengths are kept" if kept else times
+        promise = kept and (report.deviation or 0.0) <= max(PROMISE, loose)
+        then += f", and so is the promise, to {report.deviation:.1g}" if promise else ""
+        words = f"Not a rotation in pairs of channels: {' and '.join(parts)}; {then}."
+        return [*found, Finding(LOOK if promise else WRONG, words, "linear-algebra")]
+    exact = high - low <= 64.0 * FORMATS[report.numbers or "float64"]
+    if report.is_rotation or not report.pairs or (found and exact):
+        return found
+    return [*found, _not_a_rotation(report, circuit, positions)]
+
+
+def _not_a_rotation(report: Report, circuit: Circuit, positions: np.ndarray) -> Finding:
+    """Say what is wrong with the blocks of the pairs."""
+    factor = float(circuit.scales().mean()) or 1.0
+    values = np.linalg.svd(circuit.blocks, compute_uv=False) / factor  # (T, n, 2)
+    low, high = float(values.min()), float(values.max())
+    loose = max(1e-6, 64.0 * FORMATS[report.numbers or "float64"])
+    digits, _ = np.frexp(circuit.blocks / np.abs(circuit.blocks).max())
+    if low > 0.5 and high < 1.5 and np.allclose(digits * 16.0, np.round(digits * 16.0), 0.0, 1e-5):
+        words = (
+            "cos and sin are rounded to 8 bits, as float8 holds them: lengths are multiplied by "
+            f"{factor * low:.3g} to {factor * high:.3g}."
+        )
+        return Finding(WRONG, words, "precision")
+    fixed = bool((np.ptp(values, axis=0) <= loose).all())  # the same at every position
+    alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
+    if high - low < 0.02 and not ((fixed or alike) and high - low > loose):
+        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "
+        words += "are rounded coarsely."
+        return Finding(WRONG, words, "precision")
+    if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
+        if fixed:
+            words = (
+                "Pairs carry different factors at every position: "
+                f"{factor * low:.6g} to {factor * high:.6g}."
+            )
+            return Finding(WRONG, words, "longer-contexts")
+        words = (
+            f"Lengths change with the position{' alone' if alike else ', in each pair by its own'}"
+            f"{'' if alike else ' factor'}, by {low:.3g} to {high:.3g}: scores do not depend on "
+            "the distance unless they change exponentially and keys get the inverse factor (xPos)."
+        )
+        return Finding(WRONG, words, "layouts")
+    if fixed and low <= loose:
+        lost = int((values[0].min(axis=1) <= loose).sum())
+        words = (
+            f"Not a rotation: {lost} of {len(report.pairs)} pairs lose a direction at every "
+            f"position, and other lengths are multiplied by up to {factor * high:.3g}: queries and "
+            "keys that differ along it alone cannot be told apart."
+        )
+        return Finding(WRONG, words, "linear-algebra")
+    if fixed:
+        kept = (report.deviation or 0.0) <= loose
+        place = "before" if kept else "after"
+        then = "kept: a gain is part of the query" if kept else "broken"
+        words = (
+            f"Channels carry gains, {factor * low:.3g} to {factor * high:.3g}, {place} the turn: "
+            f"the promise is {then}."
+        )
+        return Finding(LOOK if kept else WRONG, words, "attention")
+    worst = int(np.ptp(values, axis=2).max(axis=1).argmax())
+    determinant = float(np.linalg.det(circuit.blocks[worst]).min()) / factor**2
+    why = (
+        "The two channels of a pair get different angles or factors, as where cos and sin are laid "
+        "out for one layout and channels are swapped for the other."
+    )
+    size = np.abs(circuit.blocks) / factor
+    mirrored = np.allclose(size, size[..., ::-1, ::-1], atol=loose)
+    if mirrored and np.allclose(np.linalg.norm(size, axis=-1), 1.0, atol=loose):
+        why = "But for a sign these are the numbers of a rotation: a minus is missing or misplaced."
+    words = (
+        f"Not a rotation: at position {_at(positions[worst])} a vector of length 1 comes out with "
+        f"length {values[worst].min():.3g} to {values[worst].max():.3g} (singular values; "
+        f"smallest determinant {determinant:.3g}). {why}"
+    )
+    return Finding(WRONG, words, "layouts")
+
+
+def out_of_place(report: Report, circuit: Circuit) -> Findings:
+    """Say which channels come out elsewhere than they went in."""
+    found = []
+    both = zip(report.pairs, report.written, strict=True)
+    moved = [n for n, (read, written) in enumerate(both) if read != written]
+    if (report.layout or "").startswith("read "):
+        words = (
+            f"It is {report.layout}: channels come out in another order than they went in. "
+            "Scores are those of the layout that it reads."
+        )
+        found.append(Finding(NOTE, words, "layouts"))
+    elif moved and report.is_rotation:
+        one = moved[0]
+        words = (
+            f"{len(moved)} of {len(report.pairs)} pairs come out in other places, such as "
+            f"{report.pairs[one]} in {report.written[one]}. Scores are the same without."
+        )
+        mirrored = sum(report.pairs[n] == report.written[n][::-1] for n in moved)
+        if mirrored == len(moved):
+            words = (
+                f"{mirrored} of {len(report.pairs)} pairs are mirrored as well as turned: the two "
+                "channels of each are exchanged, or one has its sign changed. Scores are the same "
+                "without."
+            )
+        found.append(Finding(NOTE, words, "layouts"))
+    in_place = np.eye(report.head_dim)[:, circuit.still] * (report.rest_factor or 0.0)
+    if report.rest_factor is not None and np.abs(circuit.rest - in_place).max(initial=0.0) > 1e-6:
+        words = (
+            f"Channels that do not turn ({len(circuit.still)}) come out in other places, with "
+            "other signs or mixed. Scores are the same without."
+        )
+        found.append(Finding(NOTE, words, "layouts"))
+    return found
+
+
+def direction(report: Report) -> Findings:
+    """Say it where some or all pairs turn clockwise, and where an axis turns nothing."""
+    found = []
+    waves = report.inv_freq.reshape(len(report.pairs), -1)
+    if report.direction is None and ((waves != 0).sum(axis=1) > 1).any():
+        words = "Pairs follow wave vectors of their own, in several axes at once: no one direction."
+        found.append(Finding(NOTE, words, "many-planes"))
+    elif report.direction is None and waves.any():
+        backwards = int((waves < 0).any(axis=1).sum())
+        words = (
+            f"{backwards} of {len(waves)} pairs turn clockwise, the others counter-clockwise, seen "
+            "from their first channel; more than half a turn per position would look the same."
+        )
+        if (step := _even_step(waves)) is not None:
+            top = abs(step) * (np.count_nonzero(waves, axis=0).max() - 1)
+            words += (
+                f" So it is here if speeds are evenly spaced, by {abs(step):.4g} rad from pair to "
+                f"pair and over {top:.4g} rad in all: these frequencies lack whole turns."
+            )
+        found.append(Finding(LOOK, words, "layouts"))
+    elif report.direction == -1:
+        words = (
+            "It turns clockwise, by minus the angle of the paper. Weights trained the other way "
+            "need the second row of each pair negated."
+        )
+        found.append(Finding(NOTE, words, "linear-algebra"))
+    for axis in np.flatnonzero(~waves.any(axis=0)) if waves.shape[1] > 1 else ():
+        words = f"Nothing turns along axis {axis} of a position."
+        found.append(Finding(LOOK, words, "many-planes"))
+    return found
+
+
+def _even_step(waves: np.ndarray) -> float | None:
+    """Return the one step from pair to pair, up to whole turns, of each axis; None if none."""
+    steps = [np.diff(w[w != 0]) for w in waves.T]
+    if min(len(step) for step in steps) < 3:
+        return None
+    off = (np.concatenate(steps) - steps[0][0] + np.pi) % (2.0 * np.pi) - np.pi
+    first = (steps[0][0] + np.pi) % (2.0 * np.pi) - np.pi
+    return float(first) if np.abs(off).max() < 1e-3 else None
+
+
+def numbers(report: Report, series: list[list[Explanation]]) -> Findings:
+    """Say it where frequencies have no formula, several, one but for some pairs, or a wrong order.
+
+    ``series`` holds the explanations of each axis.
+    """
+    found = []
+    if np.abs(report.inv_freq).max() < STILL:
+        words = (
+            f"No pair turns by more than {np.abs(report.inv_freq).max():.2g} rad a position: that "
+            "is as good as nothing, or whole turns, which positions cannot tell."
+        )
+        return [Finding(LOOK, words, "many-planes")]
+    waves = np.abs(report.inv_freq).reshape(len(report.pairs), -1)
+    ranked = np.sort(waves[waves > 0])[::-1]
+    best = report.explanations[0] if report.explanations else None
+    near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
+    if near and (best is None or best.made_in == "16 bits"):
+        base, off = near
+        one = int(off.argmax())
+        words = (
+            f"Frequencies are those of base {base:.10g} but for {int(off.sum())} of {len(off)} "
+            f"pairs: {report.pairs[one]} turns by {waves[one, 0]:.8g} a position instead of "
+            f"{base ** (-one / len(off)):.8g}."
+        )
+        found.append(Finding(LOOK, words, "longer-contexts"))
+    elif best is not None:
+        found += _rounded(report, best, ranked) + _repeated(report, best, ranked)
+    elif len(series) > 1 and any(series):
+        names = "; ".join(str(e[0]) if e else "none that I know" for e in series)
+        words = f"The axes have series of their own: {names}."
+        found.append(Finding(LOOK, words, "many-planes"))
+    elif series:
+        searched = (
+            "; one searched divisor per pair (LongRoPE) gives any" if report.axes == 1 else ""
+        )
+        words = "No formula that I know gives these frequencies, "
+        words += f"{ranked[0]:.6g} to {ranked[-1]:.6g}{searched}."
+        found.append(Finding(LOOK, words, "longer-contexts"))
+    rises = np.flatnonzero(np.diff(waves[:, 0]) > 0)
+    if report.axes == 1 and report.layout and "blocks" not in report.layout and len(rises):
+        a, b = rises[0], rises[0] + 1
+        words = (
+            f"Speeds do not fall from pair to pair: {report.pairs[a]} turns by {waves[a, 0]:.6g} a "
+            f"position, {report.pairs[b]} by {waves[b, 0]:.6g}."
+        )
+        found.append(Finding(NOTE, words, "many-planes"))
+    return found
+
+
+def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
+    """Say it where several pairs of one block turn at each speed: the formula is of fewer pairs."""
+    speeds = len(best.inv_freq())
+    if report.axes > 1 or "blocks" in (report.layout or "") or len(ranked) < 2 * speeds:
+        return []
+    words = (
+        f"Each speed occurs {len(ranked) // speeds} times: the {len(ranked)} pairs turn at "
+        f"{speeds} speeds only, those of {best}."
+    )
+    return [Finding(LOOK, words, "many-planes")]
+
+
+def _rounded(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
+    """Say it where the numbers fit a formula in 16 bits only, and are known better than that."""
+    if best.made_in != "16 bits":
+        return []
+    if (report.inv_freq_error > 1e-4 * np.abs(report.inv_freq)).any():
+        return []
+    wanted = np.sort(best.inv_freq())[::-1]
+    off = float(np.abs(ranked / np.repeat(wanted, len(ranked) // len(wanted)) - 1.0).max())
+    if not _held_in_16_bits(report):
+        words = f"The inverse frequencies are near those of {best}, off by up to {off:.2g} of them."
+        return [Finding(LOOK, words, "longer-contexts")]
+    words = (
+        f"The inverse frequencies are rounded to 16 bits: off by up to {off:.2%} from {best}. "
+        "Scores still depend on the distance alone, and every one is wrong far out."
+    )
+    return [Finding(WRONG, words, "precision")]
+
+
+def _held_in_16_bits(report: Report) -> bool:
+    """Return whether each frequency is a number of 16 bits, as well as it is known."""
+    speeds, near = np.abs(report.inv_freq), 4.0 * report.inv_freq_error
+    held = [rounded(speeds, name) for name in ("bfloat16", "float16")]
+    return any(bool((np.abs(v - speeds) <= near + 1e-6 * speeds).all()) for v in held)
+
+
+def origin(circuit: Circuit, waves: np.ndarray) -> Findings:
+    """Say it where position 0 is turned already."""
+    phase = turn_of(circuit.blocks[0])
+    fastest = int(np.abs(waves).max(axis=1).argmax())
+    if np.abs(phase).max() < 1e-3 or not waves[fastest].any():
+        return []
+    words = f"Position 0 is turned already, by up to {np.abs(phase).max():.3g} rad"
+    starts = []
+    if waves.shape[1] == 1:  # up to whole turns, of which a few are tried
+        turns = 2.0 * np.pi * np.arange(-20, 21)
+        tried = [round_number(float(p), 1e-6) for p in (phase[fastest] + turns) / waves[fastest, 0]]
+        off = np.abs(np.exp(1j * phase) - np.exp(1j * np.outer(tried, waves[:, 0]))).max(axis=1)
+        starts = [start for start, miss in zip(tried, off, strict=True) if miss < 1e-3]
+    if starts:
+        start = min(starts, key=abs)
+        words = f"Position 0 is turned as position {start:g} should be: it counts from there"
+    elif np.abs(phase - np.pi / 2).max() < 1e-3 and (circuit.reads == circuit.writes).all():
+        words += ", a quarter turn, as where cos and sin are exchanged"
+    return [Finding(NOTE, f"{words}.", "many-planes")]
+
+
+def no_speed(
+    report: Report, angles: np.ndarray, positions: np.ndarray, here: int, there: int
+) -> Findings:
+    """Say that the angle at twice a position is not twice that at it."""
+    one, two = angles[here], angles[there]
+    apart = np.abs((two - 2.0 * one + np.pi) % (2.0 * np.pi) - np.pi)
+    pair = int(apart.argmax())
+    words = (
+        f"Angles do not grow with the position: pair {report.pairs[pair]} is turned by "
+        f"{one[pair]:.4g} rad at {_at(positions[here])} and by {two[pair]:.4g} at "
+        f"{_at(positions[there])}."
+    )
+    return [Finding(WRONG, words, "many-planes")]
+
+
+def angles(
+    report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float
+) -> Findings:
+    """Say it where angles are not position times frequency. ``error`` has one for each position."""
+    mixed = (positions != 0).sum(axis=1) > 1
+    along, between = error[~mixed].max(initial=0.0), error[mixed].max(initial=0.0)
+    if between > max(1e-5, 64.0 * unit) + 2.0 * along:
+        words = (
+            "Axes do not add: the rotation at a point is not the product of those along the axes, "
+            f"by up to {between:.2g} rad."
+        )
+        return [Finding(WRONG, words, "layouts")]
+    worst = int(error.argmax())
+    lost = error[worst] > max(1e-3, 16.0 * unit)
+    if not (lost and report.is_rotation and report.shared_position is None):
+        return []
+    relative = error / np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
+    formats = ("float64", "float32", "float16", "bfloat16")
+    made = next((f for f in formats if relative.max() <= 2.0 * FORMATS[f]), "bfloat16")
+    off = f"at position {_at(positions[worst])} the angle is off by {error[worst]:.2g} rad from "
+    off += "position times frequency"
+    if relative.max() > 4.0 * FORMATS["bfloat16"]:
+        words = f"Angles are not those of a frequency: {off}, more than any rounding explains."
+        return [Finding(WRONG, words, "many-planes")]
+    words = f"Angles lose their digits: {off}, as if the product were made in {made}."
+    return [Finding(NOTE, words, "precision")]
+
+
+def promise(report: Report, unit: float) -> Findings:
+    """Say it where a score changes under a common shift by more than wrong angles account for."""
+    limit = 8.0 * (report.angle_error or 0.0) + 64.0 * unit
+    if not report.is_rotation or report.deviation_at is None or (report.deviation or 0.0) <= limit:
+        return []
+    m, n, s = map(_at, report.deviation_at)
+    words = (
+        f"The promise is broken: the score of positions {m} and {n} changes by up to "
+        f"{report.deviation:.2g} when both move by {s}."
+    )
+    return [Finding(WRONG, words, "why-position")]
+
+
+def coarse_table(report: Report, ask: Asker) -> Findings:
+    """Say it where numbers have 16 bits although x has more."""
+    if report.numbers not in ("bfloat16", "float16") or ask.type in ("bfloat16", "float16"):
+        return []
+    low, high = report.singular_values or (1.0, 1.0)
+    if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
+        return []
+    words = (
+        f"cos and sin are rounded to {report.numbers} although x is {ask.kind}: each is off by up "
+        f"to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."
+    )
+    return [Finding(WRONG, words, "precision")]
+
+
+def shared(report: Report, resolved: bool) -> Findings:
+    """Say from where on neighbours share a rotation; it is grave where x could tell them apart."""
+    if (p := report.shared_position) is None:
+        return []
+    words = (
+        f"Position {p:,} shares its rotation with {p - 1:,}: keys there cannot be told apart by "
+        "their positions."
+    )
+    return [Finding(WRONG if resolved else LOOK, words, "precision")]
+
+
+def misfits(wrong: np.ndarray, alone: int, along: str) -> Findings:
+    """Say which positions, asked in one call from 0, are not turned as frequencies say.
+
+    ``alone`` is how many of them were, asked alone, 0 if any was not; ``along`` says which axis.
+    """
+    if not wrong.any():
+        return []
+    if alone:
+        words = (
+            f"In a call of {len(wrong):,} positions, {int(wrong.sum())} get other rotations than "
+            f"in one of {alone}: it depends on how long the call is. What is said here is about "
+            "short calls."
+        )
+        return [Finding(LOOK, words, "longer-contexts")]
+    words = (
+        f"{int(wrong.sum())} of the positions below {len(wrong):,}{along} are not rotated as these "
+        f"frequencies say; the first is {int(wrong.argmax()):,}."
+    )
+    return [Finding(WRONG, words, "attention")]
+
+
+def misfit_points(wrong: np.ndarray, drawn: int) -> Findings:
+    """Say which of some points between the axes are not turned as wave vectors say."""
+    if not len(wrong):
+        return []
+    words = (
+        f"{len(wrong)} of {drawn} points drawn between the axes, such as {_at(wrong[0])}, are not "
+        "rotated as these frequencies say."
+    )
+    return [Finding(WRONG, words, "many-planes")]
+
+
+def misfit(position: int, along: str) -> Findings:
+    """Say that a position far out is not turned as frequencies say."""
+    words = (
+        f"Position {position:,}{along} is not rotated as these frequencies say; others beside it "
+        "may be."
+    )
+    return [Finding(WRONG, words, "attention")]
+
+
+def factor(report: Report, unit: float) -> Findings:
+    """Say it where vectors come out longer or shorter."""
+    found = []
+    scale = report.attention_factor or 1.0
+    rest = 1.0 if report.rest_factor is None else report.rest_factor
+    if abs(scale - 1.0) > max(8.0 * unit, 1e-7):
+        words = f"cos and sin carry a factor of {scale:.8g}: scores grow by its square, "
+        words += f"{scale**2:.6g}."
+        words += _shared_scale(report, scale)
+        found.append(Finding(NOTE, words, "longer-contexts"))
+    if abs(rest - 1.0) > max(8.0 * unit, 1e-7):
+        words = f"Channels that do not turn are multiplied by {rest:.8g}."
+        found.append(Finding(NOTE, words, "longer-contexts"))
+    return found
+
+
+def _shared_scale(report: Report, scale: float) -> str:
+    """Say it where the factor holds what attention divides scores by, half on each side."""
+    stretch = (report.rescaling or ("", {}))[1].get("factor", 1.0)
+    own = scale * report.head_dim**0.25
+    for known in {1.0, 0.1 * math.log(stretch) + 1.0}:
+        if math.isclose(own, known, rel_tol=1e-5):
+            power = f"{report.head_dim}^(-1/4)"
+            return f" It is {own:.6g} times {power}: on q and k, 1/sqrt(head_dim) of a score."
+    return ""
+
+
+def silent_end(end: int, past: str) -> Findings:
+    """Say that a table ends and nothing tells so."""
+    words = f"Its table ends at position {end:,} without a word: after it, {past}."
+    if past.startswith("angles"):
+        words = f"It turns by its frequencies to position {end:,} only: after it, {past}."
+    return [Finding(WRONG, words, "attention")]
+
+
+def _at(position: np.ndarray | list[int]) -> str:
+    """Return a position in words."""
+    numbers = [f"{int(p):,}" for p in position]
+    return numbers[0] if len(numbers) == 1 else f"({', '.join(numbers)})"

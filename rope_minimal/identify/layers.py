@@ -1,0 +1,276 @@
+"""Whole layers and models, from outside: whether what surrounds a rotation keeps the promise.
+
+A rotation may be right and the model wrong: positions forgotten while decoding, padding counted as
+tokens, gains that act after the turn. Five questions with known answers are asked of random
+weights, and once more with random gains in every norm of queries and keys.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..checks import check_count
+from .report import Finding
+
+__all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
+
+CHECKS = {
+    "shift": "all positions moved by {shift}",
+    "cached": "a prompt, then token by token",
+    "padded": "a row padded on the left",
+    "packed": "two documents in one row under a document mask",
+    "order": "earlier tokens in another order",
+}
+"""What is done. All but the last must change nothing; the last must change something."""
+
+TOLERANCE = 1e-3
+"""Of the output's typical size: far above what float32 tables round off, far below a failure."""
+
+CHAPTERS = {"shift": "why-position", "order": "why-position"}
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What `examine` measured.
+
+    Attributes
+    ----------
+    errors
+        For each of `CHECKS` that could be asked, the largest change of an output in units of their
+        typical size.
+    with_gains
+        The same with random gains in the norms of queries and keys; empty where there are none.
+    refused
+        For each check that could not be asked, what was said.
+    """
+
+    errors: dict[str, float]
+    with_gains: dict[str, float] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    shift: int = 500
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """One finding for each check that failed."""
+        found = []
+        for gains, errors in (("", self.errors), (" with gains that are not 1", self.with_gains)):
+            for key, error in errors.items():
+                if _passes(key, error) or (gains and not _passes(key, self.errors.get(key, 0.0))):
+                    continue  # it is right, or it was said already
+                done = CHECKS[key].format(shift=self.shift)
+                must = "must change something" if key == "order" else "must change nothing"
+                words = f"{done}{gains}: outputs change by {error:.2g} of their size; it {must}."
+                found.append(Finding(3, words, CHAPTERS.get(key, "attention")))
+        return tuple(found)
+
+    def __str__(self) -> str:
+        lines = []
+        for key, error in self.errors.items():
+            more = f", random gains {self.with_gains[key]:.2g}" if key in self.with_gains else ""
+            lines.append(f"{CHECKS[key].format(shift=self.shift):<50} {error:.2g}{more}")
+        lines += [f"{CHECKS[key]:<50} not asked: {said}" for key, said in self.refused.items()]
+        return "\n".join([*lines, *(f"- {finding}" for finding in self.findings)])
+
+
+def _passes(key: str, error: float) -> bool:
+    """Whether the answer is the right one; what is no number is not."""
+    return error > TOLERANCE if key == "order" else error <= TOLERANCE
+
+
+def examine(model: nn.Module, *, shift: int = 500) -> Examination:
+    """Ask a causal layer or model the five questions of `CHECKS`.
+
+    Parameters
+    ----------
+    model
+        A causal language model of transformers, or a layer of this package
+        (`rope_minimal.RotarySelfAttention`). Best a tiny one with large random weights, so that
+        its attention aims: see `tiny_model`. It is examined in the type that it has, left as it
+        was, and asked without gradients.
+    shift
+        By how much all positions move, at least 1.
+
+    Returns
+    -------
+    Examination
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    shift = check_count("shift", shift)
+    asked = _Layer(model) if hasattr(model, "new_cache") else _Model(model)
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            errors, refused = _ask_all(asked, shift)
+            with _random_gains(model) as count:
+                gains = _ask_all(asked, shift)[0] if count else {}
+    finally:
+        model.train(training)
+    return Examination(errors, gains, refused, shift)
+
+
+TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13
+
+
+def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], dict[str, str]]:
+    """Return the error of each check, and what was said where one could not be asked."""
+    plain = asked.run()
+    size = plain.square().mean().sqrt()
+    rest = torch.arange(TOKENS)
+    swapped = torch.cat((rest[:-1].flip(0), rest[-1:]))
+    checks: dict[str, Callable[[], Tensor]] = {
+        "shift": lambda: asked.run(positions=rest + shift) - plain,
+        "cached": lambda: asked.run_cached() - plain,
+        "padded": lambda: asked.run_padded() - plain,
+        "packed": lambda: asked.run_packed() - asked.run_documents(),
+        "order": lambda: (asked.run(tokens=swapped) - plain)[:, -1:],
+    }
+    errors, refused = {}, {}
+    for key, check in checks.items():
+        try:
+            errors[key] = float(check().abs().max() / size)
+        except Exception as error:  # whatever a stranger's model raises
+            said = " ".join(str(error).split())
+            refused[key] = f"{type(error).__name__}: {said[:120]}"
+    return errors, refused
+
+
+class _Layer:
+    """A layer of this package: vectors in, cache and padding by its own arguments."""
+
+    def __init__(self, layer: Any) -> None:
+        self.layer = layer
+        weight = next(layer.parameters())
+        random = torch.Generator().manual_seed(0)
+        shape = (1, TOKENS, layer.embed_dim)
+        self.x = torch.randn(shape, generator=random, dtype=torch.float64).to(weight)
+
+    def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        x = self.x if tokens is None else self.x[:, tokens]
+        ids = None if positions is None else positions[None]
+        return self.layer(x, position_ids=ids)
+
+    def run_cached(self) -> Tensor:
+        cache = self.layer.new_cache(1, TOKENS)
+        return torch.cat([self.layer(part, cache=cache) for part in _pieces(self.x)], dim=1)
+
+    def run_padded(self) -> Tensor:
+        cache = self.layer.new_cache(1, TOKENS + PADDING)
+        pieces = _pieces(self.x)
+        first = torch.cat((torch.ones_like(self.x[:, :PADDING]), pieces[0]), dim=1)
+        mask = torch.arange(first.shape[1])[None] < PADDING
+        y = [self.layer(first, cache=cache, key_padding_mask=mask)[:, PADDING:]]
+        return torch.cat([*y, *(self.layer(part, cache=cache) for part in pieces[1:])], dim=1)
+
+    def run_packed(self) -> Tensor:
+        raise NotImplementedError("the layer takes no document mask")
+
+    run_documents = run_packed
+
+
+class _Model:
+    """A causal language model of transformers: token ids in, logits out."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        random = torch.Generator().manual_seed(0)
+        words = model.get_input_embeddings().num_embeddings
+        self.ids = torch.randint(3, words, (1, TOKENS), generator=random)
+
+    def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        ids = self.ids if tokens is None else self.ids[:, tokens]
+        positions = torch.arange(TOKENS) if positions is None else positions
+        return self.model(input_ids=ids, position_ids=positions[None], use_cache=False).logits
+
+    def run_cached(self) -> Tensor:
+        cache, logits = None, []
+        for part in _pieces(self.ids):
+            answer = self.model(input_ids=part, past_key_values=cache, use_cache=True)
+            cache = answer.past_key_values
+            logits.append(answer.logits)
+        return torch.cat(logits, dim=1)
+
+    def run_padded(self) -> Tensor:
+        ids = torch.cat((self.ids[:, :PADDING], self.ids), dim=1)
+        mask = (torch.arange(ids.shape[1])[None] >= PADDING).long()
+        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
+        answer = self.model(input_ids=ids, attention_mask=mask, position_ids=positions)
+        return answer.logits[:, PADDING:]
+
+    def run_packed(self) -> Tensor:
+        place = torch.arange(TOKENS)
+        document = (place >= CUT).long()
+        seen = (document[:, None] == document) & (place[:, None] >= place)
+        mask = torch.zeros(1, 1, TOKENS, TOKENS, dtype=next(self.model.parameters()).dtype)
+        mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
+        positions = torch.where(place < CUT, place, place - CUT)[None]
+        answer = self.model(
+            input_ids=self.ids, attention_mask=mask, position_ids=positions, use_cache=False
+        )
+        return answer.logits
+
+    def run_documents(self) -> Tensor:
+        parts = self.ids.split((CUT, TOKENS - CUT), dim=1)
+        return torch.cat([self.model(input_ids=p, use_cache=False).logits for p in parts], dim=1)
+
+
+def _pieces(x: Tensor) -> list[Tensor]:
+    """Return a prompt, then one token at a time."""
+    return [x[:, :PROMPT], *x[:, PROMPT:].split(1, dim=1)]
+
+
+@contextmanager
+def _random_gains(model: nn.Module) -> Iterator[int]:
+    """Put random gains into the norms of queries and keys for a while; yield how many there are."""
+    names = ("q_norm", "k_norm", "query_norm", "key_norm", "query_layernorm", "key_layernorm",
+             "q_layernorm", "k_layernorm")  # fmt: skip
+    gains = [
+        weight
+        for name, weight in model.named_parameters()
+        if weight.ndim == 1 and name.endswith("weight") and name.split(".")[-2] in names
+    ]
+    before = [gain.clone() for gain in gains]
+    random = torch.Generator().manual_seed(0)
+    try:
+        for gain in gains:
+            gain.add_(torch.randn(gain.shape, generator=random).to(gain))
+        yield len(gains)
+    finally:
+        for gain, old in zip(gains, before, strict=True):
+            gain.copy_(old)
+
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 64, "n_embd": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
+    "n_head": 4, "head_dim": 16, "num_hidden_layers": 2, "n_layer": 2, "vocab_size": 101,
+    "intermediate_size": 96, "moe_intermediate_size": 8, "shared_expert_intermediate_size": 8,
+    "num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1, "pad_token_id": None,
+    "initializer_range": 0.3, "rotary_dim": 16, "n_positions": 4096,
+    "max_position_embeddings": 4096,
+}  # fmt: skip
+
+
+def tiny_model(family: str, **sizes: Any) -> Any:
+    """Return a small random causal model of a family of transformers.
+
+    Parameters
+    ----------
+    family
+        Its ``model_type``, such as ``"llama"``.
+    **sizes
+        Parts of its configuration, before the small ones of this module.
+    """
+    import transformers
+
+    default = transformers.AutoConfig.for_model(family)
+    small = {key: value for key, value in SMALL.items() if hasattr(default, key)}
+    config = type(default)(**{**small, **sizes})
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")
+    return model.eval()  # in float32: masks of a family may not hold in float64

@@ -1,0 +1,192 @@
+"""Manners: whether a function is one linear map for each position, as a rotation is.
+
+Matrices tell all of a function only if it gives the same answer twice, to every vector, in every
+company. What breaks this is said here.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .asking import Asker, RefusalError
+from .circuit import FORMATS, holding_format, read_matrices
+from .report import LOOK, WRONG, Finding
+
+Findings = list[Finding]
+
+LONG = 64.0
+"""How much longer a vector is whose answer must be as much longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came back at T positions, (T, axes): matrices (T, D, D), and of zeros (T, D, 1)."""
+
+    positions: np.ndarray
+    matrices: np.ndarray
+    added: np.ndarray
+
+    @property
+    def loose(self) -> float:
+        """The difference up to which two answers are one."""
+        unit = FORMATS[holding_format(self.matrices)]
+        return 32.0 * unit * float(np.abs(self.matrices).max())
+
+
+def read(ask: Asker, positions: np.ndarray) -> Answer:
+    """Ask; a linear function leaves zeros, and what another adds to them is set apart."""
+    matrices = read_matrices(ask, ask.head_dim, positions)
+    try:
+        added = ask(np.zeros((1, ask.head_dim)), positions).transpose(1, 2, 0)
+    except RefusalError:  # a norm divides by 0
+        added = np.zeros((len(positions), ask.head_dim, 1))
+    return Answer(positions, matrices - added, added)
+
+
+def arguments(ask: Asker, answer: Answer) -> Findings:
+    """Say what it has done so far to its arguments, to zeros, and to the type of numbers."""
+    found = []
+    if (size := float(np.abs(answer.added).max())) > 0:
+        words = (
+            f"It adds a vector of its own: zeros come out as numbers up to {size:.2g}. What is "
+            "said here is about the rest."
+        )
+        found.append(Finding(WRONG, words, "why-position"))
+    if ask.writes_into:
+        names = " and ".join(sorted(ask.writes_into, reverse=True))
+        words = f"It writes into the {names}: whoever needs what was there has lost it."
+        found.append(Finding(WRONG, words, "attention"))
+    if ask.returns != ask.type:
+        words = f"It returns {ask.returns} where {ask.type} was given."
+        found.append(Finding(LOOK, words, "precision"))
+    return found
+
+
+def repeats(ask: Asker, answer: Answer, times: int = 1) -> Findings:
+    """Ask the same so many times more."""
+    wanted = answer.matrices + answer.added
+    again = (read_matrices(ask, ask.head_dim, answer.positions) for _ in range(times))
+    change = max(float(np.abs(one - wanted).max()) for one in again)
+    if change <= answer.loose:
+        return []
+    words = (
+        "It is random, or its calls leave something behind, as in dynamic NTK: asked the same "
+        f"{times + 1} times, numbers change by up to {change:.2g}."
+    )
+    return [Finding(WRONG, words, "attention")]
+
+
+def memory(ask: Asker, answer: Answer, first: np.ndarray) -> Findings:
+    """Ask what was asked before all else once more; ``first`` is what came back then."""
+    ask(-np.eye(ask.head_dim), answer.positions[:2])  # whether that overwrites the first answer
+    again = ask(np.eye(ask.head_dim), answer.positions[:2])
+    if (change := float(np.abs(again - first).max())) <= answer.loose:
+        return []
+    words = (
+        "It remembers: what it was asked first comes out otherwise later, with numbers changed by "
+        f"up to {change:.2g}, as where frequencies grow with the longest call so far and stay so. "
+        "What is said here is about the state that the longest call left."
+    )
+    return [Finding(WRONG, words, "longer-contexts")]
+
+
+def left_behind(answer: Answer, again: Answer) -> Findings:
+    """Compare with what was answered to the same call after others; it is known to repeat."""
+    change = float(np.abs(again.matrices + again.added - answer.matrices - answer.added).max())
+    if change <= answer.loose:
+        return []
+    words = (
+        "It remembers: after other calls the same call is answered otherwise, with numbers changed "
+        f"by up to {change:.2g}, as where frequencies grow with the longest call so far until a "
+        "short one sets them back. What is said here is about the state before."
+    )
+    return [Finding(WRONG, words, "longer-contexts")]
+
+
+def company(ask: Asker, answer: Answer) -> Findings:
+    """Ask in the other order, and for a few positions one after another."""
+    few = answer.positions[:4]
+    backwards = read(ask, answer.positions[::-1]).matrices[::-1]
+    try:
+        alone = np.concatenate([read(ask, at).matrices for at in few[:, None]])
+    except RefusalError as said:
+        return [Finding(LOOK, f"Asked for one position alone, it {said}.", "attention")]
+    order = float(np.abs(backwards - answer.matrices).max())
+    change = float(np.abs(alone - answer.matrices[: len(few)]).max())
+    loose = answer.loose
+    if max(order, change) <= loose:
+        return []
+    if order > loose or np.abs(alone - alone[0]).max() <= loose:
+        ways = [
+            *(["in another order"] if order > loose else []),
+            *(["one after another"] if change > loose else []),
+        ]
+        words = (
+            f"Asked {' or '.join(ways)}, positions get other rotations. It remembers an answer, "
+            "takes the place in the call for the position, or counts from a position of the call. "
+            "What is said here is about the longest call."
+        )
+        return [Finding(WRONG, words, "attention")]
+    words = (
+        "The rotation of a position depends on what else is in the call: numbers change by up to "
+        f"{change:.2g}. The frequencies here are those of the longest call; a key that was cached "
+        "before keeps others."
+    )
+    return [Finding(LOOK, words, "longer-contexts")]
+
+
+def linear(ask: Asker, answer: Answer) -> Findings:
+    """Ask for one vector at every position, and for a long one of its direction."""
+    x = _vector(ask) * np.array([[1.0], [LONG]])
+    found = ask(x, answer.positions)
+    wanted = (answer.matrices @ x.T + answer.added).transpose(2, 0, 1)
+    size = (np.abs(answer.matrices) @ np.abs(x.T) + np.abs(answer.added)).transpose(2, 0, 1)
+    off = np.abs(found - wanted)
+    part = float((off.max(axis=(1, 2)) / np.abs(x).max(axis=1)).max())
+    unit = max(FORMATS[holding_format(found)], FORMATS["float32"])
+    if not (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any():
+        return []
+    words = (
+        "It is not linear: a vector does not come out as the sum of its channels, by up to "
+        f"{part:.2g} of its largest. What is said here holds for unit vectors."
+    )
+    return [Finding(WRONG, words, "linear-algebra")]
+
+
+def neighbours(ask: Asker, answer: Answer) -> Findings:
+    """Ask for a vector at one position and for its opposite at the others."""
+    positions = answer.positions
+    x = _vector(ask) * np.where(np.arange(len(positions)) % 3 == 1, 1.0, -1.0)[:, None]
+    one, other = ask(x[None], positions)[0], ask(-x[None], positions)[0]
+    same = ask(np.broadcast_to(x[1:2], x.shape)[None], positions)[0]
+    wanted = np.where(x[:, :1] == x[1, :1], one, other)
+    unit = FORMATS[holding_format(same)]
+    if (apart := float(np.abs(same - wanted).max())) <= 64.0 * unit * np.abs(same).max():
+        return []
+    words = (
+        f"What comes out at a position depends on the vectors at other positions, by up to "
+        f"{apart:.2g}."
+    )
+    return [Finding(WRONG, words, "attention")]
+
+
+def rows(ask: Asker, answer: Answer) -> Findings:
+    """Ask for a vector in several rows of a batch, others between them, and alone."""
+    x = _vector(ask)[0]
+    batch = np.stack([x, -x[::-1], x, x, 2.0 * x[::-1]])
+    found, alone = ask(batch, answer.positions), ask(batch[1:2], answer.positions)
+    apart = float(max(np.ptp(found[[0, 2, 3]], axis=0).max(), np.abs(found[1] - alone).max()))
+    if apart <= 64.0 * FORMATS[holding_format(found)] * np.abs(found).max():
+        return []
+    words = (
+        "What comes out depends on the row of the batch, or on the vectors in other rows: equal "
+        f"ones come out apart by up to {apart:.2g}."
+    )
+    return [Finding(WRONG, words, "attention")]
+
+
+def _vector(ask: Asker) -> np.ndarray:
+    """Return a vector without a zero that every format holds exactly, (1, D)."""
+    random = np.random.default_rng(0)
+    signs = random.choice([-1, 1], (1, ask.head_dim))
+    return signs * random.integers(1, 17, (1, ask.head_dim)) / 8.0

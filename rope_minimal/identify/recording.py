@@ -1,0 +1,485 @@
+"""Recording: what the attention modules of a transformers model do, each as a function to ask.
+
+A model that takes tokens runs as a whole (`hear`). Towers that want pictures or sound are heard in
+cells: an attention module with the table that tells it positions (`hear_cells`). `listen` hears all
+that a configuration has. How a model runs without weights stands in `opening`.
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .opening import ATTENTION, MIXERS, Record, Recorder, arguments, build
+
+__all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of"]
+
+TOKENS = 4096  # in one run: more would take much memory
+FEW = 5  # positions that are heard first
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Attention modules of one model whose queries come out alike.
+
+    Attributes
+    ----------
+    part
+        The class of the model that ran.
+    names
+        The modules, in order.
+    head_dim, axes
+        Channels of a head; numbers that make a position.
+    turned
+        Whether queries depend on the position.
+    rotate
+        ``rotate(x, positions)`` from the projection of a query to its score in the first head,
+        norms left out.
+    norm
+        Where a norm stands: ``before`` the turn, ``after`` it, ``part`` of it elsewhere, or None.
+    gains
+        Whether that norm has learned gains.
+    queries_scaled
+        What queries have more than keys, a factor; None where keys come out otherwise.
+    values_turned, output_turned
+        Whether values depend on their position, and whether the output of attention to a constant
+        depends on the position of the query.
+    kind
+        The type of these layers where the configuration tells types apart.
+    ends
+        How many positions there are along each axis, where that is known.
+    where, note
+        What is turned; what has to be known besides.
+    """
+
+    part: str
+    names: tuple[str, ...]
+    head_dim: int
+    axes: int
+    turned: bool
+    rotate: Callable[[Tensor, Tensor], Tensor]
+    norm: str | None = None
+    gains: bool = False
+    queries_scaled: float | None = None
+    values_turned: bool = False
+    output_turned: bool = False
+    kind: str | None = None
+    ends: tuple[int, ...] | None = None
+    where: str = "queries and keys"
+    note: str | None = None
+
+    def positions(self) -> int | tuple[int, ...]:
+        """Return how many positions to ask along each axis."""
+        if self.axes == 1:
+            return self.ends[0] if self.ends else 2**17
+        return self.ends or (256,) * self.axes
+
+
+# ---- one model -----------------------------------------------------------------------------------
+
+
+def hear(model_class: Any, config: Any) -> list[Heard]:
+    """Return the attention modules of a model, in groups whose queries come out alike.
+
+    Parameters
+    ----------
+    model_class
+        A class of transformers that takes token ids or embeddings.
+    config
+        Its configuration.
+
+    Raises
+    ------
+    Exception
+        Whatever the model raises.
+    """
+    recorder, first, at = _first_run(model_class, config)
+    called = any(record.sure for record in first.values())
+    modules = dict(recorder.model.named_modules())
+    widths = {  # an indexer makes scores of its own, by a plain product
+        name: record.query.shape[-1]
+        for name, record in first.items()
+        if record.sure or not called or "Indexer" in type(modules[name]).__name__
+    }
+    recorder.products = {name for name in widths if not first[name].sure}
+    groups: dict[Any, Heard] = {}
+    names: dict[Any, list[str]] = {}
+    for width in sorted(set(widths.values())):
+        x = _vectors(width)
+        records, moved = recorder.run(x, at), recorder.run(x, at.flip(0))
+        for name, record in records.items():
+            query = record.query
+            if widths.get(name) != width or query.ndim != 4 or query[:, 0].shape != x.shape:
+                continue
+            if not query.any():
+                raise ValueError(f"{name}: queries come out as zeros; a weight follows the turn")
+            turned = _moves(query)
+            recorder.counts |= turned and torch.equal(query, moved[name].query)
+            key = (re.sub(r"\d+", "*", name), turned, query[:, 0].numpy().tobytes())
+            names.setdefault(key, []).append(name)
+            if key not in groups:
+                part = type(recorder.model).__name__
+                groups[key] = _heard(recorder, name, record, x, at, part, turned)
+    types = getattr(config, "layer_types", None)
+    return [
+        replace(heard, names=tuple(names[key]), kind=_kind(names[key], types))
+        for key, heard in groups.items()
+    ]
+
+
+def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Record], Tensor]:
+    """Return a recorder that runs, what it heard in zeros, and the positions.
+
+    The most is left out that the model can do without.
+    """
+    refusal: Exception | None = None
+    for few_heads, left_out, by_ids in product((True, False), ("", MIXERS), (True, False)):
+        try:
+            recorder = build(model_class, config, few_heads, left_out)
+            recorder.by_ids &= by_ids or "inputs_embeds" not in recorder.wanted
+            at = torch.arange(FEW)[:, None].expand(-1, 3 if _has_sections(recorder.model) else 1)
+            return recorder, recorder.run(torch.zeros(3, FEW, 2), at), at
+        except Exception as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _has_sections(model: Any) -> bool:
+    """Whether a position has three numbers: for time, row and column."""
+    rope = getattr(model.config, "rope_parameters", None) or {}
+    known = (getattr(module, "mrope_section", None) for module in model.modules())
+    return "mrope_section" in str(rope) or any(section is not None for section in known)
+
+
+def _kind(names: list[str], types: Any) -> str | None:
+    """Return the one type that all these layers have."""
+    places = [int(number[0]) for name in names if (number := re.search(r"\d+", name))]
+    if not types or len(places) < len(names) or max(places) >= len(types):
+        return None
+    kinds = {types[place] for place in places}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _vectors(width: int) -> Tensor:
+    """Return three vectors, each the same at every position, (3, T, D)."""
+    x = torch.randn(3, 1, width, generator=torch.Generator().manual_seed(width))
+    return x.expand(-1, FEW, -1)
+
+
+def _moves(x: Tensor) -> bool:
+    """Whether x (N, heads, T, D) depends on the position."""
+    return bool((x - x[:, :, :1]).abs().max() > 1e-4)
+
+
+def _heard(
+    recorder: Recorder, name: str, record: Record, x: Tensor, at: Tensor, part: str, turned: bool
+) -> Heard:
+    """Return a module as a function to ask, with what can be heard beside its queries."""
+    query, values = record.query[:, 0], record.value
+    found: dict[str, Any] = {
+        "values_turned": values is not None and values.ndim == 4 and _moves(values),
+        "ends": (512,) if recorder.counts else None,  # tokens are counted, and so many are run
+    }
+    output = record.output
+    if output is not None and output.numel() % (len(x) * len(at)) == 0:
+        found["output_turned"] = _moves(output.reshape(len(x), 1, len(at), -1))
+    scale = 1.0
+    if record.key.ndim == 4 and record.key[:, 0].shape == query.shape:
+        key = record.key[:, 0]
+        ratio = float((query * key).sum() / key.square().sum())
+        if torch.allclose(query, ratio * key, atol=1e-4):
+            found["queries_scaled"] = round(ratio, 6)
+            scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0
+    gain = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
+    heard = recorder.run(x, at, name, gain)[name].query[:, 0]
+    if not torch.allclose(heard, query, atol=1e-4):
+        found["gains"] = any(True for n in recorder.normed[name] for _ in n.parameters())
+        before = recorder.run(x * gain, at, name)[name].query[:, 0]
+        near = partial(torch.allclose, heard, atol=1e-3)
+        found["norm"] = "before" if near(before) else "after" if near(query * gain) else "part"
+    rotate = partial(_asked, recorder, name, scale)
+    return Heard(part, (), x.shape[-1], at.shape[1], turned, rotate, **found)
+
+
+def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -> Tensor:
+    """Return x (..., T, D) as its module scores it at positions (T,) or (T, axes)."""
+    at = at.reshape(len(at), -1)
+    rows = x.reshape(-1, *x.shape[-2:])
+    taken = torch.arange(len(at))
+    if recorder.counts:
+        taken = at[:, 0]
+        whole = rows.new_zeros(len(rows), int(taken.max()) + 1, rows.shape[-1])
+        whole[:, taken] = rows
+        rows, at = whole, torch.arange(whole.shape[1])[:, None]
+    heard = []
+    for some in rows.split(max(1, TOKENS // len(at))):
+        heard.append(recorder.run(some, at, name)[name].query[:, 0, taken])
+    return torch.cat(heard).reshape(x.shape) / scale
+
+
+# ---- an attention module and its table -----------------------------------------------------------
+
+IDS: tuple[Callable[[Tensor], Tensor], ...] = (
+    lambda at: at,
+    lambda at: at.T,
+    lambda at: at[None],
+    lambda at: at.T[:, None],
+)
+"""How positions (T, axes) go into a table of cosines and sines; those of one axis as (1, T)."""
+
+
+class _Cell(nn.Module):
+    """An attention module with what tells it positions; a batch is laid in one row.
+
+    The arguments are those of `hear_cell`.
+    """
+
+    def __init__(
+        self,
+        config: Any,
+        attention_class: Any,
+        embed: Callable[[Tensor], Any],
+        takes: tuple[str, ...],
+    ) -> None:
+        super().__init__()
+        self.config, self.embed, self.takes = config, embed, takes
+        more = {"layer_idx": 0} if "layer_idx" in arguments(attention_class.__init__) else {}
+        self.attention = attention_class(config, **more)
+        self.wanted = arguments(self.attention.forward)
+        self.batched = True
+
+    def forward(self, n: int, at: Tensor) -> None:
+        """Attend once from n rows at positions (T, axes)."""
+        every = at.repeat(n, 1)
+        count = len(every)
+        first = next(m for m in self.attention.modules() if isinstance(m, nn.Linear))
+        x = torch.zeros(1, count, first.in_features)
+        x = x if self.batched else x[0]
+        inputs: dict[str, Any] = {
+            "cu_seqlens": torch.tensor([0, count], dtype=torch.int32),
+            "attention_mask": None,
+            "position_ids": every[:, 0][None] if at.shape[1] == 1 else every[None],
+            **dict.fromkeys(self.takes, self.embed(every)),
+        }
+        inputs = {key: value for key, value in inputs.items() if key in self.wanted}
+        for key, argument in self.wanted.items():
+            free = argument.kind is argument.POSITIONAL_OR_KEYWORD and key not in inputs
+            if free and argument.default is argument.empty:
+                inputs[key] = x
+        self.attention(**inputs)
+
+
+def hear_cell(
+    config: Any,
+    attention_class: Any,
+    embed: Callable[[Tensor], Any],
+    axes: int,
+    takes: tuple[str, ...] = ("position_embeddings",),
+) -> Heard | None:
+    """Return what one attention module does; None where it mixes up rows or turns nothing.
+
+    Parameters
+    ----------
+    config
+        Of the module.
+    attention_class
+        Its class.
+    embed
+        ``embed(positions)`` for positions of shape (L, axes) returns what the module takes as
+        ``takes``: cosines and sines, complex numbers or the positions themselves.
+    axes
+        How many numbers make a position.
+    takes
+        Names of arguments of the module.
+    """
+    cell = build(lambda c: _Cell(c, attention_class, embed, takes), config, False, one_row=True)
+    for batched in (True, False):
+        cell.model.batched = batched
+        with suppress(Exception):  # the next way
+            return replace(_hear_cell(cell, axes), part=attention_class.__name__)
+    return None
+
+
+def _hear_cell(cell: Recorder, axes: int) -> Heard:
+    """Return what is heard with positions of so many numbers; raise where rows get mixed up."""
+    name = "attention"
+    at = torch.stack([torch.tensor([0, 1, 2, 5, 3 * a + 1]) for a in range(axes)], dim=-1)
+    record = cell.run(torch.zeros(3, FEW, 2), at)[name]
+    cell.products = set() if record.sure else {name}
+    x = _vectors(record.query.shape[-1])
+    heard = _heard(cell, name, cell.run(x, at)[name], x, at, "", True)
+    together, alone = heard.rotate(x, at), heard.rotate(x[:1, 1:2], at[1:2])
+    origin, *moved = (heard.rotate(x[:1, :1], at[:1] + s) for s in (0, *torch.eye(axes).long()))
+    if not torch.allclose(together[:1, 1:2], alone, atol=1e-4):
+        raise ValueError("rows are mixed up")
+    if any(torch.allclose(there, origin, atol=1e-5) for there in moved):
+        raise ValueError("nothing turns along an axis")
+    return heard
+
+
+def hear_cells(part: Any, annotated: bool = True) -> list[Heard]:
+    """Return what attention modules do with tables that they are given, each pair alone.
+
+    For towers whose models want pictures or sound. A table and an attention module belong together
+    where both are made from the same class of configuration and the second can use what the first
+    gives: every row turned by its own position, and by no other. Where annotations say another
+    class of configuration than is used, ``annotated=False`` tries all.
+    """
+    try:
+        module = modeling_of(part)
+    except ImportError:
+        return []
+    known = (type(part).__name__, "")
+    classes = [
+        (c, wants)
+        for c in _classes(module, nn.Module)
+        if (wants := _wants(c)) is not None and (wants in known or not annotated)
+    ]
+    tables = [
+        c
+        for c, wants in classes
+        if wants
+        and re.search("Rotary|Rope|RoPE", c.__name__)
+        and "position_ids" in arguments(c.forward)
+    ]
+    attentions = [
+        c
+        for c, _ in classes
+        if ATTENTION.search(c.__name__) and "position_embeddings" in arguments(c.forward)
+    ]
+    cells = (_cell(table, attention, part) for attention in attentions for table in tables)
+    return [cell for cell in cells if cell is not None]
+
+
+def _wants(value: Any) -> str | None:
+    """Return the name of the class of configuration that a class is made from; "" if any."""
+    wanted = arguments(value.__init__).get("config")
+    if wanted is None:
+        return None
+    if wanted.annotation is wanted.empty:
+        return ""
+    return getattr(wanted.annotation, "__name__", str(wanted.annotation))
+
+
+def _cell(table_class: Any, attention_class: Any, config: Any) -> Heard | None:
+    """Return what an attention module does with a table; None where it can do nothing with it.
+
+    The most axes come first: a table of three takes two as well, and turns less.
+    """
+    with suppress(Exception):
+        table, like = table_class(config), torch.zeros(1, 1, 1)
+        for axes in (3, 2, 1):
+            for ids in IDS if axes > 1 else (lambda at: at.T,):
+                with suppress(Exception):
+                    embed = partial(_embed, table, like, ids)
+                    if heard := hear_cell(config, attention_class, embed, axes):
+                        part = f"{table_class.__name__} + {attention_class.__name__}"
+                        return replace(heard, part=part)
+    return None
+
+
+def _embed(table: Any, like: Tensor, ids: Callable[[Tensor], Tensor], at: Tensor) -> Any:
+    return table(like, ids(at))
+
+
+# ---- which models --------------------------------------------------------------------------------
+
+
+def modeling_of(config: Any) -> Any:
+    """Return the file with the models of a configuration."""
+    return importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
+
+
+def _classes(module: Any, base: type) -> list[Any]:
+    """Return the classes of one file that are made from another."""
+    return [
+        value
+        for value in vars(module).values()
+        if inspect.isclass(value)
+        and issubclass(value, base)
+        and value.__module__ == module.__name__
+    ]
+
+
+def parts_of(config: Any) -> list[Any]:
+    """Return a configuration's parts, each below the whole, and the whole."""
+    found = []
+    for name, make in getattr(config, "sub_configs", {}).items():
+        part = getattr(config, name, None)
+        if part is None:
+            try:
+                part = make()
+            except Exception:  # a part that only its user can choose
+                continue
+        if hasattr(part, "to_dict"):
+            found += parts_of(part)
+    return [*found, config]
+
+
+def recordable(config: Any) -> list[tuple[Any, Any]]:
+    """Return classes that take tokens, each with the part of a configuration that it wants."""
+    from transformers import PreTrainedModel
+
+    found: dict[Any, Any] = {}
+    for part in parts_of(config):
+        with suppress(ImportError):
+            for value in _classes(modeling_of(part), PreTrainedModel):
+                if (
+                    "forward" in vars(value)
+                    and value.config_class is type(part)
+                    and not re.search(r"For[A-Z]", value.__name__)
+                    and {"input_ids", "inputs_embeds"} & set(arguments(value.forward))
+                ):
+                    found.setdefault(value, part)
+    alone = [(c, p) for c, p in found.items() if not getattr(p, "sub_configs", {})]
+    return alone or list(found.items())
+
+
+def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], list[str]]:
+    """Return all that is heard in models of some configurations, and why a class was not.
+
+    Parameters
+    ----------
+    configs
+        Configurations of transformers, with their parts.
+    family
+        Only classes in the files of this one, where given.
+    """
+
+    def belongs(value: Any) -> bool:
+        return family is None or family in value.__module__.split(".")
+
+    heard: list[Heard] = []
+    refusals: list[str] = []
+    turning: set[Any] = set()
+    models: dict[Any, Any] = {}
+    for model_class, part in (pair for config in configs for pair in recordable(config)):
+        if belongs(model_class):
+            models.setdefault(model_class, part)
+    for model_class, part in models.items():
+        try:
+            found = hear(model_class, part)
+        except Exception as error:  # whatever a family's code raises
+            said = " ".join(str(error).split())[:120]
+            refusals.append(f"{model_class.__name__}: {type(error).__name__}: {said}")
+            continue
+        heard += found
+        if any(one.turned for one in found):
+            turning.add(type(part))
+    parts = [part for config in configs for part in parts_of(config) if belongs(type(part))]
+    for part in parts:
+        if type(part) not in turning:
+            turning.add(type(part))
+            heard += hear_cells(part)
+    for part in parts if not any(one.turned for one in heard) else ():
+        heard += hear_cells(part, annotated=False)
+    return heard, refusals

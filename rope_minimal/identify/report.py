@@ -1,0 +1,423 @@
+"""The report: what a rotation is, in numbers, in words, and against another."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..checks import check_count
+from ..layout import _shape
+from .naming import Explanation
+
+__all__ = ["Difference", "Finding", "Report"]
+
+Array = TypeVar("Array", bound=Any)
+
+WRONG, LOOK, NOTE = 3, 2, 1
+GRAVITY = {WRONG: "WRONG", LOOK: "LOOK", NOTE: "NOTE"}
+"""How grave a finding is: it breaks the promise; it may be meant; it is good to know."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found.
+
+    Attributes
+    ----------
+    gravity
+        3 wrong, 2 look at it, 1 good to know.
+    words
+        What was found, with the numbers that show it.
+    chapter
+        The part of a notebook's name that says which chapter explains it.
+    """
+
+    gravity: int
+    words: str
+    chapter: str
+
+    def __str__(self) -> str:
+        return f"{GRAVITY[self.gravity]}: {self.words} (chapter: {self.chapter})"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What leads from one rotation to another.
+
+    Attributes
+    ----------
+    words
+        What to do or what differs, a sentence each; empty where the two rotate alike.
+    convert
+        ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
+        bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
+        that gives the same scores under the second. None where no weight does, where either has a
+        fault other than rounding, and where frequencies are not known well enough to compare them.
+    """
+
+    words: tuple[str, ...]
+    convert: Callable[[Array, int], Array] | None = field(compare=False)
+
+    def __str__(self) -> str:
+        return "\n".join(self.words) or "They rotate alike."
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """What `identify` found out about a rotation, from outside.
+
+    Attributes
+    ----------
+    head_dim, axes
+        What was asked: the width of a head and the axes of a position.
+    asked
+        In words: the kind of array, and the positions along each axis.
+    pairs
+        Channels of x that turn together, the lower one first.
+    written
+        Channels of y in which each pair comes out.
+    layout
+        ``half-split``, ``interleaved``, ``read interleaved, written half-split`` and so on; None
+        where these pairs have no name here, or there are none.
+    place
+        ``all``, ``first``, ``last`` or ``elsewhere``: where the channels that turn stand.
+    is_rotation
+        Whether every answer is a turn of each pair times one factor.
+    singular_values
+        Smallest and largest length of a unit vector that was turned, the factor divided out.
+    direction
+        +1 where each pair turns counter-clockwise, from its first channel to its second; -1 the
+        other way; None where pairs differ.
+    width
+        Channels that turn.
+    inv_freq
+        Radians per position in the order of ``pairs``, shape (pairs,); with several axes the wave
+        vector of each pair, (pairs, axes). Signed only where ``direction`` is None. Whole positions
+        know a speed up to a turn: it is the one within half a turn per position.
+    inv_freq_error
+        Same shape: the precision to which each is known.
+    base
+        Of the plainest formula that gives these frequencies.
+    rescaling
+        Its name and parameters; None for a plain series and for numbers that no known formula
+        gives.
+    explanations
+        Every known formula that gives the same numbers, the plainest first.
+    attention_factor
+        The factor on cos and sin; scores grow by its square. None where pairs differ.
+    rest_factor
+        The factor on the channels that do not turn; None where they differ.
+    deviation
+        By how much a score of two unit vectors was seen to change under a common shift.
+    deviation_at
+        The two positions and the shift where it does.
+    numbers
+        The smallest format that holds all numbers that came back.
+    angle_error
+        Radians by which an angle misses position times frequency at most.
+    angle_error_at
+        The position where it does.
+    shared_position
+        The first position that has the rotation of the one before; None where none was found.
+    table_end
+        The last position that is rotated as all before it; None where none was found. With several
+        axes, the nearest.
+    past_end
+        What happens after it, in words, and along which of several axes.
+    findings
+        The gravest first.
+    """
+
+    head_dim: int
+    axes: int
+    asked: str
+    pairs: tuple[tuple[int, int], ...] = ()
+    written: tuple[tuple[int, int], ...] = ()
+    layout: str | None = None
+    place: str = "elsewhere"
+    is_rotation: bool = False
+    singular_values: tuple[float, float] | None = None
+    direction: int | None = None
+    width: int = 0
+    inv_freq: np.ndarray = field(default_factory=lambda: np.empty(0))
+    inv_freq_error: np.ndarray = field(default_factory=lambda: np.empty(0))
+    base: float | None = None
+    rescaling: tuple[str, dict[str, Any]] | None = None
+    explanations: tuple[Explanation, ...] = ()
+    attention_factor: float | None = None
+    rest_factor: float | None = 1.0
+    deviation: float | None = None
+    deviation_at: tuple[list[int], list[int], list[int]] | None = None
+    numbers: str | None = None
+    angle_error: float | None = None
+    angle_error_at: int | None = None
+    shared_position: int | None = None
+    table_end: int | None = None
+    past_end: str | None = None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def wavelengths(self) -> np.ndarray:
+        """Positions of a full turn of each pair, (pairs,); along the wave vector for several axes.
+
+        Infinite for a pair that does not turn.
+        """
+        speed = np.abs(self.inv_freq) if self.axes == 1 else np.linalg.norm(self.inv_freq, axis=-1)
+        with np.errstate(divide="ignore"):
+            return 2.0 * np.pi / speed
+
+    def rows(self) -> list[tuple[str, str]]:
+        """Return the lines of the card: a name and what is known."""
+        if not self.pairs:
+            return [("asked", self.asked), ("rotation", "no, where it was asked")]
+        low, high = self.singular_values or (float("nan"), float("nan"))
+        rotation = "yes" if self.is_rotation else f"no: lengths times {low:.4g} to {high:.4g}"
+        turn = {1: "counter-clockwise (+1)", -1: "clockwise (-1)", None: "not one for all pairs"}
+        channels = f"{self.width} of {self.head_dim}, {self.place}"
+        rows = [
+            ("asked", self.asked),
+            ("rotation", rotation),
+            ("layout", self.layout or "none that has a name"),
+            ("channels", channels),
+        ]
+        if self.inv_freq.any():
+            speeds = np.abs(self.inv_freq[self.inv_freq != 0])
+            known = float(self.inv_freq_error.max())
+            waves = self.wavelengths[np.isfinite(self.wavelengths)]
+            rows += [
+                ("direction", turn[self.direction]),
+                ("frequencies", f"{speeds.max():.10g} to {speeds.min():.10g} rad, +-{known:.1g}"),
+                ("wavelengths", f"{waves.min():,.6g} to {waves.max():,.6g} positions"),
+            ]
+            names = [str(e) for e in self.explanations]
+            rows.append(("formula", names[0] if names else "none that I know"))
+            rows += [("or equally", name) for name in names[1:4]]
+        if self.attention_factor is not None:
+            alone = "no one factor" if self.rest_factor is None else f"{self.rest_factor:.10g}"
+            rest = "" if self.width == self.head_dim else f"; {alone} on channels at rest"
+            rows.append(("factor", f"{self.attention_factor:.10g}{rest}"))
+        if self.deviation is not None:
+            change = f"a common shift was seen to change a score by {self.deviation:.2g}"
+            rows.append(("promise", change))
+        rows.append(("numbers", str(self.numbers)))
+        if self.angle_error is not None:
+            at = f" at position {self.angle_error_at:,}" if self.angle_error_at else ""
+            rows.append(("angles", f"off by at most {self.angle_error:.2g} rad{at}"))
+        if self.table_end is not None:
+            rows.append(("table", f"ends at {self.table_end:,}, then {self.past_end}"))
+        return rows
+
+    def __str__(self) -> str:
+        rows = self.rows()
+        lines = [f"{name:<12} {value}" for name, value in rows]
+        return "\n".join([*lines, *(f"- {finding}" for finding in self.findings)])
+
+    def _repr_html_(self) -> str:
+        from .picture import card
+
+        return card(self)
+
+    def to_json(self) -> str:
+        """Return the report as JSON; `from_json` reads it."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        values["inv_freq"] = self.inv_freq.tolist()
+        values["inv_freq_error"] = self.inv_freq_error.tolist()
+        values["explanations"] = [asdict(e) for e in self.explanations]
+        values["findings"] = [asdict(f) for f in self.findings]
+        return json.dumps(values)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Report":
+        """Return the report that `to_json` wrote.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If ``text`` is no text, or not that of a report.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a str, got {type(text).__name__}")
+        try:
+            values = json.loads(text)
+        except json.JSONDecodeError:
+            values = None
+        known = {f.name for f in fields(cls)}
+        if not isinstance(values, dict) or not {"head_dim", "asked"} <= set(values) <= known:
+            raise ValueError(f"text must be what Report.to_json wrote, got {text[:60]!r}")
+        try:
+            for name in ("pairs", "written"):
+                values[name] = tuple((a, b) for a, b in values[name])
+            for name in ("singular_values", "rescaling", "deviation_at"):
+                values[name] = None if values[name] is None else tuple(values[name])
+            for name in ("inv_freq", "inv_freq_error"):
+                values[name] = np.array(values[name], dtype=np.float64)
+            values["explanations"] = tuple(Explanation(**e) for e in values["explanations"])
+            values["findings"] = tuple(Finding(**f) for f in values["findings"])
+        except (KeyError, TypeError, ValueError) as error:
+            words = f"text must be what Report.to_json wrote, got {text[:60]!r}"
+            raise ValueError(words) from error
+        return cls(**values)
+
+    def differs_from(self, other: "Report") -> Difference:
+        """Say what leads from this rotation to ``other``, and return the converter of weights.
+
+        Parameters
+        ----------
+        other
+            A report on heads of the same width and positions with as many axes.
+
+        Returns
+        -------
+        Difference
+            Pairs of equal frequency are matched. Where both turn the same pairs at the same speeds,
+            possibly elsewhere, the other way or times another factor, ``convert`` is a function.
+            What is wrong with either is repeated, and is a reason not to convert unless it is
+            rounding.
+        """
+        if not isinstance(other, Report):
+            raise TypeError(f"other must be a Report, got {type(other).__name__}")
+        words = []
+        for report, which in ((self, "first"), (other, "second")):
+            if not report.is_rotation:
+                words.append(f"The {which} is no rotation.")
+        if (self.head_dim, self.axes) != (other.head_dim, other.axes):
+            words.append(
+                f"Heads of {self.head_dim} channels and {self.axes} axes against "
+                f"{other.head_dim} and {other.axes}."
+            )
+        elif not words and self.width != other.width:
+            words.append(f"{self.width} channels turn against {other.width}.")
+        elif not words and len(self.inv_freq) * len(other.inv_freq) == 0:
+            words.append("Angles that do not grow with the position have no frequencies.")
+        if words:
+            return Difference(tuple(words), None)
+        return _compare(self, other)
+
+
+UNSURE = 0.05
+"""Relative error of a frequency from which on two that agree may as well differ."""
+
+
+def _faults(one: Report, two: Report) -> tuple[list[str], bool]:
+    """Return what is wrong with either in words, and whether all of it is rounding."""
+    graves = [[f for f in report.findings if f.gravity == WRONG] for report in (one, two)]
+    words = [f"Both: {f.words}" for f in graves[0] if f in graves[1]]
+    sides = (("first", graves[0], graves[1]), ("second", graves[1], graves[0]))
+    for which, mine, others in sides:
+        words += [f"The {which}: {f.words}" for f in mine if f not in others]
+    rounding = all(f.chapter == "precision" for f in graves[0] + graves[1])
+    lost = max(report.angle_error or 0.0 for report in (one, two)) > ANGLE
+    return words, rounding and not lost
+
+
+ANGLE = 0.05
+"""Radians off, from which on an angle is not position times frequency."""
+
+
+def _compare(one: Report, two: Report) -> Difference:
+    """Compare two rotations of as many pairs."""
+    words, convertible = _faults(one, two)
+    if bool(one.rest_factor) != bool(two.rest_factor):
+        convertible = False
+        words.append("One of them loses the channels that do not turn.")
+    waves = [_wave_vectors(report) for report in (one, two)]
+    orders = [np.lexsort(np.round(w[:, ::-1] * _upper(w), 12).T)[::-1] for w in waves]
+    first, second = (w[order] for w, order in zip(waves, orders, strict=True))
+    flips = _upper(first)[:, 0] != _upper(second)[:, 0]
+    errors = [report.inv_freq_error.reshape(first.shape) for report in (one, two)]
+    known = 2.0 * (errors[0][orders[0]] + errors[1][orders[1]])
+    apart = np.abs(first * _upper(first) - second * _upper(second))
+    off = apart > known + 1e-6 * np.abs(first)
+    unsure = (known.max(axis=1) > UNSURE * np.abs(first).max(axis=1)) & ~off.any(axis=1)
+    if unsure.any():
+        convertible = False
+        words.append(
+            f"{int(unsure.sum())} of {len(first)} pairs turn too slowly to be compared: their "
+            f"frequencies are not known to {UNSURE:.0%}, as positions and numbers were asked."
+        )
+    if off.any():
+        convertible = False
+        worst = int(np.argmax((apart / np.maximum(np.abs(first), 1e-300)).max(axis=1)))
+        words.append(
+            f"{int(off.any(axis=1).sum())} of {len(first)} frequencies differ, most for pair "
+            f"{one.pairs[orders[0][worst]]}: {_number(first[worst])} against "
+            f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
+        )
+    source = _channels(one, orders[0])
+    target = _channels(two, orders[1])
+    if not np.array_equal(source, target):
+        a, b = (f"{r.layout or 'a layout without a name'} ({r.place})" for r in (one, two))
+        words.append(f"Permute the rows of each head of W_q and W_k: from {a} to {b}.")
+    sign = np.ones(one.head_dim)
+    turned = np.flatnonzero(flips)
+    sign[source[2 * turned + 1]] = -1.0
+    if len(turned):
+        words.append(
+            f"Negate the second row of {len(turned)} of {len(first)} pairs: they turn the other "
+            "way."
+        )
+    if convertible:
+        turns = np.arange(one.head_dim) < one.width
+        for rows, which, mine, others in (
+            (source[turns], "turn", one.attention_factor, two.attention_factor),
+            (source[~turns], "do not turn", one.rest_factor, two.rest_factor),
+        ):
+            factor = float(mine or 1.0) / float(others or 1.0)
+            if len(rows) and abs(factor - 1.0) > 1e-6:
+                words.append(
+                    f"Multiply the rows that {which} by {factor:.10g}: the rotations carry "
+                    f"{mine:.10g} against {others:.10g} there."
+                )
+                sign[rows] *= factor
+    order = np.empty(one.head_dim, int)
+    order[target] = source
+    return Difference(tuple(words), _converter(order, sign) if convertible else None)
+
+
+def _converter(order: np.ndarray, sign: np.ndarray) -> Callable[[Array, int], Array]:
+    """Return the function that moves, negates and scales the rows of every head."""
+
+    def convert(weight: Array, num_heads: int) -> Array:
+        """Return ``weight`` (num_heads * head_dim, in), or a bias, for the other rotation."""
+        shape = _shape(weight, "weight", even=False)
+        if "float" not in str(weight.dtype):  # whole numbers would lose a factor of 0.7
+            raise TypeError(f"weight must hold floating-point numbers, got {weight.dtype}")
+        num_heads = check_count("num_heads", num_heads)
+        if len(shape) > 2 or shape[0] != num_heads * len(order):
+            raise ValueError(
+                f"weight must have num_heads * head_dim = {num_heads} * {len(order)} rows, "
+                f"got shape {shape}"
+            )
+        heads = weight.reshape(num_heads, len(order), *shape[1:])[:, order]
+        factors = sign[order].reshape(-1, *(1,) * (len(shape) - 1))
+        if isinstance(weight, np.ndarray):
+            return (heads * factors.astype(weight.dtype)).reshape(shape)
+        return (heads * heads.new_tensor(factors)).reshape(shape)
+
+    return convert
+
+
+def _wave_vectors(report: Report) -> np.ndarray:
+    """Return the signed wave vectors, (pairs, axes)."""
+    signed = report.inv_freq * (report.direction or 1)
+    return signed.reshape(len(report.pairs), report.axes)
+
+
+def _upper(waves: np.ndarray) -> np.ndarray:
+    """Return the sign, (pairs, 1), that makes the first number of each wave vector positive."""
+    first = waves[np.arange(len(waves)), (waves != 0).argmax(axis=1)]
+    return np.where(first < 0, -1.0, 1.0)[:, None]
+
+
+def _channels(report: Report, order: np.ndarray) -> np.ndarray:
+    """Return all channels of a head: those of the pairs in this order, then those that stand."""
+    turning = np.array(report.pairs, int).reshape(-1, 2)[order].flatten()
+    return np.concatenate((turning, np.setdiff1d(np.arange(report.head_dim), turning)))
+
+
+def _number(wave: np.ndarray) -> str:
+    """Return a frequency, or a wave vector, in ten digits."""
+    values = [f"{abs(v) if len(wave) == 1 else v:.10g}" for v in wave]
+    return values[0] if len(wave) == 1 else f"({', '.join(values)})"

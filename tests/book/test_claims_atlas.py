@@ -1,0 +1,484 @@
+"""The claims of the chapter on the atlas, asked again: of packages as they are installed."""
+
+import importlib
+import importlib.util
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atlas.figure import read_atlas
+from rope_minimal import rotate_complex
+from rope_minimal.identify import identify
+from tests.book.test_layouts_peers import table_rows
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "14-atlas.ipynb"
+
+
+def cells() -> dict[str, str]:
+    found = json.loads(NOTEBOOK.read_text("utf8"))["cells"]
+    return {cell["id"]: "".join(cell["source"]) for cell in found}
+
+
+def function(cell: str, name: str) -> Any:
+    """Return a function that a cell of the chapter defines."""
+    found: dict[str, Any] = {"np": np, "identify": lambda *_, **__: None}
+    exec(cells()[cell], found)
+    return found[name]
+
+
+def modeling(family: str) -> Any:
+    pytest.importorskip("transformers")
+    return importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+
+
+def config_of(family: str, name: str, **values: Any) -> Any:
+    pytest.importorskip("transformers")
+    module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
+    return getattr(module, name)(**values)
+
+
+@torch.no_grad()
+def random_weights(module: torch.nn.Module) -> torch.nn.Module:
+    """Fill every parameter, gains too, with numbers of a size that makes attention sharp."""
+    generator = torch.Generator().manual_seed(14)
+    for weight in module.parameters():
+        scale = 2.0 * weight.shape[-1] ** -0.5 if weight.ndim > 1 else 1.0
+        weight.copy_(scale * torch.randn(weight.shape, generator=generator))
+    return module.eval()
+
+
+def halves(at: torch.Tensor, width: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return cos and sin of shape (1, T, width) as transformers lays them out."""
+    angle = at[:, None] * 1e4 ** (-torch.arange(0, width, 2) / width)
+    return angle.cos().repeat(1, 2)[None], angle.sin().repeat(1, 2)[None]
+
+
+HERE, THERE = torch.arange(12), torch.arange(500, 512)
+
+
+# ---- doubling -----------------------------------------------------------------------------------
+
+
+def turned_by_mpmath(speeds: list[float], error: float = 0.0) -> Any:
+    """Return a half-split rotation whose angles are made with 40 digits, each off by an error."""
+    half = len(speeds)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = np.empty_like(x)
+        for t, position in enumerate(at):
+            for i, speed in enumerate(speeds):
+                sign = 1 if (t + i) % 2 else -1
+                with mpmath.workdps(40):
+                    angle = mpmath.mpf(int(position)) * mpmath.mpf(speed) + sign * error
+                    c, s = float(mpmath.cos(angle)), float(mpmath.sin(angle))
+                a, b = x[:, t, i], x[:, t, i + half]
+                y[:, t, i], y[:, t, i + half] = a * c - b * s, a * s + b * c
+        return y
+
+    return rotate
+
+
+speeds = st.lists(st.floats(1e-4, 3.0) | st.floats(-3.0, -1e-4), min_size=1, max_size=6)
+
+
+@settings(max_examples=12, deadline=None)
+@given(wanted=speeds, error=st.sampled_from([0.0, 1e-3, 0.02]))
+def test_doubling_finds_any_speed(wanted: list[float], error: float) -> None:
+    instrument = function("core", "instrument")
+    pairs, found = instrument(turned_by_mpmath(wanted, error), 2 * len(wanted))
+    assert pairs.tolist() == [[i, i + len(wanted)] for i in range(len(wanted))]
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=2 * error / 2**16 + 1e-15)
+
+
+def test_without_doubling_the_turns_are_lost() -> None:
+    """From position 1 straight to 65,536, an error of a thousandth is many turns."""
+    instrument = function("core", "instrument")
+    leap = cells()["core"].replace("2 ** np.arange(doublings)", "2 ** (16 * np.arange(2))")
+    leap = leap.replace("range(1, doublings)", "(16,)").replace("angle[k]", "angle[1]")
+    leap = leap.replace("[:, None], doublings,", "[:, None], 2,")
+    found: dict[str, Any] = {"np": np}
+    exec(leap, found)
+    rotate, wanted = turned_by_mpmath([1.0, 0.1, 0.01], 1e-3), [1.0, 0.1, 0.01]
+    assert np.abs(instrument(rotate, 6)[1] - wanted).max() < 1e-7
+    assert np.abs(found["instrument"](rotate, 6)[1] - wanted).min() > 1e-4
+
+
+# ---- the findings -------------------------------------------------------------------------------
+
+
+def test_v_jepa_2_as_installed_is_the_function_of_the_chapter() -> None:
+    theirs, ours = (
+        modeling("vjepa2").rotate_queries_or_keys,
+        function("singular", "tiled_and_swapped"),
+    )
+    x = torch.randn(7, 16, 20, generator=torch.Generator().manual_seed(0))
+    y = theirs(x[:, None], torch.arange(16))[:, 0]
+    np.testing.assert_allclose(y, ours(x.double().numpy(), np.arange(16)), atol=1e-5)
+
+    eye = torch.eye(20)[:, None, None].expand(-1, 1, 16, -1)
+    m = theirs(eye, torch.arange(16))[:, 0].permute(1, 2, 0).double()
+    gram = torch.linalg.eigvalsh(m.mT @ m)  # squares of the lengths
+    assert 0.0 <= gram.min() < 0.03**2 < 1.41**2 < gram.max() < 1.415**2
+    scores = torch.stack([m[p].T @ m[p + 5] for p in range(11)])
+    u, _, v = torch.linalg.svd((scores - scores[0])[-1])
+    best = max(
+        abs((u[:, 0] @ (s - scores[0]) @ v[0]).item()) for s in scores
+    )  # two unit vectors that show it
+    assert best > 1
+    axis = modeling("vjepa2").VJEPA2RopeAttention(config_of("vjepa2", "VJEPA2Config")).d_dim
+    assert axis == 20
+
+
+@torch.no_grad()
+def test_hunyuan_vl_turns_text_and_no_picture() -> None:
+    """Its own table and function; then the same with each coordinate and section given twice."""
+    module = modeling("hunyuan_vl")
+    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [16] * 4}
+    config = config_of("hunyuan_vl", "HunYuanVLTextConfig", head_dim=128, rope_parameters=rope)
+    table = module.HunYuanVLRotaryEmbedding(config)
+
+    def matrices(at: torch.Tensor) -> torch.Tensor:
+        """Return the matrix of each position, from coordinates (4, T)."""
+        eye = torch.eye(128)[:, None, None].expand(-1, 1, at.shape[1], -1)
+        turned = module.apply_rotary_pos_emb(eye, eye, *table(eye, at[:, None]))[0]
+        return turned[:, 0].permute(1, 2, 0)
+
+    def off(at: torch.Tensor) -> float:
+        m = matrices(at)
+        return (m.mT @ m - torch.eye(128)).abs().max().item()
+
+    text = torch.arange(20).expand(4, -1)
+    row, column = torch.arange(20) // 5, torch.arange(20) % 5
+    picture = torch.stack((torch.arange(30, 50), column, row, torch.ones(20, dtype=torch.long)))
+    assert off(text) < 1e-5
+    assert off(picture) > 0.5
+    m = matrices(picture)
+    scores = torch.stack([m[k].T @ m[k + 5] for k in range(15)])  # a row further down
+    assert (scores - scores[0]).abs().max() > 0.5
+    exchanged = (m.abs() > 1e-6).any(0).nonzero().tolist()
+    partners = {tuple(sorted(pair)) for pair in exchanged if pair[0] != pair[1]}
+    assert partners == {(i, i + 64) for i in range(64)}
+
+    table.mrope_section = [8] * 8
+    twice = torch.cat((picture, picture))
+    assert off(twice) < 1e-5
+
+
+@torch.no_grad()
+def test_clvp_turns_its_values_and_leaves_them_turned() -> None:
+    module = modeling("clvp")
+    small = {"hidden_size": 64, "num_attention_heads": 2, "projection_dim": 64}
+    config = config_of("clvp", "ClvpEncoderConfig", **small)
+    layer = random_weights(module.ClvpSelfAttention(config))
+    table = module.ClvpRotaryPositionalEmbedding(config)(torch.zeros(1, 512, 1))
+    x = torch.randn(1, 12, 64, generator=torch.Generator().manual_seed(9))
+    here, there = (layer(x, rotary_pos_emb=table, position_ids=at[None]) for at in (HERE, THERE))
+    assert (there[1] - here[1]).abs().max() < 1e-3  # its weights keep the promise
+    assert (there[0] - here[0]).abs().max() > 0.1
+
+
+def test_the_meter_of_the_exercise_finds_the_largest_change() -> None:
+    """Against every two positions and every shift; the largest change does not begin at 0."""
+    theirs = function("singular", "tiled_and_swapped")
+    found: dict[str, Any] = {"np": np, "rotate_complex": rotate_complex}
+    found["tiled_and_swapped"] = theirs
+    exec(cells()["exercise-3"], found)
+    at = np.arange(16)
+    m = theirs(np.repeat(np.eye(20)[:, None], 16, axis=1), at).transpose(1, 2, 0)
+    triples = [(a, b, c) for b in at for a in range(b + 1) for c in range(16 - b)]
+    first, second, shift = np.transpose(triples)
+    before = m[first].mT @ m[second]
+    after = m[first + shift].mT @ m[second + shift]
+    changes = np.linalg.norm(after - before, ord=2, axis=(1, 2))
+    assert found["broken"](theirs, 20) == pytest.approx(changes.max())
+    assert changes[first == 0].max() < 1.92 < 1.93 < changes.max()
+
+
+SPEECH = [
+    ("wav2vec2_conformer", "Wav2Vec2Conformer", "num_attention_heads"),
+    ("wav2vec2_bert", "Wav2Vec2Bert", "num_attention_heads"),
+    ("seamless_m4t", "SeamlessM4TConformer", "speech_encoder_attention_heads"),
+]
+
+
+@pytest.mark.parametrize(("family", "prefix", "heads"), SPEECH, ids=[row[0] for row in SPEECH])
+@torch.no_grad()
+def test_three_speech_encoders_turn_before_the_projection(
+    family: str, prefix: str, heads: str
+) -> None:
+    module = modeling(family)
+    name = prefix.replace("SeamlessM4TConformer", "SeamlessM4T") + "Config"
+    assert config_of(family, name).position_embeddings_type != "rotary"
+    eager: dict[str, Any] = {"attn_implementation": "eager", "hidden_size": 32, heads: 2}
+    config = config_of(family, name, position_embeddings_type="rotary", **eager)
+    layer = random_weights(getattr(module, f"{prefix}SelfAttention")(config))
+    table = getattr(module, f"{prefix}RotaryPositionalEmbedding")(config)(torch.zeros(1, 512, 32))
+    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(9))
+
+    def weights(at: torch.Tensor) -> torch.Tensor:
+        return layer(x, relative_position_embeddings=table[:, at])[1]
+
+    assert (weights(THERE) - weights(HERE)).abs().max() > 0.1
+
+    # the same weights, and the same function of theirs, after the projection
+    def projected(at: torch.Tensor) -> torch.Tensor:
+        q, k = (f(x) for f in (layer.linear_q, layer.linear_k))
+        q, k = (layer._apply_rotary_embedding(z, table[:, at]).view(12, 2, 16) for z in (q, k))
+        return torch.einsum("ihd,jhd->hij", q, k).softmax(-1)
+
+    assert (projected(THERE) - projected(HERE)).abs().max() < 1e-3
+
+
+AFTER = [
+    ("hunyuan_v1_dense", "HunYuanDenseV1Config", "HunYuanDenseV1Attention"),
+    ("hunyuan_v1_moe", "HunYuanMoEV1Config", "HunYuanMoEV1Attention"),
+    ("hunyuan_vl", "HunYuanVLTextConfig", "HunYuanVLDenseV1Attention"),
+    ("timesfm2_5", "TimesFm2_5Config", "TimesFm2_5Attention"),
+]
+
+
+@pytest.mark.parametrize(("family", "config", "name"), AFTER, ids=[row[0] for row in AFTER])
+@torch.no_grad()
+def test_the_families_that_norm_after_the_turn_break_the_promise(
+    family: str, config: str, name: str
+) -> None:
+    small = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16}
+    config = config_of(family, config, attn_implementation="eager", **small)
+    layer = random_weights(getattr(modeling(family), name)(config, 0))
+    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(9))
+    mask = torch.zeros(1, 1, 12, 12)
+
+    def change() -> float:
+        weights = [layer(x, halves(at, 16), attention_mask=mask)[1] for at in (HERE, THERE)]
+        return (weights[1] - weights[0]).abs().max().item()
+
+    norms = [m for n, m in layer.named_modules() if re.search("q_norm|k_norm|layernorm", n)]
+    assert len(norms) == 2
+    assert change() > 0.01
+    for norm in norms:
+        norm.weight.fill_(1.0)
+    if isinstance(layer.scaling, torch.nn.Parameter):  # TimesFM has one more factor a channel
+        assert change() > 0.01
+        layer.scaling.fill_(1.0)
+    assert change() < 1e-3
+
+
+@torch.no_grad()
+def test_deepseek_v3_2_turns_in_two_layouts_in_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a small layer; write down which function its indexer calls, and which its attention."""
+    module = modeling("deepseek_v32")
+    width = 8
+    config = config_of(
+        "deepseek_v32",
+        "DeepseekV32Config",
+        hidden_size=32,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        q_lora_rank=16,
+        kv_lora_rank=16,
+        qk_rope_head_dim=width,
+        qk_nope_head_dim=8,
+        v_head_dim=8,
+        index_n_heads=2,
+        index_head_dim=16,
+        attn_implementation="eager",
+    )
+    layer = random_weights(module.DeepseekV32Attention(config, 0))
+    calls: list[tuple[bool, str]] = []
+    inside = SimpleNamespace(indexer=False)
+    layer.indexer.register_forward_pre_hook(lambda *_: setattr(inside, "indexer", True))
+    layer.indexer.register_forward_hook(lambda *_: setattr(inside, "indexer", False))
+    reports = {}
+    for name in ("apply_rotary_pos_emb", "apply_rotary_pos_emb_interleave"):
+        apply = getattr(module, name)
+
+        def rotate(x: torch.Tensor, at: torch.Tensor, apply: Any = apply) -> torch.Tensor:
+            return apply(x[:, None], x[:, None], *halves(at, width))[0][:, 0]
+
+        def written(*args: Any, name: str = name, apply: Any = apply, **more: Any) -> Any:
+            calls.append((inside.indexer, name))
+            return apply(*args, **more)
+
+        reports[name] = identify(rotate, width, dtype=torch.float32, positions=2**12)
+        monkeypatch.setattr(module, name, written)
+    mask = torch.full((1, 1, 12, 12), -torch.inf).triu(1)
+    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(1))
+    layer(x, halves(HERE, width), mask)
+    used = {indexer: reports[name].layout for indexer, name in calls}
+    assert len(calls) == 2
+    assert used[True] == "half-split"
+    assert used[False] is not None
+    assert "interleaved" in used[False].split(",")[0]
+
+
+def test_rotate_half_is_two_functions_in_one_library() -> None:
+    """The function of that name is taken from each file alone, and asked."""
+    place = importlib.util.find_spec("transformers")
+    if place is None or place.origin is None:
+        pytest.skip("transformers is not installed")
+    x = torch.arange(1.0, 9.0)
+    halved, paired = torch.cat((-x[4:], x[:4])), torch.stack((-x[1::2], x[::2]), -1).flatten()
+    kinds: dict[str, str] = {}
+    for path in sorted((Path(place.origin).parent / "models").glob("*/modeling_*.py")):
+        found = re.search(r"^def rotate_half\(.*?(?=^\S)", path.read_text("utf8"), re.M | re.S)
+        if found:
+            own: dict[str, Any] = {"torch": torch}
+            exec(found[0], own)
+            y = own["rotate_half"](x)
+            kind = "halves" if torch.equal(y, halved) else "neighbours"
+            kinds[path.parent.name] = (
+                kind if torch.equal(y, halved) or torch.equal(y, paired) else "other"
+            )
+    values = list(kinds.values())
+    assert (values.count("halves"), values.count("neighbours")) == (169, 15)
+    assert [name for name, kind in kinds.items() if kind == "other"] == ["nanochat"]
+    text = json.dumps(json.loads(NOTEBOOK.read_text("utf8")))
+    assert "in 169 modeling files and neighbours in 15" in text
+
+
+@pytest.mark.parametrize(
+    ("family", "config", "model"),
+    [
+        ("smollm3", "SmolLM3Config", "SmolLM3Model"),
+        ("llama4", "Llama4TextConfig", "Llama4TextModel"),
+    ],
+)
+@torch.no_grad()
+def test_a_one_in_no_rope_layers_means_that_the_layer_rotates(
+    family: str, config: str, model: str
+) -> None:
+    """Each layer alone, with the tables of two places: does its output change?"""
+    module = modeling(family)
+    small: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2}
+    small |= {"num_hidden_layers": 4, "head_dim": 16, "attn_implementation": "eager"}
+    made = config_of(family, config, **small)
+    assert made.no_rope_layers == [1, 1, 1, 0]
+    name = model.replace("TextModel", "TextAttention").replace("3Model", "3Attention")
+    x = torch.randn(1, 12, 32, generator=torch.Generator().manual_seed(1))
+    mask = torch.zeros(1, 1, 12, 12)
+    tables = [halves(at, 16) for at in (HERE, 3 * HERE)]
+    if family == "llama4":
+        tables = [
+            torch.polar(torch.ones(1, 12, 8), halves(at, 16)[0].acos()[..., :8])
+            for at in (HERE, 3 * HERE)
+        ]
+    for index, entry in enumerate(made.no_rope_layers):
+        layer = random_weights(getattr(module, name)(made, index))
+        first, second = (layer(x, table, attention_mask=mask)[0] for table in tables)
+        assert bool((first - second).abs().max() > 1e-3) == (entry == 1), index
+
+
+# ---- the record ---------------------------------------------------------------------------------
+
+SAMPLE = [
+    ("llama", "LlamaConfig"),
+    ("gpt_neox", "GPTNeoXConfig"),
+    ("glm", "GlmConfig"),
+    ("cohere", "CohereConfig"),
+    ("nanochat", "NanoChatConfig"),
+    ("gpt_oss", "GptOssConfig"),
+    ("gemma3", "Gemma3TextConfig"),
+    ("phi", "PhiConfig"),
+    ("stablelm", "StableLmConfig"),
+    ("helium", "HeliumConfig"),
+]
+
+
+def by_parts(family: str, config: Any, kind: str | None) -> Any:
+    """Return the rotation of a table class and a function of a family, put together here."""
+    module = modeling(family)
+    table = next(
+        value(config)
+        for name, value in vars(module).items()
+        if name.endswith("RotaryEmbedding") and value.__module__ == module.__name__
+    )
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        rows = x[:, None]
+        cos, sin = table(rows, at[None], *([kind] if kind else []))
+        width = 2 * cos.shape[-1] if family == "gpt_oss" else cos.shape[-1]
+        part = module.apply_rotary_pos_emb(rows[..., :width], rows[..., :width], cos, sin)[0]
+        return torch.cat((part, rows[..., width:]), dim=-1)[:, 0]
+
+    return rotate
+
+
+@pytest.mark.parametrize(("family", "config"), SAMPLE, ids=[row[0] for row in SAMPLE])
+def test_a_sample_of_families_is_as_the_atlas_says(family: str, config: str) -> None:
+    """Tables and function of a file alone, put together here; the atlas asked whole models."""
+    made = config_of(family, config)
+    known = [row for row in read_atlas() if row.family == family]
+    assert known
+    for row in known:
+        rotate = by_parts(family, made, row.kind if family == "gemma3" else None)
+        report = identify(rotate, row.head_dim, dtype=torch.float32)
+        for name in ("layout", "place", "width", "direction", "base"):
+            assert getattr(report, name) == getattr(row, name), name
+        np.testing.assert_allclose(row.frequencies, report.inv_freq, rtol=1e-5)
+        assert row.attention_factor == pytest.approx(report.attention_factor, rel=1e-5)
+        assert report.deviation is not None
+        assert row.kept == (report.is_rotation and report.deviation < 0.01)
+
+
+def test_families_with_two_bases_by_their_own_configurations() -> None:
+    """What their configurations hold, for each kind of layer, and no rotation asked."""
+    pytest.importorskip("transformers")
+    known: dict[tuple[str, str], set[float]] = {}
+    for row in read_atlas():
+        if row.base is not None:
+            known.setdefault((row.family, row.model), set()).add(row.base)
+    agreed = 0
+    for (family, _), bases in known.items():
+        if len(bases) < 2:
+            continue
+        module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
+        configs = [v for k, v in vars(module).items() if k.endswith("Config") and k[0] != "P"]
+        for make in sorted(configs, key=lambda one: "Text" not in one.__name__):
+            rope = getattr(make(), "rope_parameters", None) or {}
+            kinds = [kind for kind in rope.values() if isinstance(kind, dict)]
+            if kinds:
+                # where the first part p of a series turns: b^(-2i/d) is (b^p)^(-2i/pd)
+                part = [kind.get("partial_rotary_factor", 1.0) for kind in kinds]
+                own = [float(kind["rope_theta"]) for kind in kinds]
+                known_as = [{b, round(b**p, 6)} & bases for b, p in zip(own, part, strict=True)]
+                assert all(known_as), family
+                assert set.union(*known_as) == bases, family
+                agreed += 1
+                break
+    assert known["gemma3", "Gemma3TextModel"] == {1e4, 1e6}
+    assert agreed >= 10
+
+
+def test_the_tables_of_who_uses_which_are_those_of_the_atlas() -> None:
+    """Of chapter 5 and of the cheat sheet."""
+    rows: dict[str, list[Any]] = {}
+    for row in read_atlas():
+        rows.setdefault(row.family, []).append(row)
+    turn = {1: "+mθ", -1: "−mθ"}
+    listed = [row for row in table_rows() if row[-1].startswith("`")]
+    assert len(listed) >= 20
+    for label, layout, way, rotated, key in listed:
+        found = {
+            (r.layout, turn.get(r.direction), f"{r.width} of {r.head_dim}", r.place == "last")
+            for r in rows[key.strip("`")]
+        }
+        last = rotated.startswith("last ")
+        assert (layout, way, rotated.removeprefix("last "), last) in found, label
+
+    sheet = json.loads(NOTEBOOK.with_name("cheat-sheet.ipynb").read_text("utf8"))["cells"][0]
+    lines = [line for line in sheet["source"] if re.match(r"\| \[(interleaved|half-split)\]", line)]
+    assert len(lines) == 2
+    for line in lines:
+        names = re.findall("`(\\w+)`", line)
+        layouts = {row.layout for name in names for row in rows[name] if row.part != "vision"}
+        assert layouts == {re.findall(r"[a-z-]+", line)[0]}
+        assert len(names) >= 4

@@ -1,0 +1,160 @@
+// The atlas on a page without a browser: rows are chosen, searched, filtered and sorted by hand.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import atlas, { COLUMNS, SHOW } from "../../rope_minimal/explore/atlas.js";
+import { openPage, show } from "../tools/stage.mjs";
+
+const FIELDS = {
+  name: "",
+  family: "",
+  part: "",
+  head: 8,
+  axes: 1,
+  layout: "half-split",
+  place: "all",
+  width: 8,
+  pairs: null,
+  direction: 1,
+  base: 1e4,
+  bases: 1,
+  scaling: null,
+  factor: 1,
+  series: null,
+  rotation: true,
+  broken: null,
+  deviation: 0,
+  norm: null,
+  rests: null,
+  findings: [],
+  rest: 1,
+  wrong: [],
+  lost: false,
+};
+const GIVEN = [
+  { name: "beta", layout: "interleaved" },
+  { name: "alpha", base: 5e5 },
+  { name: "gamma", direction: -1, findings: ["It is <odd>."] },
+  { name: "delta", broken: "0.3", rotation: false },
+];
+const columns = Object.keys(FIELDS);
+const rows = GIVEN.map((row) => columns.map((name) => ({ ...FIELDS, family: row.name, ...row })[name]));
+
+async function open(options = {}) {
+  const page = openPage(options);
+  const start = { show: 0, sort: 0, down: false, search: "", row: 1, other: 0 };
+  const state = {
+    _anywidget_id: "rope_minimal.explore.Atlas",
+    _start: start,
+    _options: { show: Object.keys(SHOW), sort: Object.keys(COLUMNS) },
+    _whole: ["row", "other"],
+    data: { columns, rows, series: [] },
+    ...start,
+  };
+  const shown = await show(page, atlas, state);
+  const lines = () => [...shown.root.querySelectorAll(".rope-list tbody tr")];
+  const family = (line) => line.querySelector("td").textContent;
+  const press = async (node, key) => {
+    node.dispatchEvent(new page.window.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
+    await page.pass();
+  };
+  const type = async (words) => {
+    const input = shown.root.querySelector("input[type=search]");
+    input.value = words;
+    input.dispatchEvent(new page.window.Event("input", { bubbles: true }));
+    await page.pass();
+    return input;
+  };
+  const values = () => JSON.parse(shown.root.dataset.values);
+  return { page, ...shown, lines, names: () => lines().map(family), press, type, values };
+}
+
+test("rows stand in order, and one of them can be tabbed to", async () => {
+  const { names, lines, root } = await open();
+  assert.deepEqual(names(), ["alpha", "beta", "delta", "gamma"]);
+  assert.deepEqual(
+    lines().map((line) => line.tabIndex),
+    [0, -1, -1, -1],
+  );
+  assert.deepEqual(
+    lines().map((line) => line.getAttribute("aria-selected")),
+    ["true", "false", "false", "false"],
+  );
+  assert.equal(root.querySelector("table").getAttribute("role"), "grid");
+});
+
+test("arrow keys walk through what is shown, and stop at its ends", async () => {
+  const { lines, press, values, page } = await open();
+  for (const [key, name] of [
+    ["ArrowUp", "alpha"],
+    ["ArrowDown", "beta"],
+    ["ArrowDown", "delta"],
+    ["End", "gamma"],
+    ["PageDown", "gamma"],
+    ["Home", "alpha"],
+  ]) {
+    await press(
+      lines().find((line) => line.tabIndex === 0),
+      key,
+    );
+    assert.equal(values().row, name, key);
+    const own = lines().find((line) => line.getAttribute("aria-selected") === "true");
+    assert.equal(page.document.activeElement, own);
+    assert.equal(own.tabIndex, 0);
+  }
+});
+
+test("a search leaves the chosen row chosen, and its first row can be tabbed to", async () => {
+  const { names, lines, type, values, press, page } = await open();
+  const input = await type("clockwise");
+  assert.deepEqual(names(), ["gamma"]);
+  assert.equal(values().row, "alpha");
+  assert.equal(lines()[0].tabIndex, 0);
+  await press(input, "ArrowDown");
+  assert.equal(page.document.activeElement, lines()[0]);
+  await type("nothing");
+  assert.deepEqual(names(), []);
+});
+
+test("a head sorts by its column, and once more the other way", async () => {
+  const { names, root, page } = await open();
+  const head = [...root.querySelectorAll(".rope-list thead button")].find((b) => b.textContent === "base");
+  const sorted = () => head.parentElement.getAttribute("aria-sort");
+  assert.equal(sorted(), "none");
+  head.click();
+  await page.pass();
+  assert.deepEqual([sorted(), names().at(-1)], ["ascending", "alpha"]);
+  head.click();
+  await page.pass();
+  assert.deepEqual([sorted(), names()[0]], ["descending", "alpha"]);
+});
+
+test("a filter shows its rows, and a click chooses one", async () => {
+  const { names, lines, root, page, values } = await open();
+  const select = root.querySelector("select");
+  select.value = "promise broken";
+  select.dispatchEvent(new page.window.Event("change", { bubbles: true }));
+  await page.pass();
+  assert.deepEqual(names(), ["delta"]);
+  lines()[0].click();
+  await page.pass();
+  assert.equal(values().row, "delta");
+  assert.match(values().bridge, /no rotation/);
+});
+
+test("the chosen row goes beside, and what is found stands as text", async () => {
+  const { root, page, lines, values } = await open();
+  lines().at(-1).click();
+  await page.pass();
+  assert.match(root.querySelector(".rope-result li").textContent, /It is <odd>\./);
+  [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare with this one").click();
+  await page.pass();
+  assert.equal(values().other, "gamma");
+  assert.match(values().bridge, /^Choose another row/);
+  const cards = [...root.querySelectorAll(".rope-cards thead th")].map((cell) => cell.textContent);
+  assert.deepEqual(cards, ["gamma", "gamma"]);
+});
+
+test("in a dark notebook it is marked so", async () => {
+  const { root } = await open({ dark: true, lab: true });
+  assert.equal(root.dataset.ropeTheme, "dark");
+});

@@ -1,0 +1,130 @@
+// The figures on more than one axis on a page without a browser: by keys, by pointer, and from plan to plan.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import clocks from "../../rope_minimal/explore/three_clocks.js";
+import vectors from "../../rope_minimal/explore/wave_vectors.js";
+import { openPage, show } from "../tools/stage.mjs";
+
+/** A figure with its start values, and what a hand does to it. */
+async function open(module, plans, start, options = { width: 680 }) {
+  const page = openPage(options);
+  const state = { _anywidget_id: "rope_minimal.explore.Axes", _start: start, _options: { plan: plans } };
+  const shown = await show(page, module, { ...state, _whole: ["pair", "size", "token"], ...start });
+  const canvas = shown.root.querySelector("canvas");
+  const values = () => JSON.parse(shown.root.dataset.values);
+  const press = async (key, shiftKey = false) => {
+    canvas.dispatchEvent(new page.window.KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
+    await page.pass();
+    return values();
+  };
+  const point = async (type, [clientX, clientY], pointerType = "mouse") => {
+    const at = { clientX, clientY, pointerType, button: 0, bubbles: true, cancelable: true };
+    canvas.dispatchEvent(new page.window.PointerEvent(type, at));
+    await page.pass();
+    return values();
+  };
+  const set = async (changes) => {
+    for (const [name, value] of Object.entries(changes)) shown.model.set(name, value);
+    await page.pass();
+    return values();
+  };
+  const drawn = () => canvas.getContext("2d").drawn;
+  const click = async (label, ms) => {
+    [...shown.root.querySelectorAll("button")].find((button) => button.textContent === label).click();
+    await page.pass(ms);
+  };
+  return { page, ...shown, values, press, point, set, drawn, click };
+}
+
+const openVectors = (options) =>
+  open(vectors, ["axial", "Pixtral", "DINOv3", "mixed"], { plan: 0, vectors: [], pair: 0, size: 16 }, options);
+const openClocks = (options) => open(clocks, ["chunked", "dealt out"], { plan: 0, token: 27 }, options);
+
+/** The centre of the chosen vector's head. */
+const head = (drawn) => drawn.find(({ kind, arc }) => kind === "fill" && arc?.radius === 8).arc.center;
+
+test("arrow keys move the chosen vector, and it stays in the half plane", async () => {
+  const { press, values } = await openVectors();
+  assert.deepEqual(values().vectors[0], [1, 0]);
+  assert.deepEqual((await press("ArrowLeft")).vectors[0], [0.95, 0]);
+  const down = await press("ArrowDown");
+  assert.deepEqual([down.vectors[0], down.off], [[0.95, 0.05], 1]);
+  assert.deepEqual((await press("Home")).vectors[0], [0, 0.05]);
+  const end = (await press("End")).vectors[0];
+  assert.ok(Math.abs(Math.hypot(...end) - 1.25) < 1e-9);
+  assert.deepEqual(values().vectors.slice(1), (await openVectors()).values().vectors.slice(1), "the others rest");
+});
+
+test("a pointer takes a head and drags it, and takes nothing elsewhere", async () => {
+  for (const width of [680, 334]) {
+    const { point, drawn, values } = await openVectors({ width });
+    const at = head(drawn());
+    await point("pointerdown", [at[0] - 40, at[1] + 60]);
+    await point("pointermove", [at[0] - 60, at[1] + 20]);
+    assert.equal(values().off, 0, "nothing was held");
+    await point("pointerdown", [at[0] + 10, at[1] - 10]);
+    const now = await point("pointermove", [at[0] - 20, at[1] + 30]);
+    await point("pointerup", [at[0] - 20, at[1] + 30]);
+    assert.equal(now.off, 1);
+    const [x, y] = head(drawn());
+    assert.ok(Math.hypot(x - at[0] + 20, y - at[1] - 30) < 1e-6, "the head is where the pointer is");
+  }
+});
+
+test("another plan puts all vectors back, and DINOv3's follow the size of the image", async () => {
+  const { press, set, values } = await openVectors();
+  await press("ArrowDown");
+  assert.equal(values().off, 1);
+  assert.deepEqual((await set({ plan: 3 })).off, 8);
+  const near = await set({ plan: 2 });
+  assert.equal(near.off, 0);
+  const far = await set({ size: 32 });
+  for (const [i, vector] of near.vectors.entries())
+    vector.forEach((value, axis) => assert.ok(Math.abs(value - 2 * far.vectors[i][axis]) < 1e-12));
+});
+
+test("keys walk the tokens one by one, and to both ends of the text of each plan", async () => {
+  const { press, set, values } = await openClocks();
+  assert.deepEqual([values().word, values().at], ["now", [9, 9, 9]]);
+  assert.equal((await press("ArrowLeft")).word, "›");
+  assert.deepEqual((await press("ArrowUp")).at, [2, 5, 7]);
+  assert.equal((await press("ArrowDown", true)).token, 35);
+  assert.equal((await press("Home")).token, 0);
+  assert.equal((await press("End")).token, 42);
+  assert.deepEqual((await set({ plan: 1 })).count, 47);
+  assert.equal((await press("End")).token, 46);
+  const back = await set({ plan: 0 });
+  assert.deepEqual([back.token, back.at], [42, [15, 15, 15]], "the shorter text ends with its last word");
+});
+
+test("a mouse drags from token to token; a finger must begin at the chosen one, or tap", async () => {
+  const { point, drawn, values } = await openClocks();
+  const [x, y, side] = drawn()
+    .filter(({ kind }) => kind === "rect")
+    .at(-1).rect; // the chosen token is painted last
+  const cell = side + 2;
+  const at = (column, row) => [x + side / 2 + cell * (column - 9), y + side / 2 + cell * (row - 9)];
+  await point("pointerdown", at(5, 4));
+  assert.deepEqual(values().at, [2, 4, 5]);
+  await point("pointermove", at(6, 3));
+  assert.deepEqual(values().at, [2, 3, 6]);
+  await point("pointerup", at(6, 3));
+  await point("pointerdown", at(15, 15), "touch");
+  await point("pointermove", at(13, 13), "touch");
+  await point("pointercancel", at(13, 13), "touch");
+  assert.deepEqual(values().at, [2, 3, 6], "a finger that scrolls changes nothing");
+  await point("pointerdown", at(15, 15), "touch");
+  await point("pointerup", at(15, 15), "touch");
+  assert.equal(values().word, "same?");
+});
+
+test("Show me plays the key moment, and jumps where motion is reduced", async () => {
+  for (const opened of [openVectors, openClocks])
+    for (const calm of [false, true]) {
+      const { root, click } = await opened({ width: 680, calm });
+      const before = Number(root.dataset.draws);
+      await click("Show me", 2000);
+      const drawn = Number(root.dataset.draws) - before;
+      assert.ok(calm ? drawn <= 4 : drawn >= 8, `${drawn} pictures`);
+    }
+});

@@ -1,0 +1,1527 @@
+"""The instrument recovers what was built, names bugs blind, and survives any function.
+
+The rotations asked here are built by `turner` below, of complex numbers, or by `reference.py`.
+"""
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from rope_minimal import mutants, rescaled_frequencies, rotate_complex
+from rope_minimal.identify import Report, identify
+from rope_minimal.identify.naming import follows_but
+from rope_minimal.identify.picture import circuit
+
+QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # to shrink an example takes minutes
+Rotate = Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+def turner(
+    pairs: list[tuple[int, int]],
+    waves: np.ndarray,
+    factor: float = 1.0,
+    out: list[tuple[int, int]] | None = None,
+) -> Rotate:
+    """Turn each pair counter-clockwise by position times wave; write it to the channels ``out``."""
+    waves = np.asarray(waves, float).reshape(len(pairs), -1)
+    (a, b), (c, d) = np.array(pairs).T, np.array(out or pairs).T
+
+    def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        y = x.copy()
+        angle = positions.reshape(len(positions), -1).astype(float) @ waves.T
+        z = (x[..., a] + 1j * x[..., b]) * (factor * np.exp(1j * angle))
+        y[..., c], y[..., d] = z.real, z.imag
+        return y
+
+    return rotate
+
+
+def layout_of(name: str, width: int, start: int = 0) -> list[tuple[int, int]]:
+    half = width // 2
+    if name == "interleaved":
+        return [(start + 2 * i, start + 2 * i + 1) for i in range(half)]
+    return [(start + i, start + i + half) for i in range(half)]
+
+
+# ---- what was built is recovered ---------------------------------------------------------------
+
+WIDE = {
+    "default": st.just({}),
+    "linear": st.fixed_dictionaries({"factor": st.sampled_from([2.0, 4.0, 8.0, 2.5])}),
+    "ntk": st.fixed_dictionaries({"factor": st.sampled_from([2.0, 4.0, 8.0, 1.5])}),
+    "dynamic": st.fixed_dictionaries(
+        {
+            "factor": st.sampled_from([2.0, 4.0]),
+            "max_position_embeddings": st.just(4096),
+            "seq_len": st.sampled_from([8192, 16384]),
+        }
+    ),
+    "llama3": st.fixed_dictionaries(
+        {
+            "factor": st.sampled_from([8.0, 32.0, 4.0]),
+            "low_freq_factor": st.just(1.0),
+            "high_freq_factor": st.sampled_from([2.0, 4.0, 8.0]),
+            "original_max_position_embeddings": st.sampled_from([4096, 8192, 10000]),
+        }
+    ),
+    "by_parts": st.fixed_dictionaries(
+        {
+            "factor": st.sampled_from([2.0, 16.0, 40.0]),
+            "original_max_position_embeddings": st.sampled_from([2048, 4096, 6000]),
+        }
+    ),
+    "yarn_paper": st.fixed_dictionaries(
+        {
+            "factor": st.sampled_from([2.0, 16.0, 40.0]),
+            "original_max_position_embeddings": st.sampled_from([2048, 4096, 6000]),
+        }
+    ),
+    "yarn": st.fixed_dictionaries(
+        {
+            "factor": st.sampled_from([2.0, 16.0, 40.0]),
+            "original_max_position_embeddings": st.sampled_from([2048, 4096, 32768]),
+            "truncate": st.booleans(),
+        }
+    ),
+    "proportional": st.fixed_dictionaries(
+        {"partial_rotary_factor": st.sampled_from([0.25, 0.5, 0.75])}
+    ),
+    "monotone": st.fixed_dictionaries({"max_positions": st.sampled_from([1024, 4096, 5000])}),
+    "longrope": st.just({}),
+}
+
+
+@st.composite
+def rescalings(draw: Any) -> tuple[str, int, float, dict[str, Any]]:
+    kind = draw(st.sampled_from(sorted(WIDE)))
+    dim = draw(st.sampled_from([64, 96]))
+    base = draw(st.sampled_from([1e4, 5e5, 1e6]))
+    parameters = dict(draw(WIDE[kind]))
+    if kind == "longrope":
+        rng = np.random.default_rng(draw(st.integers(0, 99)))
+        one = sorted((rng.choice(np.arange(100, 3000), dim // 2, replace=False) / 100).tolist())
+        parameters = {
+            "short_factor": one, "long_factor": one, "original_max_position_embeddings": 4096,
+            "factor": 1.0,
+        }  # fmt: skip
+    return kind, dim, base, parameters
+
+
+@st.composite
+def placed(draw: Any, width: int) -> tuple[int, list[tuple[int, int]], list[tuple[int, int]], str]:
+    """Draw the width of a head, the pairs, where they are written, and the layout's name."""
+    rest = draw(st.sampled_from([0, 0, 2, 16, 37]))
+    start = draw(st.integers(0, rest))
+    kind = draw(st.sampled_from(["interleaved", "half-split", "mixed", "permuted"]))
+    if kind == "permuted":
+        order = draw(st.permutations(range(width + rest)))[:width]
+        pairs = [(order[2 * i], order[2 * i + 1]) for i in range(width // 2)]
+        return width + rest, pairs, pairs, kind
+    if kind == "mixed":
+        read, written = layout_of("interleaved", width, start), layout_of("half", width, start)
+        return width + rest, read, written, "read interleaved, written half-split"
+    pairs = layout_of(kind, width, start)
+    return width + rest, pairs, pairs, kind
+
+
+@settings(max_examples=16, phases=QUICK)
+@given(st.data())
+def test_every_layout_direction_width_place_and_rescaling_is_recovered(data: Any) -> None:
+    kind, dim, base, parameters = data.draw(rescalings())
+    theta, factor = rescaled_frequencies(kind, dim, base, **parameters)
+    turning = theta[theta > 0]
+    head_dim, pairs, out, layout = data.draw(placed(2 * len(turning)))
+    direction = data.draw(st.sampled_from([1, -1]))
+    if kind == "proportional":  # its width is told by the head alone
+        head_dim = max(head_dim, dim)
+        assume(head_dim == dim)
+    report = identify(turner(pairs, direction * turning, factor, out), head_dim)
+
+    assert report.is_rotation
+    assert report.width == 2 * len(turning)
+    assert report.attention_factor == pytest.approx(factor, rel=1e-12)
+    wanted = {
+        (min(p), max(p)): (speed if p[0] < p[1] else -speed, o)
+        for p, o, speed in zip(pairs, out, direction * turning, strict=True)
+    }
+    assert report.pairs == tuple(sorted(wanted))
+    signed = report.inv_freq * (report.direction or 1)
+    speeds = np.array([wanted[pair][0] for pair in report.pairs])
+    assert np.abs(signed / speeds - 1).max() < 1e-9
+    assert (np.abs(signed - speeds) <= report.inv_freq_error + 1e-15).all()
+    if layout != "permuted":
+        assert report.layout == layout
+        assert report.direction == direction
+        assert report.written == tuple(wanted[pair][1] for pair in report.pairs)
+        low, high = min(map(min, pairs)), max(map(max, pairs))
+        place = {(0, head_dim - 1): "all"}.get((low, high)) or (
+            "first" if low == 0 else "last" if high == head_dim - 1 else "elsewhere"
+        )
+        assert report.place == place
+    assert report.deviation is not None
+    assert report.deviation < 1e-9
+    assert not [f for f in report.findings if f.gravity == 3], report
+    if layout != "permuted":
+        check_named(report, kind, base, parameters)
+
+
+def check_named(report: Report, kind: str, base: float, parameters: dict[str, Any]) -> None:
+    """The formula is among those given, and the plainest is either it or the same numbers."""
+    same = [e for e in report.explanations if e.kind == kind]
+    if kind == "dynamic":  # at one length, nobody can tell it from a fixed stretch
+        same = [e for e in report.explanations if e.kind == "ntk"]
+        grown = parameters["seq_len"] / parameters["max_position_embeddings"] - 1
+        parameters = {"factor": parameters["factor"] * grown + 1}
+    assert same, str(report)
+    assert any(
+        e.base == base and all(e.parameters.get(k, True) == v for k, v in parameters.items())
+        for e in same
+    ), str(report)
+    for explanation in report.explanations:
+        assert np.allclose(np.sort(explanation.inv_freq()), np.sort(report.inv_freq), rtol=1e-9)
+
+
+TRAINED = {"original_max_position_embeddings": 4096}
+NAMED = {
+    "default": {},
+    "linear": {"factor": 2.5},
+    "ntk": {"factor": 1.5},
+    "dynamic": {"factor": 2.0, "max_position_embeddings": 4096, "seq_len": 16384},
+    "llama3": {"factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, **TRAINED},
+    "by_parts": {"factor": 16.0, **TRAINED},
+    "yarn_paper": {"factor": 16.0, **TRAINED},
+    "yarn": {"factor": 16.0, "truncate": False, **TRAINED},
+    "proportional": {"partial_rotary_factor": 0.25},
+    "monotone": {"max_positions": 5000},
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_every_rescaling_is_named_with_its_parameters(kind: str) -> None:
+    theta, factor = rescaled_frequencies(kind, 64, 5e5, **NAMED[kind])
+    turning = theta[theta > 0]
+    pairs = layout_of("interleaved", 2 * len(turning))
+    check_named(identify(turner(pairs, turning, factor), 64), kind, 5e5, NAMED[kind])
+
+
+@settings(max_examples=15, phases=QUICK)
+@given(
+    base=st.floats(1.5, 1e8),
+    half=st.integers(2, 40),
+    layout=st.sampled_from(["interleaved", "half-split"]),
+)
+def test_any_base_and_width_are_recovered(base: float, half: int, layout: str) -> None:
+    theta = base ** (-np.arange(half) / half)
+    report = identify(turner(layout_of(layout, 2 * half), theta), 2 * half)
+    assert np.abs(report.inv_freq / theta - 1).max() < 1e-9
+    named = [e for e in report.explanations if e.kind == "default"]
+    assert [e.base for e in named] == [pytest.approx(base, rel=1e-6)]
+
+
+def test_frequencies_that_no_formula_gives_are_called_so() -> None:
+    theta = np.sort(np.random.default_rng(0).uniform(1e-4, 1, 32))[::-1]
+    report = identify(turner(layout_of("half", 64), theta), 64)
+    assert report.base is report.rescaling is None
+    assert report.explanations == ()
+    assert "No formula that I know" in report.findings[0].words
+    assert np.abs(report.inv_freq / theta - 1).max() < 1e-9
+
+
+def test_a_series_in_each_block_is_one_series() -> None:
+    theta = 1e4 ** (-np.arange(4) / 4)
+    pairs = layout_of("half", 8) + layout_of("half", 8, 8)
+    report = identify(turner(pairs, np.concatenate((theta, theta))), 16)
+    assert report.layout == "half-split in 2 blocks"
+    assert (report.base, report.explanations[0].dim, report.findings) == (1e4, 8, ())
+
+
+@pytest.mark.parametrize(("kind", "parameters"), [("default", {}), ("linear", {"factor": 4.0})])
+def test_a_series_of_which_every_speed_occurs_twice_is_told(
+    kind: str, parameters: dict[str, float]
+) -> None:
+    speeds = np.repeat(rescaled_frequencies(kind, 8, 1e4, **parameters)[0], 2)
+    report = identify(turner(layout_of("half-split", 16), speeds), 16)
+    assert [len(report.inv_freq), len(report.explanations[0].inv_freq())] == [8, 4]
+    (finding,) = report.findings
+    assert finding.gravity == 2
+    assert "Each speed occurs 2 times: the 8 pairs turn at 4 speeds only" in finding.words
+    assert f"{kind} over 8 channels: base 10000" in finding.words
+
+
+def test_two_frequencies_have_no_far_fetched_formula() -> None:
+    report = identify(turner(layout_of("half", 4), [1.0, 0.009]), 4)
+    assert [e.kind for e in report.explanations] == ["default"]
+
+
+def test_a_pair_slower_than_rounding_is_seen() -> None:
+    """The last pair turns by 1e-15 rad in all: exact zeros elsewhere tell that it does."""
+    report = identify(turner(layout_of("half", 4), [1.0, 1e-20]), 4)
+    assert (report.width, report.pairs) == (4, ((0, 2), (1, 3)))
+
+
+def test_two_positions_are_enough_for_a_base() -> None:
+    assert identify(rotate_complex, 8, positions=2).base == 1e4
+
+    def of_two_rows(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, np.arange(2)[at])
+
+    report = identify(of_two_rows, 8)
+    assert (report.table_end, report.base) == (1, 1e4)
+
+
+def test_rounding_between_channels_joins_no_pairs() -> None:
+    """Multiplied by a matrix and its inverse, every channel leaves 1e-16 in every other."""
+    report = identify(lambda x, at: rotate_complex(x @ MIX @ MIX.T, at), 8, positions=512)
+    assert (report.layout, report.base, report.is_rotation) == ("half-split", 1e4, True)
+
+
+def test_a_permutation_has_no_name_and_a_place_may_be_in_the_middle() -> None:
+    theta = rescaled_frequencies("default", 8)[0]
+    shuffled = identify(turner([(0, 5), (1, 3), (2, 7), (4, 6)], theta), 8)
+    assert (shuffled.layout, shuffled.place) == (None, "all")
+    places = [report_of(start=start).place for start in (0, 2, 4)]
+    assert places == ["first", "elsewhere", "last"]
+
+
+@settings(max_examples=10, phases=QUICK)
+@given(st.data())
+def test_several_axes_give_wave_vectors(data: Any) -> None:
+    axes, n = data.draw(st.integers(2, 3)), data.draw(st.integers(2, 12))
+    waves = data.draw(
+        st.lists(
+            st.lists(st.floats(0.01, 0.9), min_size=axes, max_size=axes), min_size=n, max_size=n
+        )
+    )
+    sizes = data.draw(st.lists(st.integers(5, 300), min_size=axes, max_size=axes))
+    report = identify(turner(layout_of("half", 2 * n), waves), 2 * n, positions=tuple(sizes))
+    assert report.is_rotation
+    assert report.axes == axes
+    assert np.abs(report.inv_freq - waves).max() < 1e-9
+    assert report.deviation < 1e-9
+    assert np.allclose(report.wavelengths, 2 * np.pi / np.linalg.norm(waves, axis=1))
+
+
+def test_axes_that_do_not_commute_break_the_promise() -> None:
+    """Rows turn in one plane, columns in another that shares a channel."""
+
+    def rotate(x: np.ndarray, positions: np.ndarray) -> np.ndarray:
+        first = turner([(0, 1), (2, 3)], [[0.7, 0.0], [0.3, 0.0]])(x, positions)
+        return turner([(1, 2)], [[0.0, 0.5]])(first, positions)
+
+    report = identify(rotate, 4, positions=(8, 8))
+    assert not report.is_rotation
+    assert report.deviation > 0.1
+    assert "channels mix in groups of [4]; lengths are kept" in report.findings[0].words
+
+
+def test_a_series_dealt_out_to_axes_is_one_series() -> None:
+    theta = 1e6 ** (-np.arange(12) / 12)
+    waves = np.zeros((12, 3))
+    waves[np.arange(12), np.arange(12) % 3] = theta
+    report = identify(turner(layout_of("half", 24), waves), 24, positions=(4096,) * 3)
+    assert report.base == 1e6
+    assert report.rescaling is None
+
+
+def test_whole_turns_that_positions_cannot_know_are_told() -> None:
+    """A picture measured in pixels: 16 speeds for each axis, evenly spaced up to 11 rad."""
+    speeds = np.linspace(1, 112, 16) * np.pi * 2 / 63
+    waves = np.concatenate([np.outer(speeds, axis) for axis in np.eye(2)])
+    report = identify(turner(layout_of("interleaved", 64), waves), 64, positions=(64, 64))
+    assert report.direction is report.base is None
+    turns = (waves - report.inv_freq) / (2 * np.pi)
+    assert np.allclose(turns, turns.round(), atol=1e-9)
+    assert turns.round().max() == 2
+    words = "evenly spaced, by 0.738 rad from pair to pair and over 11.07 rad in all"
+    assert words in report.findings[0].words
+
+
+def test_wave_vectors_in_directions_of_their_own_have_no_sense_of_turning() -> None:
+    waves = np.random.default_rng(0).uniform(-0.9, 0.9, (8, 2))
+    report = identify(turner(layout_of("half", 16), waves), 16, positions=(64, 64))
+    assert np.abs(report.inv_freq - waves).max() < 1e-9
+    assert report.direction is None
+    assert any("wave vectors of their own" in f.words for f in report.findings)
+
+
+# ---- precision and tables ----------------------------------------------------------------------
+
+
+def in_type(dtype: torch.dtype, where: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """Turn 64 channels with the positions, frequencies or tables rounded to a type."""
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        theta = torch.tensor(10000.0 ** (-np.arange(32) / 32))
+        at = at.to(dtype).double() if where == "positions" else at.double()
+        theta = theta.to(dtype).double() if where == "inv_freq" else theta
+        cos, sin = (at[:, None] * theta).cos(), (at[:, None] * theta).sin()
+        if where == "table":
+            cos, sin = cos.to(dtype).double(), sin.to(dtype).double()
+        a, b = x.double().chunk(2, -1)
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1).to(x.dtype)
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shared"), [(torch.bfloat16, 257), (torch.float16, 2049), (torch.float32, None)]
+)
+def test_the_first_position_that_is_lost(dtype: torch.dtype, shared: int | None) -> None:
+    report = identify(in_type(dtype, "positions"), 64, positions=2**15, dtype=torch.float32)
+    assert report.shared_position == shared
+    assert bool(report.findings) == (shared is not None)
+
+
+def rotate_in_float32(speeds: np.ndarray, layout: str) -> Rotate:
+    """Turn pairs by cos and sin of a product, all of it in float32."""
+    a, b = np.array(layout_of(layout, 2 * len(speeds))).T
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = at[:, None].astype(np.float32) * speeds.astype(np.float32)
+        c, s, y = np.cos(angle), np.sin(angle), x.copy()
+        y[..., a], y[..., b] = x[..., a] * c - x[..., b] * s, x[..., b] * c + x[..., a] * s
+        return y
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    ("dim", "base", "layout", "positions"),
+    [(32, 104400.0, "half-split", 2**20), (64, 14121400.0, "interleaved", 2**17)],
+)
+def test_a_product_made_in_float32_is_no_wrong_position(
+    dim: int, base: float, layout: str, positions: int
+) -> None:
+    """Beside powers of two it may lose less than at the last position."""
+    rotate = rotate_in_float32(base ** (-np.arange(0, dim, 2) / dim), layout)
+    report = identify(rotate, dim, positions=positions)
+    assert not [finding for finding in report.findings if finding.gravity > 1]
+    last = positions - 1
+    slipped = identify(lambda x, at: rotate(x, at - (at == last)), dim, positions=positions)
+    assert slipped.table_end == last - 1
+
+
+def test_no_base_is_fitted_to_what_float32_rounds() -> None:
+    """One pair is known to eleven digits; the others, to fewer, would follow 500,000.012, too."""
+    report = identify(rotate_in_float32(5e5 ** (-np.arange(4) / 4), "half-split"), 8)
+    assert report.base == 5e5
+    assert report.explanations[0].made_in == "float32"
+
+
+@pytest.mark.parametrize(("dtype", "off"), [(torch.bfloat16, 2**-9), (torch.float16, 2**-11)])
+def test_rounded_frequencies_are_found_and_the_base_is_still_known(
+    dtype: torch.dtype, off: float
+) -> None:
+    report = identify(in_type(dtype, "inv_freq"), 64, dtype=torch.float32)
+    exact = 10000.0 ** (-np.arange(32) / 32)
+    rounded = torch.tensor(exact).to(dtype).double().numpy()
+    assert np.abs(report.inv_freq / rounded - 1).max() < 1e-6
+    assert np.abs(rounded / exact - 1).max() > off / 4
+    assert report.base == 10000
+    assert "inverse frequencies are rounded to 16 bits" in report.findings[0].words
+    assert report.deviation < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_rounded_table_is_found(dtype: torch.dtype) -> None:
+    report = identify(in_type(dtype, "table"), 64, dtype=torch.float32)
+    assert report.numbers == str(dtype).removeprefix("torch.")
+    assert f"cos and sin are rounded to {report.numbers}" in report.findings[0].words
+    assert report.base == 10000
+    fine = identify(in_type(torch.float32, "table"), 64, dtype=torch.float64)
+    assert (fine.numbers, fine.findings) == ("float32", ())
+
+
+def test_angles_made_in_float32_lose_their_digits_far_out() -> None:
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = at.float()[:, None] * torch.tensor(10000.0 ** (-np.arange(32) / 32)).float()
+        cos, sin = angle.cos(), angle.sin()
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+    report = identify(rotate, 64, positions=2**20, dtype=torch.float32)
+    assert 3e-3 < report.angle_error < 2**20 * 2**-24
+    assert report.angle_error_at in (262145, 524289)
+    assert "as if the product were made in float32" in report.findings[0].words
+    assert identify(rotate, 64, positions=512, dtype=torch.float32).findings == ()
+
+
+def table_of(end: int) -> np.ndarray:
+    return np.exp(1j * np.outer(np.arange(end), 10000.0 ** (-np.arange(4) / 4)))
+
+
+@pytest.mark.parametrize(
+    ("row", "past"),
+    [
+        (lambda at, end: at, "raises IndexError: index 1000 is out of bounds"),
+        (lambda at, end: np.minimum(at, end - 1), "every position gets the rotation of the last"),
+        (lambda at, end: at % end, "it starts again from position 0"),
+    ],
+)
+@pytest.mark.parametrize("end", [1000, 1024, 1025])
+def test_the_end_of_a_table(end: int, row: Any, past: str) -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        z = (x[..., :4] + 1j * x[..., 4:]) * table_of(end)[row(at, end)]
+        return np.concatenate([z.real, z.imag], axis=-1)
+
+    report = identify(rotate, 8, positions=5000)
+    assert report.table_end == end - 1
+    assert str(report.past_end).startswith(past.replace("1000", str(end)))
+    assert report.base == 10000
+
+
+def test_a_table_that_is_long_enough_has_no_end() -> None:
+    assert identify(rotate_complex, 8).table_end is None
+
+
+# ---- bugs, blind -------------------------------------------------------------------------------
+
+BLIND = {
+    None: (True, None),
+    "inv_freq": (True, "inverse frequencies are rounded to 16 bits"),
+    "halves": (False, "Not a rotation"),
+    "table": (True, "cos and sin are rounded to bfloat16"),
+    "positions": (True, "Position 257 shares its rotation with 256"),
+    "cache_key": (True, "It remembers an answer"),
+}
+
+
+@pytest.mark.parametrize("key", BLIND)
+def test_the_bugs_of_a_function_are_named_blind(key: str | None) -> None:
+    bug = next((bug for bug in mutants.BUGS if bug.key == key), None)
+    rope = mutants.mutant(bug).rotation.RotaryEmbedding(64, 4096)
+    if key == "table":
+        rope = rope.bfloat16().float()
+    report = identify(lambda x, at: rope(x, position_ids=at[None]), 64, dtype=torch.float32)
+    rotation, words = BLIND[key]
+    assert report.is_rotation == rotation
+    if words is None:
+        assert report.findings == ()
+    else:
+        assert report.findings[0].gravity == 3
+        assert words in report.findings[0].words
+
+
+# ---- functions that are none -------------------------------------------------------------------
+
+
+def fail(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    raise RuntimeError("no such\nkernel")
+
+
+def in_place(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    y = rotate_complex(x, at)
+    x[:] = y
+    return y
+
+
+def forgetful() -> Rotate:
+    calls = iter(range(10**6))
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        if next(calls) > 2:
+            raise MemoryError("enough")
+        return rotate_complex(x, at)
+
+    return rotate
+
+
+def growing(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Rotate by a base that grows with the longest position of the call."""
+    theta, _ = rescaled_frequencies(
+        "dynamic", 8, factor=2.0, max_position_embeddings=64, seq_len=int(at.max()) + 1
+    )
+    return rotate_complex(x, at, inv_freq=theta)
+
+
+def shifted(at: np.ndarray) -> np.ndarray:
+    at += 1
+    return at
+
+
+def turned(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    return turner(layout_of("half", 8), 10000.0 ** (-np.arange(4) / 4))(x, at)
+
+
+def signs(x: np.ndarray, at: np.ndarray, table: str) -> np.ndarray:
+    """Apply ((p, q), (r, s)) with p to s among c, s and their opposites C, S to each pair."""
+    angle = at[:, None] * 10000.0 ** (-np.arange(4) / 4)
+    c, s = np.cos(angle), np.sin(angle)
+    p, q, r, t = ({"c": c, "s": s, "C": -c, "S": -s}[name] for name in table)
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate((p * a + q * b, r * a + t * b), axis=-1)
+
+
+def unsigned(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    return signs(x, at, "cssc")
+
+
+def exchanged(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    return signs(x, at, "sCcs")
+
+
+def part(x: np.ndarray, at: np.ndarray, gain: Any) -> np.ndarray:
+    return np.concatenate((rotate_complex(x[..., :4], at), x[..., 4:] * gain), axis=-1)
+
+
+RNG = np.random.default_rng(0)
+STRANGE = {
+    "fails": (fail, "raises RuntimeError: no such kernel"),
+    "leaves": (lambda x, at: sys.exit("gone"), "raises SystemExit: gone"),
+    "another shape": (lambda x, at: x[..., :-1], "returns shape (8, 2, 7) where (8, 2, 8)"),
+    "no array": (lambda x, at: (x, x), "returns tuple where ndarray"),
+    "not finite": (lambda x, at: x / 0.0, "not finite"),
+    "in place": (in_place, "writes into the x"),
+    "random": (lambda x, at: x + 0.01 * RNG.normal(size=x.shape), "It is random"),
+    "fails later": (forgetful(), "answers once and later raises MemoryError"),
+    "nothing": (lambda x, at: x, "turns nothing"),
+    "not linear": (lambda x, at: rotate_complex(np.abs(x), at), "not linear"),
+    "grows": (growing, "depends on what else is in the call"),
+    "zeros": (lambda x, at: 0.0 * x, "returns nothing but zeros"),
+    "scaled": (lambda x, at: x * (1.0 + at[:, None]), "channels are scaled alone"),
+    "longer": (lambda x, at: 1.001 ** at[:, None] * rotate_complex(x, at), "Lengths change"),
+    "counts from 1": (lambda x, at: rotate_complex(x, at + 1), "turned as position 1 should be"),
+    "squares": (lambda x, at: rotate_complex(x, at**2 % 7919), "promise is broken"),
+    "positions in place": (lambda x, at: rotate_complex(x, shifted(at)), "into the positions"),
+    "another type": (lambda x, at: rotate_complex(x, at).astype(np.float32), "returns float32"),
+    "complex": (lambda x, at: x + 0j, "returns complex128 where float64"),
+    "adds": (lambda x, at: rotate_complex(x, at) + 0.1, "adds a vector of its own: zeros come out"),
+    "absolute": (lambda x, at: x + 0.1 * at[:, None], "turns nothing"),
+    "neighbours": (lambda x, at: x + 0.1 * np.roll(x, 1, -2), "vectors at other positions"),
+    "place": (lambda x, at: rotate_complex(x, np.arange(len(at))), "place in the call"),
+    "sorts": (lambda x, at: rotate_complex(x, np.sort(at)), "Asked in another order, positions"),
+    "smallest": (lambda x, at: rotate_complex(x, at - at.min()), "Asked one after another, pos"),
+    "halves positions": (lambda x, at: rotate_complex(x, at // 2), "Position 1 shares"),
+    "groups": (lambda x, at: rotate_complex(x, at // 8), "turned by 0 rad at 4 and by 1 at 8"),
+    "logarithm": (lambda x, at: turned(x, np.log1p(at)), "do not grow with the position"),
+    "one slip": (lambda x, at: rotate_complex(x, np.where(at == 77, 3, at)), "1 of the positions"),
+    "window": (
+        lambda x, at: rotate_complex(x, np.where(at < 99, at, 99 + at // 4)),
+        "its frequencies to position 98 only",
+    ),
+    "forgets": (
+        lambda x, at: rotate_complex(x, np.where(at < 99, at, 0)),
+        "every position gets the rotation of position 0",
+    ),
+    "zeros later": (
+        lambda x, at: rotate_complex(x, at) * (at < 99)[:, None],
+        "ends at position 98 without a word: after it, it returns nothing but zeros",
+    ),
+    "not finite later": (
+        lambda x, at: np.where((at < 99)[:, None], rotate_complex(x, at), np.nan),
+        "after it, it returns numbers that are not finite",
+    ),
+    "gain before": (lambda x, at: rotate_complex(x * GAIN, at), "before the turn: the"),
+    "gain after": (lambda x, at: rotate_complex(x, at) * GAIN, "after the turn: the"),
+    "pairs of gains": (lambda x, at: rotate_complex(x, at) * np.tile(GAIN[:4], 2), "Pairs carry"),
+    "decays": (
+        lambda x, at: rotate_complex(x, at) * np.tile(0.5 + GAIN[:4] / 2, 2) ** (at[:, None] / 512),
+        "in each pair by its own factor",
+    ),
+    "a minus": (lambda x, at: unsigned(x, at), "a minus is missing"),
+    "quarter turn": (lambda x, at: exchanged(x, at), "as where cos and sin are exchanged"),
+    "mirrored": (lambda x, at: rotate_complex(x, at)[..., SWAP], "4 of 4 pairs are mirrored"),
+    "grows from 0": (
+        lambda x, at: part(x, at, 1.0) * np.where(np.arange(8) < 4, at[:, None], 1),
+        "Lengths change with the position alone",
+    ),
+    "rest lost": (lambda x, at: part(x, at, 0.0), "do not turn are multiplied by 0"),
+    "rest uneven": (lambda x, at: part(x, at, GAIN[4:]), "channels that do not turn are not left"),
+    "rest elsewhere": (lambda x, at: part(x[..., [0, 1, 2, 3, 5, 4, 7, 6]], at, 1.0), "come out"),
+    "upside down": (
+        lambda x, at: rotate_complex(x, at, inv_freq=np.array([0.001, 0.01, 0.1, 1.0])),
+        "Speeds do not fall from pair to pair: (0, 4) turns by 0.001",
+    ),
+    "an odd pair": (
+        lambda x, at: rotate_complex(x, at, inv_freq=np.array([1.0, 0.1, 0.01002, 0.001])),
+        "base 10000 but for 1 of 4 pairs: (2, 6) turns by 0.01002 a position instead of 0.01.",
+    ),
+    "a chain": (
+        lambda x, at: np.cos(at)[:, None] * x + np.sin(at)[:, None] * np.roll(x, 1, -1),
+        "channels mix in groups of [8]; lengths",
+    ),
+    "mixes all": (
+        lambda x, at: rotate_complex(x @ MIX, at) @ MIX.T, "channels mix in groups of [8]; lengths"
+    ),
+}  # fmt: skip
+GAIN = np.array([0.5, 0.6, 0.7, 0.8, 1.1, 1.2, 1.3, 1.4])
+SWAP = [4, 5, 6, 7, 0, 1, 2, 3]
+MIX = np.linalg.qr(np.random.default_rng(1).normal(size=(8, 8)))[0]
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_strange_function_gets_a_finding_and_no_traceback(name: str) -> None:
+    rotate, words = STRANGE[name]
+    report = identify(rotate, 8, positions=512, dtype=np.float64)
+    assert any(words in finding.words for finding in report.findings), str(report)
+    assert str(report)
+    assert report._repr_html_()
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+
+
+def test_pairs_with_factors_of_their_own_have_no_one_factor() -> None:
+    assert identify(STRANGE["pairs of gains"][0], 8, positions=512).attention_factor is None
+    assert identify(STRANGE["longer"][0], 8, positions=512).attention_factor == 1
+
+
+def test_what_is_added_is_set_apart_from_what_turns() -> None:
+    report = identify(STRANGE["adds"][0], 8, positions=512)
+    assert (report.base, report.is_rotation, len(report.findings)) == (1e4, True, 1)
+
+
+def test_a_kept_promise_has_no_finding_and_a_broken_one_says_where() -> None:
+    assert identify(rotate_complex, 8).findings == ()
+    report = identify(STRANGE["squares"][0], 8, positions=512)
+    assert report.deviation_at is not None
+    m, n, s = (at[0] for at in report.deviation_at)
+    rotate = STRANGE["squares"][0]
+    eye = np.eye(8)[:, None].repeat(4, 1)
+    a, b, c, d = rotate(eye, np.array([m, n, m + s, n + s])).transpose(1, 2, 0)
+    assert np.linalg.norm(a.T @ b - c.T @ d, 2) == pytest.approx(report.deviation)
+
+
+def test_one_pair_of_four_breaks_the_promise_whatever_the_factor() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray, factor: float = 1.0) -> np.ndarray:
+        y = rotate_complex(x, at)
+        y[..., [3, 7]] = turner([(3, 7)], [[0.3]])(x, at**2 % 17)[..., [3, 7]]
+        return factor * y
+
+    one, two = (identify(lambda x, at, f=f: rotate(x, at, f), 8, positions=64) for f in (1, 2))
+    assert one.deviation == pytest.approx(two.deviation)
+    assert 1 < one.deviation <= 2
+    assert (one.attention_factor, two.attention_factor) == pytest.approx((1, 2))
+    assert [finding.gravity for finding in two.findings] == [3, 3, 1]  # the gravest first
+
+
+def test_numpy_and_torch_are_told_apart_without_being_asked() -> None:
+    def tensors_only(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return in_type(torch.float32, "table")(x.contiguous(), at)
+
+    assert identify(tensors_only, 64).asked.startswith("torch float64")
+    assert identify(rotate_complex, 64).asked.startswith("NumPy float64")
+
+
+SPEEDS = 10000.0 ** (-np.arange(4) / 4)
+
+
+def keeping() -> Rotate:
+    """Rotate by a base that grows with the longest position of all calls, and never shrinks."""
+    seen = [0]
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        seen.append(max(seen.pop(), int(at.max()) + 1))
+        theta = (1e4 * max(1.0, seen[0] / 64) ** (4 / 3)) ** (-np.arange(4) / 4)
+        return rotate_complex(x, at, inv_freq=theta)
+
+    return rotate
+
+
+def test_what_was_answered_first_is_asked_again() -> None:
+    """Nothing but the first call tells: all later ones agree."""
+    calls = iter([True])
+    first = identify(lambda x, at: x if next(calls, False) else rotate_complex(x, at), 8)
+    for report in (identify(keeping(), 8, positions=512, dtype=np.float64), first):
+        assert report.findings[0].gravity == 3
+        assert report.findings[0].words.startswith("It remembers: what it was asked first")
+
+
+def test_a_base_that_a_short_call_sets_back_is_remembered_and_not_random() -> None:
+    """As in transformers' dynamic NTK: a base grows with a long call, and a short one resets it."""
+    kept = {"length": 64}
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        length = int(at.max()) + 1
+        kept["length"] = 64 if length < 64 else max(kept["length"], length)
+        theta, _ = rescaled_frequencies(
+            "dynamic", 8, 1e4, factor=3.0, max_position_embeddings=64, seq_len=kept["length"]
+        )
+        return rotate_complex(x, at, inv_freq=theta)
+
+    report = identify(rotate, 8, positions=1000)
+    grave, look = report.findings
+    assert (grave.gravity, look.gravity) == (3, 2)
+    assert grave.words.startswith("It remembers: after other calls the same call is answered oth")
+    assert "depends on what else is in the call" in look.words
+    theta, _ = rescaled_frequencies(
+        "dynamic", 8, 1e4, factor=3.0, max_position_embeddings=64, seq_len=1000
+    )
+    assert report.inv_freq == pytest.approx(theta, rel=1e-9)
+
+
+def slow_turns(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    return rotate_complex(x, at, inv_freq=1e-5 * SPEEDS)
+
+
+@pytest.mark.parametrize(
+    ("row", "end", "past"),
+    [
+        (lambda at: np.minimum(at, 777), 777, "every position gets the rotation of the last"),
+        (lambda at: at % 5000, 4999, "it starts again from position 0"),
+    ],
+)
+def test_the_end_of_a_table_of_small_angles(row: Any, end: int, past: str) -> None:
+    """Less than a tenth of a radian in all: no angle is off by as much as a wrong one usually."""
+    report = identify(lambda x, at: slow_turns(x, row(at)), 8)
+    assert (report.table_end, report.past_end) == (end, past)
+    assert np.abs(report.inv_freq / (1e-5 * SPEEDS) - 1).max() < 1e-6
+    assert identify(slow_turns, 8).findings == ()
+
+
+def test_one_slow_pair_that_stops_is_seen() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = rotate_complex(x, at, inv_freq=np.array([1.0, 0.1, 0.01, 1e-6]))
+        y[..., [3, 7]] = turner([(3, 7)], [[1e-6]])(x, np.minimum(at, 20000))[..., [3, 7]]
+        return y
+
+    report = identify(rotate, 8)
+    assert report.table_end == 20000
+    assert report.past_end == "angles no longer follow them"
+    assert report.inv_freq == pytest.approx([1.0, 0.1, 0.01, 1e-6])
+
+
+def of_16_bits(base: float, dim: int) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    theta = (base ** (-torch.arange(0, dim, 2) / dim)).bfloat16().float()
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = at[:, None] * theta
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        a, b = x.chunk(2, -1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), -1)
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    ("base", "dim", "named"), [(5e5, 64, 5e5), (1e5, 128, 1e5), (1e7, 64, 1e7), (77777.0, 64, None)]
+)
+def test_frequencies_of_16_bits_tell_known_bases_and_no_others(
+    base: float, dim: int, named: float | None
+) -> None:
+    report = identify(of_16_bits(base, dim), dim, dtype=torch.bfloat16)
+    assert (report.base, report.rescaling) == (named, None)
+
+
+def coarse_table(speeds: np.ndarray, dtype: torch.dtype, factor: float = 1.0) -> Rotate:
+    """Rotate by angles made in float32 and a table of 16 bits, in float64."""
+    theta = torch.tensor(speeds, dtype=torch.float32)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = torch.from_numpy(at).float()[:, None] * theta
+        c, s = ((factor * f(angle).to(dtype).double()).numpy() for f in (torch.cos, torch.sin))
+        a, b = np.split(x, 2, axis=-1)
+        return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    ("dtype", "dim", "base", "factor", "positions"),
+    [
+        (torch.bfloat16, 128, 5e5, 1.0, 2048),
+        (torch.bfloat16, 64, 5e5, 1.0, 1024),
+        (torch.bfloat16, 128, 1e6, 1.0, 4096),
+        (torch.float16, 128, 5e5, 1.0, 1024),
+        (torch.float16, 64, 1e6, 1.0, 64),
+        (torch.float16, 32, 1e4, 2.0, 64),
+        (torch.bfloat16, 16, 1e6, 1.0, 32),
+        (torch.bfloat16, 64, 5e5, 4.0, 64),
+        (torch.bfloat16, 128, 1e6, 1.0, 64),
+    ],
+)
+def test_pairs_that_rounding_hides_do_not_stand_still(
+    dtype: torch.dtype, dim: int, base: float, factor: float, positions: int
+) -> None:
+    """Their speeds come out as 0, give or take an error: a plain series is no proportional one."""
+    speeds = base ** (-np.arange(0, dim, 2) / dim) / factor
+    report = identify(coarse_table(speeds, dtype), dim, positions=positions)
+    assert report.base == base
+    assert report.rescaling == (("linear", {"factor": factor}) if factor > 1 else None)
+    assert [finding.chapter for finding in report.findings] == ["precision"]
+
+
+@pytest.mark.parametrize(("factor", "positions"), [(16.0, 1024), (12.0, 1024), (24.0, 4096)])
+def test_yarn_s_factor_is_the_one_that_cos_and_sin_tell(factor: float, positions: int) -> None:
+    """Slow pairs alone do not tell 16 from 20 in float16; the factor on cos and sin does."""
+    parameters = {"factor": factor, "original_max_position_embeddings": 32768}
+    theta, scale = rescaled_frequencies("yarn", 64, 1e4, **parameters)
+    report = identify(coarse_table(theta, torch.float16, scale), 64, positions=positions)
+    assert (report.base, report.rescaling) == (1e4, ("yarn", parameters))
+
+
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize(
+    ("fast", "slow", "truncate"),
+    [
+        (32.0, 2.0, True), (32.0, 4.0, True), (16.0, 4.0, True), (64.0, 4.0, True),
+        (16.0, 1.0, True), (32.0, 2.0, False), (20.0, 4.0, False),
+    ],
+)  # fmt: skip
+def test_yarn_between_other_knees_is_named(
+    dim: int, fast: float, slow: float, truncate: bool
+) -> None:
+    """Length over turns is all that counts: what was built is one of several that are equal."""
+    parameters: dict[str, Any] = {"factor": 16.0, "original_max_position_embeddings": 4096}
+    parameters |= {} if fast == 32.0 else {"beta_fast": fast}
+    parameters |= {} if slow == 1.0 else {"beta_slow": slow}
+    parameters |= {} if truncate else {"truncate": False}
+    theta, scale = rescaled_frequencies("yarn", dim, 1e4, **parameters)
+    report = identify(turner(layout_of("half-split", dim), theta, scale), dim)
+    assert parameters in [one.parameters for one in report.explanations]
+    assert {one.kind for one in report.explanations} == {"yarn"}
+    assert report.findings[0].words.startswith("cos and sin carry a factor")
+
+
+def test_a_factor_known_to_few_digits_is_a_power_of_two_first() -> None:
+    parameters = {
+        "factor": 16.0, "original_max_position_embeddings": 4096,
+        "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    }  # fmt: skip
+    theta, _ = rescaled_frequencies("llama3", 16, 1e4, **parameters)
+    report = identify(coarse_table(theta, torch.float16), 16, positions=256)
+    assert report.rescaling == ("llama3", parameters)
+
+
+def test_pairs_known_to_few_digits_are_not_compared() -> None:
+    """In bfloat16, asked to position 511, the slowest hands have hardly left where they began."""
+    dtype = torch.bfloat16
+    one = identify(of_16_bits(5e5, 128), 128, positions=512, dtype=dtype)
+    difference = one.differs_from(one)
+    assert difference.convert is None
+    assert "pairs turn too slowly to be compared" in difference.words[-1]
+
+
+def test_an_almost_known_series_is_not_one_of_16_bits() -> None:
+    noise = 1.0 + 2e-5 * np.array([1, -1, 1, -1])
+    report = identify(lambda x, at: rotate_complex(x, at, inv_freq=SPEEDS * noise), 8)
+    assert not [f for f in report.findings if f.gravity == 3]
+    assert "are near those of default over 8 channels: base 10000" in report.findings[0].words
+
+
+def test_a_series_that_every_pair_follows_has_no_odd_ones() -> None:
+    report = identify(in_type(torch.float32, "none"), 64, positions=32, dtype=torch.bfloat16)
+    assert not [f for f in report.findings if "but for" in f.words]
+
+
+def test_odd_pairs_are_those_of_the_base_that_most_pairs_follow() -> None:
+    """A pair known to few digits follows nothing, and a base that all follow has no odd ones."""
+    assert follows_but(1e6 ** (-np.arange(8) / 8), np.full(8, 5e-4)) is None
+    assert follows_but(5e5 ** (-np.arange(32) / 32) / 4, np.full(32, 2e-4)) is None
+    speeds = 6e5 ** (-np.arange(8) / 8)
+    speeds[3] *= 1.1
+    base, off = follows_but(speeds, 3e-3 * speeds) or (None, None)
+    assert base == 6e5
+    assert np.flatnonzero(off).tolist() == [3]
+
+
+def test_halves_tell_the_width_of_the_series() -> None:
+    """Eight pairs of which each reaches over 16 channels: half of a series over 32."""
+    pairs = [(i, i + 16) for i in range(8)]
+    report = identify(turner(pairs, 10000.0 ** (-np.arange(8) / 16)), 32)
+    assert (report.base, report.explanations[0].kind) == (1e4, "proportional")
+    assert report.explanations[0].parameters == {"partial_rotary_factor": 0.5}
+
+
+FAULTY = {
+    "adds": (lambda x, at: rotate_complex(x, at) + 1.0, 512),
+    "starts again": (lambda x, at: rotate_complex(x, at % 7), 512),
+    "one slip": (lambda x, at: rotate_complex(x, np.where(at == 77, 3, at)), 512),
+    "smallest": (lambda x, at: rotate_complex(x, at - at[0]), 512),
+    "by size": (lambda x, at: rotate_complex(x, at) * (1 + (x**2).sum(-1, keepdims=True)), 512),
+    "places rounded": (lambda x, at: rotate_complex(x, at // 257 * 256 + at % 257), 512),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTY)
+def test_a_fault_is_repeated_where_it_is_compared(name: str) -> None:
+    rotate, size = FAULTY[name]
+    faulty, plain = identify(rotate, 8, positions=size), identify(rotate_complex, 8)
+    for difference, which in (
+        (faulty.differs_from(plain), "first"), (plain.differs_from(faulty), "second")
+    ):  # fmt: skip
+        assert difference.convert is None
+        assert any(
+            words.startswith(f"The {which}") and not words.startswith("They")
+            for words in difference.words
+        )
+
+
+def test_rounding_is_repeated_and_still_converted() -> None:
+    rounded = identify(in_type(torch.bfloat16, "inv_freq"), 64, dtype=torch.float32)
+    difference = rounded.differs_from(rounded)
+    assert difference.words[0].startswith("Both: The inverse frequencies are rounded to 16 bits")
+    assert difference.convert is not None
+
+
+def test_lost_channels_lose_lengths() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, at) * (np.arange(8) < 4)
+
+    report = identify(rotate, 8, positions=512)
+    assert report.singular_values is not None
+    assert report.singular_values[0] == 0
+    assert "lengths times 0 to 1." in report.findings[0].words
+
+
+def test_mixing_that_keeps_the_promise_is_not_called_wrong() -> None:
+    (finding,) = identify(STRANGE["mixes all"][0], 8, positions=512).findings
+    assert finding.gravity == 2
+    assert "lengths are kept, and so is the promise, to" in finding.words
+
+
+def test_the_order_of_pairs_alone_is_no_layout_of_its_own() -> None:
+    report = identify(lambda x, at: rotate_complex(x, at)[..., ::-1], 8, positions=512)
+    assert report.layout == "half-split"
+    assert any("pairs come out in other places" in f.words for f in report.findings)
+
+
+def test_small_gains_are_gains_and_small_decays_no_wrong_positions() -> None:
+    gains = 1.0 + 0.004 * np.cos(np.arange(8))
+    report = identify(lambda x, at: rotate_complex(x * gains, at), 8, positions=512)
+    assert report.findings[0].words.startswith("Channels carry gains")
+    report = identify(lambda x, at: 1.0005 ** at[:, None] * rotate_complex(x, at), 8, positions=512)
+    assert not [f for f in report.findings if "of the positions below" in f.words]
+    assert "unless they change exponentially" in report.findings[0].words
+
+
+def test_a_slow_decay_of_all_pairs_is_no_rounding() -> None:
+    report = identify(lambda x, at: rotate_complex(x, at) * (1 - 7e-8 * at)[:, None], 8)
+    assert report.findings[0].words.startswith("Lengths change with the position alone")
+
+
+@pytest.mark.parametrize("factor", [1.03, 1.1])
+def test_a_small_factor_in_bfloat16_is_said(factor: float) -> None:
+    report = identify(
+        lambda x, at: (factor * in_type(torch.float32, "none")(x.double(), at)).to(x.dtype),
+        64, dtype=torch.bfloat16,
+    )  # fmt: skip
+    assert any("cos and sin carry a factor of" in f.words for f in report.findings)
+
+
+@pytest.mark.parametrize("start", [4, -5, 100])
+def test_where_it_counts_from_is_known_beyond_a_turn(start: int) -> None:
+    (finding,) = identify(lambda x, at: rotate_complex(x, at + start), 8).findings
+    assert f"turned as position {start} should be" in finding.words
+
+
+def test_a_turn_at_the_origin_is_seen_along_any_axis() -> None:
+    waves = np.array([[0.0, 1.0], [0.5, 0.0], [0.0, 0.25], [0.1, 0.0]])
+    rotate = turner(layout_of("half", 8), waves)
+    report = identify(lambda x, at: rotate(x, at + np.array([3, 5])), 8, positions=(100, 100))
+    assert any("Position 0 is turned already" in f.words for f in report.findings)
+
+
+def test_channels_at_rest_do_not_make_pairs_wrong() -> None:
+    gains = np.array([1.0, 1.0, 1.0, 0.5])
+    (finding,) = identify(lambda x, at: part(x, at, gains), 8, positions=512).findings
+    assert "channels that do not turn are not left alone" in finding.words
+
+
+@pytest.mark.parametrize(
+    ("table", "factor", "numbers"),
+    [
+        (torch.float32, 1.2, "float32"),
+        (torch.bfloat16, 1.3466, "bfloat16"),
+        (torch.float16, 1.2, "float16"),
+    ],
+)
+def test_a_factor_on_a_rounded_table_leaves_a_rotation(
+    table: torch.dtype, factor: float, numbers: str
+) -> None:
+    rotate = in_type(table, "table")
+    report = identify(lambda x, at: factor * rotate(x, at), 64, dtype=torch.float64)
+    assert (report.is_rotation, report.numbers, report.base) == (True, numbers, 1e4)
+    assert bool([f for f in report.findings if f.gravity == 3]) == (numbers != "float32")
+
+
+def test_a_half_of_what_attention_divides_by_is_told_from_a_factor() -> None:
+    report = identify(lambda x, at: 8**-0.25 * rotate_complex(x, at), 8, positions=512)
+    assert "It is 1 times 8^(-1/4)" in report.findings[0].words
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    ("rotate", "words"),
+    [
+        (
+            lambda x, at: torch.empty(x.shape, dtype=x.dtype, device="meta"),
+            "cannot be read: NotImp",
+        ),
+        (lambda x, at: x.to_sparse(), "cannot be read: "),
+        (lambda x, at: np.ma.array(x), "returns MaskedArray where ndarray was given"),
+        (lambda x, at: 1e160 * rotate_complex(x, at), "returns numbers of size 1e+160"),
+        (lambda x, at: 1e-320 * rotate_complex(x, at), "returns numbers of size 1e-320"),
+        (
+            lambda x, at: np.where(
+                (at == 0)[:, None] & (np.arange(8) % 4 == 3), 0, rotate_complex(x, at)
+            ),
+            "Lengths change with the position, in each pair by its own factor",
+        ),
+    ],
+)
+def test_no_answer_makes_a_traceback(rotate: Any, words: str) -> None:
+    report = identify(rotate, 8, positions=512)
+    assert words in str(report)
+
+
+def test_calls_that_may_be_short_only_are_made_short() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        if len(at) > 100:
+            raise MemoryError("too many")
+        return rotate_complex(x, at)
+
+    report = identify(rotate, 8, dtype=np.float64)
+    assert (report.base, report.layout, report.is_rotation) == (1e4, "half-split", True)
+    (finding,) = report.findings
+    assert finding.gravity == 2
+    assert finding.words.endswith("positions in one call, it raises MemoryError: too many.")
+
+
+def test_a_hole_is_told_with_its_place() -> None:
+    report = identify(lambda x, at: rotate_complex(x, at) * (at != 777)[:, None], 8)
+    assert report.base == 1e4
+    assert "returns nothing but zeros, asked for position 777" in report.findings[0].words
+
+
+# ---- what is easily said falsely ---------------------------------------------------------------
+
+
+def tables(
+    x: np.ndarray, at: np.ndarray, cos: Any = np.float64, sin: Any = np.float64
+) -> np.ndarray:
+    """Turn by tables that were rounded, each by a function or to a type."""
+    angle = np.outer(at, SPEEDS)
+    c, s = (np.asarray(t).astype(float) for t in (cos(np.cos(angle)), sin(np.sin(angle))))
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+
+@pytest.mark.parametrize(
+    "rotate",
+    [
+        lambda x, at: tables(x * 8**-0.25, at, np.float32, np.float32),
+        lambda x, at: tables(x, at, sin=np.float32),
+        lambda x, at: tables(tables(x, at, np.float32, np.float32), at, np.float32, np.float32),
+    ],
+)
+def test_rounding_of_float32_anywhere_leaves_a_linear_rotation(rotate: Rotate) -> None:
+    report = identify(rotate, 8, dtype=np.float64)
+    assert report.is_rotation
+    assert not [f for f in report.findings if f.gravity == 3]
+
+
+def test_frequencies_of_float16_are_known_where_its_digits_run_out() -> None:
+    theta = (5e5 ** (-np.arange(32) / 32)).astype(np.float16).astype(float)
+    report = identify(turner(layout_of("half", 64), theta), 64)
+    assert report.base == 5e5
+    assert "inverse frequencies are rounded to 16 bits" in report.findings[0].words
+
+
+def test_a_table_of_8_bits_is_found() -> None:
+    def rounded(table: np.ndarray) -> np.ndarray:
+        return torch.tensor(table).to(torch.float8_e4m3fn).double().numpy()
+
+    for factor in (1.0, 1.3):
+        report = identify(lambda x, at, f=factor: f * tables(x, at, rounded, rounded), 8)
+        assert "cos and sin are rounded to 8 bits" in report.findings[0].words
+
+
+@pytest.mark.parametrize("steps", [127, 1023, 32767])
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_cos_and_sin_on_a_grid_still_tell_the_base(steps: int, base: float) -> None:
+    """What rounds lengths rounds angles as much: small ones do not double exactly."""
+    theta = base ** (-np.arange(8) / 8)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = np.outer(at, theta)
+        c, s = (np.round(f(angle) * steps) / steps for f in (np.cos, np.sin))
+        a, b = np.split(x, 2, axis=-1)
+        return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+    report = identify(rotate, 16)
+    assert (report.base, report.rescaling) == (base, None)
+    (finding,) = report.findings
+    assert "as where cos and sin are rounded coarsely" in finding.words
+    assert (np.abs(report.inv_freq - theta) <= 4.0 * report.inv_freq_error).all()
+
+
+def one_direction(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    angle = np.outer(at, SPEEDS)
+    c, s, (a, b) = np.cos(angle), np.sin(angle), np.split(x, 2, axis=-1)
+    return np.concatenate(((a + b) * c, (a + b) * s), axis=-1)
+
+
+COUNT = iter(range(10**9))
+UNLIKE = {
+    "rows": (lambda x, at: np.stack([turned(y[None], at + n)[0] for n, y in enumerate(x)]), "row"),
+    "their mean": (lambda x, at: turned(x - 0.1 * x.mean(0), at), "the row of the batch, or on th"),
+    "first row": (lambda x, at: np.concatenate((x[:1], turned(x[1:], at))), "the row of the batch"),
+    "some calls": (
+        lambda x, at: turned(x, at) * (1.0 if next(COUNT) % 7 else 1.5),
+        "It is random, or its calls leave something behind",
+    ),
+    "long calls": (
+        lambda x, at: turned(x, at if len(at) < 512 else 2 * at), "it depends on how long the call"
+    ),
+    "rank one": (one_direction, "4 of 4 pairs lose a direction at every position"),
+    "mirrored": (lambda x, at: signs(x, at, "cssC"), "4 of 4 pairs are mirrored as well as turned"),
+    "whole turns": (
+        lambda x, at: rotate_complex(x, at, inv_freq=np.full(4, 2 * np.pi)), "or whole turns, which"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", UNLIKE)
+def test_what_is_unlike_a_rotation_has_its_own_words(name: str) -> None:
+    rotate, words = UNLIKE[name]
+    report = identify(rotate, 8, positions=2048, dtype=np.float64)
+    assert any(words in finding.words for finding in report.findings), str(report)
+    assert not any("not linear" in finding.words for finding in report.findings)
+
+
+def test_a_ramp_that_rises_is_none_and_makes_no_traceback() -> None:
+    speeds = 100.0 ** (-np.arange(3) / 3) * [1.0, 1.0, 1.01]
+    for factor in (1.0, 0.25):
+        report = identify(turner(layout_of("half", 6), factor * speeds), 8)
+        assert np.abs(report.inv_freq / (factor * speeds) - 1).max() < 1e-9
+
+
+def late(what: str) -> Rotate:
+    """Do something else from position 1,500 on, or at some in between."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y, after = part(x, at, 1.0), at >= 1500
+        if what == "rest":
+            y[:, after, 5] *= 1.03
+        elif what == "lengths":
+            y[:, after] *= 0.97
+        elif what == "wrap":
+            y = part(x, at % 70000, 1.0)
+        elif what == "place":
+            y[:, at == 6144] = x[:, at == 6144]
+        elif what == "some":
+            y[:, (at > 700) & (at < 710)] *= 1.05
+        return y
+
+    return rotate
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("rest", "ends at position 1,499 without a word"),
+        ("lengths", "1,499 without a word: after it, vectors come out with other lengths"),
+        ("wrap", "69,999 without a word: after it, it starts again from position 0"),
+        ("place", "Position 6,144 is not rotated"),
+        ("some", "9 of the positions below 1,024 are not rotated"),
+    ],
+)
+def test_what_begins_late_is_seen(what: str, words: str) -> None:
+    size = 2048 if what in ("rest", "lengths") else 2**17
+    assert identify(late("none"), 8, positions=size).findings == ()
+    report = identify(late(what), 8, positions=size)
+    assert words in report.findings[0].words
+
+
+def test_a_slip_between_the_axes_is_seen() -> None:
+    waves = np.array([[0.0, 1.0], [0.5, 0.0], [0.0, 0.25], [0.1, 0.0]])
+    plain = turner(layout_of("half", 8), waves)
+    rotate = lambda x, at: plain(x, at + (at > 44).all(axis=1, keepdims=True))  # noqa: E731
+    assert (
+        "points drawn between the axes" in identify(rotate, 8, positions=(64, 64)).findings[0].words
+    )
+
+
+def test_mixing_before_the_turn_is_no_slip_of_positions() -> None:
+    report = identify(lambda x, at: turned(x + np.roll(x, 4, -1) * (np.arange(8) < 4), at), 8)
+    assert not [f for f in report.findings if "of the positions below" in f.words]
+
+
+def test_arrays_are_given_in_one_piece() -> None:
+    """As views of complex numbers want them."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return (x.view(complex) * np.exp(1j * np.outer(at, SPEEDS))).view(float)
+
+    report = identify(rotate, 8, positions=512)
+    assert (report.layout, report.findings) == ("interleaved", ())
+
+
+def test_an_answer_that_is_written_over_is_told() -> None:
+    kept: dict[Any, np.ndarray] = {}
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = kept.setdefault(x.shape, np.empty_like(x))
+        y[:] = rotate_complex(x, at)
+        return y
+
+    report = identify(rotate, 8, positions=512)
+    assert "writes into the answer of an earlier call" in report.findings[0].words
+
+
+def test_a_bound_on_large_numbers_is_not_linear() -> None:
+    report = identify(lambda x, at: np.clip(rotate_complex(x, at), -30, 30), 8, positions=512)
+    assert "It is not linear" in report.findings[0].words
+
+
+def test_positions_remembered_from_the_call_before_are_told() -> None:
+    last: dict[int, np.ndarray] = {}
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        before = last.get(len(at), at)
+        last[len(at)] = at.copy()
+        return rotate_complex(x, before)
+
+    assert "It remembers an answer" in identify(rotate, 8, positions=512).findings[0].words
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_channels_left_out_between_make_no_wider_series(layout: str, stride: int) -> None:
+    pairs = [(stride * a, stride * b) for a, b in layout_of(layout, 6)]
+    theta = 1e4 ** (-np.arange(3) / 3)
+    assert identify(turner(pairs, theta), 6 * stride).base == 1e4
+
+
+def test_no_factor_is_beyond_all_contexts() -> None:
+    for speeds in ([2 * np.pi] * 4, [1.0, 0.1, 1e-9, 1e-12]):
+        assert identify(turner(layout_of("half", 8), speeds), 8).rescaling is None
+
+
+def test_a_factor_of_rounding_is_not_said() -> None:
+    assert identify(lambda x, at: (1 + 1e-9) * rotate_complex(x, at), 8).findings == ()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_end_of_one_of_several_axes_is_told(axis: int) -> None:
+    waves = np.array([[0.0, 1.0], [0.5, 0.0], [0.0, 0.25], [0.1, 0.0]])
+    plain, ends = turner(layout_of("half", 8), waves), np.array([1000, 1000])
+    ends[axis] = 50
+
+    def silent(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return plain(x, np.minimum(at, ends))
+
+    def loud(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        if (at > ends).any():
+            raise IndexError("no such row")
+        return plain(x, at)
+
+    first, second = (identify(r, 8, positions=(100, 100)) for r in (silent, loud))
+    assert first.table_end == second.table_end == 50
+    assert f"the rotation of the last along axis {axis}" in first.findings[0].words
+    assert str(second.past_end) == f"raises IndexError: no such row along axis {axis}"
+    hole = identify(
+        lambda x, at: plain(x, at) * (at[:, axis] != 77)[:, None], 8, positions=(100, 100)
+    )
+    assert (hole.width, hole.is_rotation) == (8, True)
+    assert "Not every position is answered" in hole.findings[0].words
+    both = identify(lambda x, at: plain(x, np.minimum(at, 50)), 8, positions=(100, 100))
+    assert [f.words for f in both.findings if "along axis" in f.words][1:]
+    assert both.inv_freq == pytest.approx(waves)
+
+
+def test_a_failure_is_that_of_the_kind_of_array_that_is_taken() -> None:
+    def arrays(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        raise KeyError(f"of mine, {np.zeros(1, dtype=x.dtype)}")
+
+    def tensors(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.relu(x)[0]
+
+    for rotate, mine, other in ((arrays, "of mine", "torch"), (tensors, "shape", "NumPy")):
+        (finding,) = identify(rotate, 8).findings
+        assert mine in finding.words
+        assert other not in finding.words
+
+
+# ---- the report --------------------------------------------------------------------------------
+
+
+def report_of(
+    layout: str = "half", direction: int = 1, factor: float = 1.0, start: int = 0, **more: Any
+) -> Report:
+    theta, _ = rescaled_frequencies("default", 8, **more)
+    return identify(turner(layout_of(layout, 8, start), direction * theta, factor), 12)
+
+
+@settings(max_examples=15, phases=QUICK)
+@given(
+    st.tuples(
+        st.sampled_from(["half", "interleaved"]),
+        st.sampled_from([1, -1]),
+        st.sampled_from([1.0, 1.25]),
+        st.integers(0, 4),
+    ),
+    st.permutations(range(12)),
+    st.booleans(),
+    st.booleans(),
+)
+def test_converted_weights_give_the_same_scores(
+    first: Any, order: list[int], mirrored: bool, tensors: bool
+) -> None:
+    """From any layout to any permutation of channels; heads, biases, NumPy and torch."""
+    theta, _ = rescaled_frequencies("default", 8)
+    layout, direction, factor, start = first
+    one = turner(layout_of(layout, 8, start), direction * theta, factor)
+    pairs = [(order[2 * i], order[2 * i + 1]) for i in range(4)]
+    two = turner(pairs, -theta if mirrored else theta)
+    difference = identify(one, 12).differs_from(identify(two, 12))
+    assert difference.convert is not None
+    rng = np.random.default_rng(0)
+    w_q, w_k = rng.normal(size=(2, 24, 5))
+    x, at = rng.normal(size=(2, 5)), np.array([3, 11])
+
+    def scores(rotate: Rotate, *weights: np.ndarray) -> np.ndarray:
+        q, k = (rotate((x @ w.T).reshape(2, 2, 12).swapaxes(0, 1), at) for w in weights)
+        return q @ k.swapaxes(-1, -2)
+
+    given = [torch.tensor(w) if tensors else w for w in (w_q, w_k)]
+    converted = [difference.convert(w, 2) for w in given]
+    assert all(type(a) is type(b) for a, b in zip(given, converted, strict=True))
+    wanted = scores(one, w_q, w_k)
+    assert np.allclose(scores(two, *map(np.asarray, converted)), wanted, atol=1e-9)
+    bias = difference.convert(w_q[:, 0], 2)
+    assert np.array_equal(bias, np.asarray(converted[0])[:, 0])
+
+
+def test_what_stands_still_is_rescaled_as_well() -> None:
+    """One carries its factor on all channels, the other on those that turn."""
+    one, two = (lambda x, at, g=g: part(1.5 * x, at, g) for g in (1.0, 2 / 3))
+    difference = identify(one, 8).differs_from(identify(two, 8))
+    assert difference.words[0].startswith("Multiply the rows that do not turn by 1.5:")
+    assert difference.convert is not None
+    q, k = np.random.default_rng(0).normal(size=(2, 8, 1))
+    at = np.array([4])
+    wanted = one(q.T, at) @ one(k.T, at).T
+    moved = two(difference.convert(q, 1).T, at) @ two(difference.convert(k, 1).T, at).T
+    assert moved == pytest.approx(wanted)
+    assert not identify(STRANGE["rest uneven"][0], 8).is_rotation
+    lost = identify(lambda x, at: part(x, at, 0.0), 8)
+    assert identify(one, 8).differs_from(lost).convert is None
+
+
+def test_what_has_no_frequencies_is_not_compared() -> None:
+    broken = identify(STRANGE["logarithm"][0], 8, positions=64)
+    assert broken.inv_freq.size == 0
+    assert broken.differs_from(broken).convert is None
+
+
+def test_a_difference_is_said_in_words() -> None:
+    plain = report_of()
+    assert plain.differs_from(report_of()).words == ()
+    assert str(plain.differs_from(report_of())) == "They rotate alike."
+    assert plain.differs_from(report_of("interleaved")).words == (
+        "Permute the rows of each head of W_q and W_k: "
+        "from half-split (first) to interleaved (first).",
+    )
+    assert plain.differs_from(report_of(direction=-1)).words == (
+        "Negate the second row of 4 of 4 pairs: they turn the other way.",
+    )
+    (words,) = plain.differs_from(report_of(factor=1.25)).words
+    assert words.startswith("Multiply the rows that turn by 0.8:")
+    assert "1 against 1.25 there" in words
+    other = plain.differs_from(report_of(base=5e5))
+    assert other.convert is None
+    assert "3 of 4 frequencies differ, most for pair (3, 7): 0.001 against" in other.words[0]
+    assert plain.differs_from(report_of(base=10010.0)).convert is None
+    narrow = identify(rotate_complex, 12)
+    assert plain.differs_from(narrow).words == ("8 channels turn against 12.",)
+    broken = identify(lambda x, at: 0 * x, 12)
+    assert plain.differs_from(broken).words == ("The second is no rotation.",)
+
+
+def test_json_holds_everything() -> None:
+    report = report_of(factor=1.25)
+    text = report.to_json()
+    again = Report.from_json(text)
+    assert again.to_json() == text
+    assert json.loads(text)["attention_factor"] == 1.25
+    assert again.pairs == report.pairs
+    assert again.explanations == report.explanations
+    assert again.findings == report.findings
+    assert np.array_equal(again.inv_freq, report.inv_freq)
+    assert str(again) == str(report)
+    assert again.differs_from(report).words == ()
+    older = {k: v for k, v in json.loads(text).items() if k != "rest_factor"}
+    assert Report.from_json(json.dumps(older)).to_json() == text
+
+
+def test_the_card_says_it_in_text() -> None:
+    lines = dict(re.split(r" {2,}", line, maxsplit=1) for line in str(report_of()).splitlines())
+    assert lines["layout"] == "half-split"
+    assert lines["channels"] == "8 of 12, first"
+    assert lines["direction"] == "counter-clockwise (+1)"
+    assert lines["formula"] == "default over 8 channels: base 10000"
+    assert lines["wavelengths"] == "6.28319 to 6,283.19 positions"
+
+
+def test_the_circuit_joins_each_pair_in_its_hue() -> None:
+    from rope_minimal.explore.palette import pair_color
+
+    report = report_of()
+    root = ElementTree.fromstring(circuit(report))
+    dots, lines = root.findall("g/circle"), root.findall("path")
+    place = [(dot.get("cx"), dot.get("cy")) for dot in dots]
+    assert len(place) == 12
+    assert place[0] == ("120.0", "20.0")  # channel 0 at the top
+    assert float(str(place[1][0])) > 120  # and on, clockwise
+    for i, (line, (a, b)) in enumerate(zip(lines, report.pairs, strict=True)):
+        start, end = re.fullmatch("M(.*)Q.* .* (.* .*)", str(line.get("d"))).groups()
+        assert tuple(start.split()) == place[a]
+        assert tuple(end.split()) == place[b]
+        assert line.get("stroke") == dots[a].get("fill") == pair_color(i, 4)
+    assert dots[11].get("fill") == "#808080"
+
+
+def test_the_html_card_escapes_what_strangers_say() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        raise ValueError("<script>alert(1)</script>")
+
+    html = identify(rotate, 8, dtype=np.float64)._repr_html_()
+    assert "<script" not in html
+    assert "&lt;script&gt;" in html
+    ElementTree.fromstring(html)
+
+
+def test_every_finding_names_a_chapter_that_exists() -> None:
+    chapters = {path.stem.split("-", 1)[1] for path in Path("notebooks").glob("[0-9]*.ipynb")}
+    source = "".join(path.read_text("utf8") for path in Path("rope_minimal/identify").glob("*.py"))
+    named = set(re.findall(r'Finding\(\s*\w[^"]*"([a-z-]+)"\)', source))
+    assert {"precision", "attention", "layouts", "why-position"} <= named
+    assert named <= chapters
+
+
+def test_the_precision_of_a_frequency_is_what_it_says() -> None:
+    """In float32, from 512 positions: the error stated bounds the true one, and not by far."""
+    theta = 10000.0 ** (-np.arange(16) / 16)
+    rotate = turner(layout_of("half", 32), theta)
+    report = identify(
+        lambda x, at: rotate(x.astype(float), at).astype(np.float32), 32, positions=512,
+        dtype=np.float32,
+    )  # fmt: skip
+    error = np.abs(report.inv_freq - theta)
+    assert (error <= report.inv_freq_error).all()
+    assert report.inv_freq_error.max() < 1e-8
+    assert math.isclose(report.base or 0, 10000)
+
+
+def test_the_precision_covers_angles_that_wobble() -> None:
+    """Angles off by up to 0.02 rad leave speeds off by more than what rounding would explain."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return turner([(0, 1)], [[1.0]])(x, 0.7 * at + 0.02 * np.sin(at))
+
+    report = identify(rotate, 2, positions=512)
+    error = abs(report.inv_freq[0] - 0.7)
+    assert 1e-6 < error <= report.inv_freq_error[0] < 1e-3
+    assert "more than any rounding explains" in report.findings[0].words

@@ -1,0 +1,348 @@
+"""The instrument asked about other packages as they are, and about whole layers and models.
+
+transformers and rotary-embedding-torch are needed by these tests only: without them, they skip.
+"""
+
+import importlib
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from rope_minimal import RotaryEmbedding, RotarySelfAttention, mutants, rope_table
+from rope_minimal.identify import identify
+from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
+from rope_minimal.identify.layers import CHECKS, examine, tiny_model
+from rope_minimal.identify.recording import hear, hear_cells
+
+
+def config_of(family: str, name: str, **more: Any) -> Any:
+    """Return a family's own configuration, of few layers."""
+    pytest.importorskip("transformers")
+    module = importlib.import_module(f"transformers.models.{family}.configuration_{family}")
+    return getattr(module, name)(**({"num_hidden_layers": 2} | more))
+
+
+def type_of(family: str, name: str) -> Any:
+    pytest.importorskip("transformers")
+    module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    return getattr(module, name)
+
+
+# family, configuration, part: layout, place, direction, width, base, rescaling, factor
+TEXT = [
+    ("llama", "LlamaConfig", "half-split", "all", 1, 128, 1e4, None),
+    ("gpt_neox", "GPTNeoXConfig", "half-split", "first", 1, 24, 1e4, None),
+    ("glm", "GlmConfig", "interleaved", "first", 1, 64, 1e4, None),
+    ("cohere", "CohereConfig", "interleaved", "all", 1, 128, 5e5, None),
+    ("nanochat", "NanoChatConfig", "half-split", "all", -1, 128, 1e4, None),
+    ("gpt_oss", "GptOssConfig", "half-split", "all", 1, 64, 1.5e5, "yarn"),
+]
+
+
+@pytest.mark.parametrize("row", TEXT, ids=[row[0] for row in TEXT])
+def test_families_of_transformers(row: Any) -> None:
+    family, config, *wanted, rescaling = row
+    for rotation in of_transformers(config_of(family, config)).values():
+        report = rotation.identify()
+        found = [report.layout, report.place, report.direction, report.width, report.base]
+        assert found == wanted
+        assert (report.rescaling and report.rescaling[0]) == rescaling
+        assert report.is_rotation
+        assert not [f for f in report.findings if f.gravity == 3], str(report)
+
+
+def test_gpt_oss_carries_yarns_factor_and_its_parameters() -> None:
+    rotations = of_transformers(config_of("gpt_oss", "GptOssConfig"))
+    report = rotations["GptOssModel"].identify()
+    assert report.attention_factor == pytest.approx(0.1 * np.log(32) + 1, rel=1e-7)
+    assert report.rescaling == (
+        "yarn",
+        {"factor": 32.0, "original_max_position_embeddings": 4096, "truncate": False},
+    )
+    assert any("scores grow by its square, 1.813" in f.words for f in report.findings)
+
+
+@pytest.mark.drawn(2)
+def test_deepseek_v3_is_read_one_way_and_written_the_other() -> None:
+    rotations = of_transformers(config_of("deepseek_v3", "DeepseekV3Config", n_routed_experts=8))
+    report = rotations["DeepseekV3Model"].identify()
+    assert report.layout == "read interleaved, written half-split"
+    assert (report.place, report.width, report.head_dim) == ("last", 64, 192)
+    assert report.pairs[:2] == ((128, 129), (130, 131))
+    assert report.written[:2] == ((128, 160), (129, 161))
+
+
+@pytest.mark.drawn(2)
+def test_gemma_3_has_two_bases() -> None:
+    rotations = of_transformers(config_of("gemma3", "Gemma3TextConfig", num_hidden_layers=6))
+    bases = {name: rotation.identify().base for name, rotation in rotations.items()}
+    assert bases == {
+        "Gemma3TextModel[sliding_attention]": 1e4,
+        "Gemma3TextModel[full_attention]": 1e6,
+    }
+
+
+@pytest.mark.drawn(2)
+def test_qwen2_vl_has_three_axes_for_text_and_two_for_pictures() -> None:
+    parts = {"text_config": {"num_hidden_layers": 2}, "vision_config": {"depth": 2}}
+    rotations = of_transformers(config_of("qwen2_vl", "Qwen2VLConfig", **parts))
+    text, picture = (r.identify() for r in rotations.values())
+    assert (text.axes, text.base, text.width) == (3, 1e6, 128)
+    assert (text.inv_freq > 0).sum(axis=0).tolist() == [16, 24, 24]
+    assert (picture.axes, picture.base, picture.width) == (2, 1e4, 80)
+    assert (picture.inv_freq > 0).sum(axis=0).tolist() == [20, 20]
+
+
+@pytest.mark.drawn(2)
+def test_gpt_j_pairs_neighbours_of_its_first_channels() -> None:
+    rotations = of_transformers(config_of("gptj", "GPTJConfig"))
+    report = rotations["GPTJModel"].identify()
+    assert (report.layout, report.place, report.width) == ("interleaved", "first", 64)
+    assert (report.base, report.table_end) == (1e4, 2047)
+
+
+def test_layers_without_rotation_are_no_rotations() -> None:
+    rotations = of_transformers(config_of("cohere2", "Cohere2Config", num_hidden_layers=4))
+    assert list(rotations) == ["Cohere2Model"]
+    heard = hear(type_of("llama", "LlamaModel"), config_of("llama", "LlamaConfig"))
+    assert [len(one.names) for one in heard] == [2]
+    config = config_of("smollm3", "SmolLM3Config", num_hidden_layers=8)
+    heard = hear(type_of("smollm3", "SmolLM3Model"), config)
+    turned = {name: one.turned for one in heard for name in one.names}
+    assert [turned[f"layers.{i}.self_attn"] for i in range(8)] == [True, True, True, False] * 2
+
+
+@pytest.mark.drawn(2)
+def test_what_a_model_does_beside_the_main_thing_is_heard() -> None:
+    """An indexer has scores of its own, another layout and another place than the attention."""
+    config = config_of("deepseek_v32", "DeepseekV32Config", n_routed_experts=8)
+    rotations = of_transformers(config)
+    main, indexer = (
+        rotations[f"DeepseekV32Model[layers.0.self_attn{name}]"].identify()
+        for name in ("", ".indexer")
+    )
+    assert (main.layout, main.place) == ("read interleaved, written half-split", "last")
+    assert (main.head_dim, indexer.head_dim) == (192, 128)
+    assert (indexer.layout, indexer.place, indexer.width) == ("half-split", "first", 64)
+    assert np.array_equal(main.inv_freq, indexer.inv_freq)
+
+
+def test_a_model_that_counts_tokens_itself_is_asked_so() -> None:
+    """The depth decoder of CSM takes positions and looks at none."""
+    config = config_of("csm", "CsmDepthDecoderConfig")
+    (heard,) = hear(type_of("csm", "CsmDepthDecoderModel"), config)
+    report = Rotation(heard.rotate, heard.head_dim, 64).identify()
+    assert (report.layout, report.base, heard.ends) == ("half-split", 5e5, (512,))
+    assert report.findings == ()
+
+
+def test_what_queries_are_multiplied_by_is_no_factor_of_the_rotation() -> None:
+    more = {"position_embedding_type": "rotary", "vocab_size": 33, "pad_token_id": 1}
+    (heard,) = hear(type_of("esm", "EsmModel"), config_of("esm", "EsmConfig", **more))
+    assert heard.queries_scaled == heard.head_dim**-0.5 == 0.125
+    report = Rotation(heard.rotate, heard.head_dim, 64).identify()
+    assert report.attention_factor == pytest.approx(1)
+
+
+@pytest.mark.drawn(2)
+def test_a_table_of_three_axes_is_given_three() -> None:
+    config = config_of("minimax_m3_vl", "MiniMaxM3VLVisionConfig")
+    (heard,) = hear_cells(config)
+    assert heard.axes == 3
+    report = Rotation(heard.rotate, heard.head_dim, (64,) * 3).identify()
+    assert (report.width, report.head_dim) == (78, 80)
+    assert (report.base, report.layout) == (1e4, "half-split")
+    assert (report.inv_freq > 0).sum(axis=0).tolist() == [13, 13, 13]
+
+
+def test_a_model_that_wants_embeddings_gets_them() -> None:
+    names = ("qwen3_omni_moe", "Qwen3OmniMoeCode2WavConfig")
+    (heard,) = hear(type_of(names[0], "Qwen3OmniMoeCode2WavTransformerModel"), config_of(*names))
+    assert heard.turned
+
+
+def test_a_table_of_as_many_rows_as_tokens_is_heard() -> None:
+    config = config_of("clvp", "ClvpEncoderConfig")
+    (heard,) = hear(type_of("clvp", "ClvpEncoder"), config)
+    assert (heard.turned, heard.values_turned, heard.output_turned) == (True, True, True)
+
+
+@pytest.mark.parametrize(
+    ("family", "names", "where", "gains"),
+    [
+        ("qwen3", ("Qwen3Model", "Qwen3Config"), "before", True),
+        ("hunyuan_v1_dense", ("HunYuanDenseV1Model", "HunYuanDenseV1Config"), "after", True),
+        ("nanochat", ("NanoChatModel", "NanoChatConfig"), "after", False),
+        ("llama", ("LlamaModel", "LlamaConfig"), None, False),
+    ],
+)
+def test_where_a_norm_stands_is_heard(family: str, names: Any, where: Any, gains: bool) -> None:
+    config = config_of(family, names[1])
+    if getattr(config, "head_dim", 0) is None:
+        config.head_dim = 128
+    (heard,) = hear(type_of(family, names[0]), config)
+    assert (heard.norm, heard.gains) == (where, gains)
+
+
+def test_what_is_heard_is_what_the_function_does() -> None:
+    """From outside, a recorded model and the family's own function and table by hand agree."""
+    config = config_of("llama", "LlamaConfig")
+    module = importlib.import_module("transformers.models.llama.modeling_llama")
+    table = module.LlamaRotaryEmbedding(config)
+    rotation = of_transformers(config)["LlamaModel"]
+    x = torch.randn(3, 4, 128, generator=torch.Generator().manual_seed(0))
+    at = torch.tensor([0, 7, 7, 900])
+    wanted = module.apply_rotary_pos_emb(x[:, None], x[:, None], *table(x, at[None]))[0][:, 0]
+    assert torch.equal(rotation.rotate(x, at), wanted)
+
+
+def test_tables_with_a_function_that_applies_them() -> None:
+    cos, sin = rope_table(range(300), 16)
+    report = of_tables(cos, sin, _neighbours, 24).identify()
+    assert (report.layout, report.place, report.width) == ("interleaved", "last", 16)
+    assert (report.base, report.table_end) == (1e4, 299)
+
+
+def _neighbours(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    a, b = x[..., 8::2], x[..., 9::2]
+    turned = torch.stack((a * cos - b * sin, a * sin + b * cos), dim=-1).flatten(-2)
+    return torch.cat((x[..., :8], turned), dim=-1)
+
+
+def test_v_jepa_2_is_singular() -> None:
+    pytest.importorskip("transformers")
+    module = importlib.import_module("transformers.models.vjepa2.modeling_vjepa2")
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return module.rotate_queries_or_keys(x[:, None], at)[:, 0]
+
+    report = identify(rotate, 20, positions=16, dtype=torch.float32)
+    assert not report.is_rotation
+    assert report.singular_values is not None
+    low, high = report.singular_values
+    values = np.linalg.svd(
+        rotate(torch.eye(20)[:, None].repeat(1, 16, 1), torch.arange(16)).permute(1, 2, 0).numpy(),
+        compute_uv=False,
+    )
+    assert 1.4 < high <= values.max() + 1e-6  # not every position is asked
+    assert values.min() - 1e-6 <= low < 0.3
+    assert report.deviation is not None
+    assert report.deviation > 0.5
+    assert "Not a rotation" in report.findings[0].words
+
+
+def test_rotary_embedding_torch_pairs_neighbours() -> None:
+    package = pytest.importorskip("rotary_embedding_torch")
+    rope = package.RotaryEmbedding(dim=32)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return package.apply_rotary_emb(rope.forward(at), x)
+
+    report = identify(rotate, 64, dtype=torch.float32)
+    assert (report.layout, report.place, report.width) == ("interleaved", "first", 32)
+    assert (report.base, report.direction) == (1e4, 1)
+
+
+def test_llama_becomes_cohere_and_nanochat() -> None:
+    """From a real family to another: what the report says to do gives the same scores."""
+    rotations = [
+        next(iter(of_transformers(config_of(family, name)).values()))
+        for family, name in (("llama", "LlamaConfig"), ("nanochat", "NanoChatConfig"))
+    ]
+    one, two = (r.identify() for r in rotations)
+    difference = one.differs_from(two)
+    assert difference.words == (
+        "Negate the second row of 64 of 64 pairs: they turn the other way.",
+    )
+    assert difference.convert is not None
+    torch.manual_seed(0)
+    q, k = torch.randn(2, 128, 3)
+    at = torch.tensor([5, 9, 70])
+
+    def scores(rotate: Any, q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+        return rotate(q.T[None], at) @ rotate(k.T[None], at).mT
+
+    wanted = scores(rotations[0].rotate, q, k)
+    moved = scores(rotations[1].rotate, difference.convert(q, 1), difference.convert(k, 1))
+    assert torch.allclose(moved, wanted, atol=1e-4)
+    assert not torch.allclose(scores(rotations[1].rotate, q, k), wanted, atol=1)
+
+
+@pytest.mark.parametrize("interleaved", [False, True])
+def test_this_packages_own_module(interleaved: bool) -> None:
+    rope = RotaryEmbedding(32, 300, 5e5, interleaved=interleaved)
+    report = of_module(rope, 48).identify()
+    assert (report.layout, report.place) == (
+        "interleaved" if interleaved else "half-split",
+        "first",
+    )
+    assert (report.width, report.head_dim, report.base) == (32, 48, 5e5)
+    assert report.findings == ()
+    assert report.table_end == 299
+
+
+# ---- whole layers ------------------------------------------------------------------------------
+
+FAILS = {
+    None: set(),
+    "offset": {"cached", "padded"},
+    "sign": {"shift"},
+    "cache_key": {"cached", "padded"},
+    "halves": {"shift"},
+    "padding": {"padded"},
+    "heads": {"order"},
+    "positions": {"shift"},
+    "base": {"cached", "padded"},
+    # right by themselves, and another model than the weights were trained for
+    "inv_freq": set(),
+    "permute": set(),
+    "layouts": set(),
+    "table": set(),
+}
+
+
+@pytest.mark.parametrize("key", FAILS)
+def test_the_bugs_of_a_layer_fail_the_checks_that_they_should(key: str | None) -> None:
+    assert {bug.key for bug in mutants.BUGS} == set(FAILS) - {None}
+    package = mutants.mutant(next((bug for bug in mutants.BUGS if bug.key == key), None))
+    torch.manual_seed(0)
+    layer = package.attention.RotarySelfAttention(64, 2, max_seq_len=4096).double()
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.mul_(3)
+    found = examine(layer)
+    assert set(found.errors) == set(CHECKS) - {"packed"}
+    assert set(found.refused) == {"packed"}
+    failed = {name for name in CHECKS if any(_says(f.words, name) for f in found.findings)}
+    assert failed == FAILS[key], str(found)
+
+
+def _says(words: str, check: str) -> bool:
+    return words.startswith(CHECKS[check].format(shift=500))
+
+
+def test_a_layer_is_left_as_it_was() -> None:
+    layer = RotarySelfAttention(32, 2).train()
+    before = {name: weight.clone() for name, weight in layer.named_parameters()}
+    examine(layer)
+    assert layer.training
+    assert all(torch.equal(weight, before[name]) for name, weight in layer.named_parameters())
+
+
+@pytest.mark.parametrize(
+    ("family", "fails"), [("llama", False), ("qwen3", False), ("hunyuan_v1_dense", True)]
+)
+def test_gains_after_the_turn_break_the_promise(family: str, fails: bool) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model(family)
+    before = {name: weight.clone() for name, weight in model.named_parameters()}
+    found = examine(model)
+    assert set(found.errors) == set(CHECKS), found.refused
+    assert max(v for k, v in found.errors.items() if k != "order") < 1e-3
+    assert bool(found.with_gains) == (family != "llama")
+    assert [f.words.split(":")[0] for f in found.findings] == (
+        ["all positions moved by 500 with gains that are not 1"] if fails else []
+    )
+    assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
