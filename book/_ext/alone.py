@@ -22,7 +22,7 @@ from typing import NamedTuple
 from book_map import parts, short
 from chapter import PAGE_NAME
 from docutils import nodes
-from figures import STATE, boxes
+from figures import REFERENCE, STATE, boxes, inside, question_of
 from myst_nb.sphinx_ import NbMetadataCollector
 from PIL import Image
 from published import address
@@ -37,7 +37,6 @@ SEEN = Path(__file__).with_suffix(".json")
 SCRIPT = Path(__file__).with_suffix(".js")
 SHEET = Path(__file__).with_suffix(".css")
 FOLDER = "figures"
-REFERENCE = "IPY_MODEL_"
 DEFAULT = 800, 900  # the height of a frame for a figure that has not been measured
 PICTURES = "_static/gallery"
 SHOWN = re.compile(r'widget-view\+json">[^<]*"model_id": "(\w+)"')
@@ -81,12 +80,6 @@ class Standing(NamedTuple):
         return f"{self.page}.html#figure-{self.number}"
 
 
-def inside(models: dict[str, dict], root: str) -> list[dict]:
-    """Return the widgets that a box shows."""
-    children = [name.removeprefix(REFERENCE) for name in models[root]["state"]["children"]]
-    return [models[child] for child in children]
-
-
 def reached(models: dict[str, dict], root: str) -> dict[str, dict]:
     """Return a box, all that it shows, and what links these."""
     found: dict[str, dict] = {}
@@ -110,11 +103,10 @@ def figures_of(page: str, models: dict[str, dict], views: list[str]) -> list[Sta
         if models[root]["model_name"] != "VBoxModel":
             continue
         title, *rest = inside(models, root)
-        question = re.sub("<[^>]*>", "", title["state"]["value"])
         (kind,) = (m["state"]["_anywidget_id"] for m in rest if "_anywidget_id" in m["state"])
         name = alone.figure_name(kind)
         own = any("rope-model" in str(m["state"].get("value")) for m in rest)
-        found.append(Standing(name, question, page, len(found) + 1, root, models, own))
+        found.append(Standing(name, question_of(title), page, len(found) + 1, root, models, own))
     return found
 
 

@@ -32,11 +32,13 @@ STATE = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.S
 )
 END = "</script></div>"
+REFERENCE = "IPY_MODEL_"
 OPENINGS = '<div class="openings">'
 SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
 IDENTITY = re.compile(r'"_anywidget_id": ?"([\w.]+)"')
 BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
+SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
 addresses: dict[str, str] = {}  # of the scripts and the style, below _static
 
 
@@ -55,16 +57,25 @@ def hold_places(page: str) -> str:
     return VIEW.sub(hold, page)
 
 
+def inside(models: dict[str, dict], root: str) -> list[dict]:
+    """Return the widgets that a box shows."""
+    children = [name.removeprefix(REFERENCE) for name in models[root]["state"]["children"]]
+    return [models[child] for child in children]
+
+
+def question_of(title: dict) -> str:
+    """Return what a figure asks, in HTML: its first widget says it."""
+    return re.sub("<[^>]*>", "", title["state"]["value"])
+
+
 def boxes(page: str) -> list[tuple[re.Match[str], str]]:
     """Return where a page's figures stand, questions apart, and what each asks, in HTML."""
     state = STATE.search(page)
     models = json.loads(state[1])["state"] if state else {}
     found = []
     for view in VIEW.finditer(page):
-        box = models[view[1]]
-        if box["model_name"] == "VBoxModel":
-            title = models[box["state"]["children"][0].removeprefix("IPY_MODEL_")]
-            found.append((view, re.sub("<[^>]*>", "", title["state"]["value"])))
+        if models[view[1]]["model_name"] == "VBoxModel":
+            found.append((view, question_of(inside(models, view[1])[0])))
     return found
 
 
@@ -144,6 +155,13 @@ def share_code(page: str) -> str:
     page = page.replace(style[0], f"{style[0]}\n    {link}")
     before, body_end, after = page.rpartition("</body>")
     return f"{before}{scripts}{body_end}{after}"
+
+
+def hold_pictures(body: str) -> str:
+    """Say the size of each picture as attributes: a narrower page holds its place by their ratio."""
+    return SIZE.sub(
+        lambda size: f'width="{float(size[1]):.0f}" height="{float(size[2]):.0f}" {size[0]}', body
+    )
 
 
 def load_pictures_late(body: str) -> str:

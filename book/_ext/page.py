@@ -19,7 +19,9 @@ from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
 from figures import (
+    BOOK_STYLE,
     STATE,
+    hold_pictures,
     hold_places,
     list_figures,
     load_pictures_late,
@@ -92,7 +94,6 @@ PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href });
     document.head.append(link);
   }"""
-STYLE_SHEET = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 
 
 def drop_icon_script(page: str) -> str:
@@ -151,7 +152,7 @@ def preload_fonts(page: str) -> str:
 
     A script asks, because a page that was opened as a file may not.
     """
-    found = STYLE_SHEET.search(page)
+    found = BOOK_STYLE.search(page)
     if not found:
         return page
     wanted = FONTS + FORMULA_FONTS if "<mjx-container" in page else FONTS
@@ -173,6 +174,7 @@ BODY = [
     break_long_names,
     fold_opening,
     link_boxes,
+    hold_pictures,
     load_pictures_late,
     typeset_formulas,
 ]

@@ -110,6 +110,13 @@ def test_every_figure_has_a_script_of_its_own_for_the_whole_site():
             assert "window.rope" in text
 
 
+def test_a_picture_holds_its_place_by_the_ratio_of_its_size():
+    body = '<img alt="x" src="../_images/a.svg" style="width: 960.0px; height: 432.6px;" />'
+    held = figures.hold_pictures(body)
+    assert held == body.replace('style="', 'width="960" height="433" style="')
+    assert figures.hold_pictures('<img src="a.png">') == '<img src="a.png">'
+
+
 def test_all_pictures_but_the_first_are_loaded_when_they_come_near():
     body = '<img src="../_static/a.svg"/>' + '<img alt="b" src="../_images/b.png"/>' * 3
     late = figures.load_pictures_late(body)
