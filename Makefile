@@ -71,7 +71,7 @@ test: .venv/.dev book
 	$(BIN)/ruff format --check .
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome ci --error-on-warnings
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(or $(ARGS),--junit-xml=_build/tests.xml)
 	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)
 
 bench: .venv/.dev

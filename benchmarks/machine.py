@@ -17,13 +17,14 @@ PACKAGES = (
 
 
 def describe(device: str) -> dict[str, Any]:
-    """Return the processor, its caches and the graphics processor if ``device`` is one."""
+    """Return the processor, its widest vectors, its caches, and the GPU if ``device`` is one."""
     gpu = torch.cuda.get_device_name() if device == "cuda" else None
     processor, cores = _processor(), os.cpu_count() or 1
     return {
         "name": slug(gpu.removeprefix("NVIDIA ") if gpu else f"{processor} {cores} core"),
         "processor": processor,
         "cores": cores,
+        "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": " ".join((platform.system(), platform.machine(), *platform.libc_ver())).strip(),

@@ -15,7 +15,7 @@ An argument that is not as a docstring describes it raises TypeError (of a wrong
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "inverse_frequencies": "frequencies",

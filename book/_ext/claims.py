@@ -80,10 +80,15 @@ def entry(title: str, check: str, text: str, tests: Path) -> str:
     return f":::::{{container}} second-check\n:name: {name}-check\n\n{words}\n{tested}:::::\n"
 
 
+def prose(notebook: Path) -> str:
+    """Return the text of a notebook."""
+    cells = json.loads(notebook.read_text("utf8"))["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
 def claims(notebook: Path, tests: Path) -> Iterator[str]:
     """Yield the claims of a notebook under its title; nothing where it has none."""
-    cells = json.loads(notebook.read_text("utf8"))["cells"]
-    text = "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+    text = prose(notebook)
     boxes = BOX.findall(text)
     if boxes:
         yield f"## {int(notebook.name[:2])}. {re.search(r'^# (.+)', text, re.MULTILINE)[1]}\n"

@@ -158,7 +158,7 @@ def share_code(page: str) -> str:
 
 
 def hold_pictures(body: str) -> str:
-    """Say the size of each picture as attributes: a narrower page holds its place by their ratio."""
+    """Say each picture's size as attributes: by their ratio a narrow page holds its place."""
     return SIZE.sub(
         lambda size: f'width="{float(size[1]):.0f}" height="{float(size[2]):.0f}" {size[0]}', body
     )

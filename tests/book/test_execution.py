@@ -89,7 +89,7 @@ def html(book: Path, name: str) -> str:
 
 @pytest.fixture(scope="module")
 def first(book: Path) -> set[str]:
-    """Return the notebooks that the first build executed: whichever test is drawn, it comes first."""
+    """Return what the first build executed: it comes first, whichever test is drawn."""
     return executed(book)
 
 

@@ -13,7 +13,9 @@ STATE = (
         return hash;
     });
     const drawings = [...figure.querySelectorAll('svg')].map(svg => svg.outerHTML);
-    return JSON.stringify([figure.innerText, drawings, pixels]);
+    // what a screen reader hears comes later, and is no part of what is seen
+    const seen = [...figure.querySelectorAll(':scope > :not(.rope-spoken)')];
+    return JSON.stringify([seen.map(part => part.innerText), drawings, pixels]);
 }"""
 )
 

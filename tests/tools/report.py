@@ -17,10 +17,15 @@ import sys
 from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 from bs4 import BeautifulSoup
 
 ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+import claims  # noqa: E402
+
 SITE = ROOT / "_build" / "html"
 PAGE_BUDGET = 1_500_000  # HTML, style and scripts of a page, before any widget
 SITE_BUDGET = 25_000_000  # everything but Python for the live cells
@@ -31,6 +36,8 @@ START_BUDGET = 600  # milliseconds from load to the last figure; reported, not e
 WIDGET_DATA = "application/vnd.jupyter.widget-state+json"
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 CHECKS_OF_SOURCES = "notebooks/A-sources.html"
+REFERENCES = "book/references.html"
+LAST_RUN = ROOT / "_build" / "tests.xml"  # of `make test` without ARGS
 
 
 def page_names() -> list[str]:
@@ -117,8 +124,64 @@ def contents(name: str) -> dict[str, int]:
         "exercises": len(page.select(".admonition.exercise")),
         "claims": len(page.select(".admonition.claim[id]")),  # the first page shows an example
         "live cells": len(page.select(".cell.tag_live")),
-        "source rows": len(page.select("table tbody tr")) if name == CHECKS_OF_SOURCES else 0,
+        "sources": len(page.select(".citation")) if name == REFERENCES else 0,
+        "sentences of sources checked": (
+            len(page.select("table tbody tr")) if name == CHECKS_OF_SOURCES else 0
+        ),
+        "words": words(name),
     }
+
+
+def words(name: str) -> int:
+    """Return how many words a page has to read: formulas count as they are written, code not."""
+    article = BeautifulSoup(str(document(name).find("article")), "html.parser")
+    for other in article.select("pre, script, style, mjx-container, .skip-figure, .headerlink"):
+        other.decompose()
+    return len(article.get_text(" ").split())
+
+
+KINDS = {
+    "it trains models": r"\btrain\w*\(|\bexperiments\b|\bcontest\b",
+    "it evaluates records": r"\brecords?\b|\brecorded\b",
+    "it asks another package": r"\btransformers\b|\btimm\b|\bonnx|rotary_embedding_torch",
+    "it calculates with letters": r"\bsp\.|\bsympy\b|\bmpmath\b|\bmp\.",
+    "it draws cases": r"@given|default_rng|manual_seed|random",
+    "it computes the thing another way": "",
+}
+"""What tells the kinds of second checks apart, in their code and in what that calls."""
+
+
+def whole_code(name: str, known: dict[str, str]) -> str:
+    """Return the source of a test, with that of the functions and fixtures of its file it names."""
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        found[one] = known[one]
+        waiting += [
+            other for other in re.findall(r"\w+", found[one]) if other in known.keys() - found
+        ]
+    return "\n".join(found.values())
+
+
+def second_checks() -> dict[str, int]:
+    """Count the second checks of the claims by kind, each once."""
+    tests = set()
+    for notebook in claims.chapters(ROOT):
+        for box in claims.BOX.findall(claims.prose(notebook)):
+            if link := claims.CHECK.fullmatch(box[1]):
+                tests |= {(ROOT / "tests" / link[1], name) for name in link[2].split()}
+    counts = dict.fromkeys(KINDS, 0)
+    for file, name in tests:
+        code = whole_code(name, claims.functions(file))
+        counts[next(kind for kind, sign in KINDS.items() if re.search(sign, code))] += 1
+    return counts
+
+
+def families() -> dict[str, int]:
+    """Return how many model families of transformers the atlas asked, and how many rotations."""
+    counts = json.loads((ROOT / "atlas/results/transformers.json").read_text("utf8"))["counts"]
+    return {"families in the atlas": counts["asked"], "their rotations": counts["rotations"]}
 
 
 def broken_budgets() -> list[str]:
@@ -227,6 +290,17 @@ def in_browser(names: list[str]) -> dict[str, dict]:
 # ---- on paper -----------------------------------------------------------------------------------
 
 
+def last_run() -> dict[str, int]:
+    """Return how many tests ran when all were asked for last, and how long they took."""
+    if not LAST_RUN.exists():
+        return {"tests in the last whole run": 0}
+    suite = ElementTree.parse(LAST_RUN).getroot()[0]
+    return {
+        "tests in the last whole run": int(suite.get("tests")) - int(suite.get("skipped")),
+        "seconds it took": round(float(suite.get("time"))),
+    }
+
+
 def tests_collected() -> int:
     """Return how many tests there are."""
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
@@ -300,7 +374,10 @@ def main() -> None:
                 ["the book", "number"],
                 ["pages", len(names)],
                 *([key, number] for key, number in totals.items()),
+                *([f"second checks: {kind}", n] for kind, n in second_checks().items()),
+                *([key, number] for key, number in families().items()),
                 ["tests", tests_collected()],
+                *([key, number] for key, number in last_run().items()),
                 ["bytes of HTML of a page with figures, gzip", html_weight()],
                 ["bytes of the site without Python", size["site"]],
                 ["bytes of Python for live cells", size["python"]],
