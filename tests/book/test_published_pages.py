@@ -224,6 +224,7 @@ def page_of_two_figures_and_a_question():
     }
     for name in kinds:
         state[f"{name}1"] = {"model_name": "HTMLModel", "state": {"value": f"<p>Is {name}?</p>"}}
+    state["x"] = {"model_name": "AnyModel", "state": {}}
     opening = f"<p>Why?</p>\n{figures.OPENINGS}</div>"
     return opening + "".join(map(VIEW.format, kinds)) + DATA.format(json.dumps({"state": state}))
 
