@@ -99,15 +99,18 @@ class Transformers(nn.Module):
         attention_factor: float = 1.0,
         *,
         sight: str | None = None,
+        pairs: slice = slice(None),
         stored: bool = False,
     ) -> None:
         """Say how the next texts are read; without arguments, as in the training.
 
         Another bank of inverse frequencies; a factor on q and k; ``near`` or ``clamp`` for keys a
-        window or more away; q and k stored in bfloat16.
+        window or more away, and the pairs that ``clamp`` is for; q and k stored in bfloat16.
         """
         self.inv_freq = self.bank if bank is None else bank
         self.attention_factor, self.sight, self.stored = attention_factor, sight, stored
+        self.clamped = torch.zeros(self.head_dim // 2, 2, dtype=torch.bool)
+        self.clamped[pairs] = True
         self._tables: dict[int, tuple[Tensor, Tensor]] = {}
 
     def forward(self, tokens: Tensor, watch: list[Watched] | None = None) -> Tensor:
@@ -172,7 +175,9 @@ class Transformers(nn.Module):
             far = self.window - 1
             table = rope_table(torch.tensor([far]), self.head_dim, inv_freq=self.inv_freq)
             late = apply_rope(raw[0], *(t.expand(length, -1) for t in table), interleaved=True)
-            scores = torch.where(distance > far, late @ raw[1].transpose(-1, -2), scores)
+            clamped = self.clamped.flatten()
+            beyond = (late * clamped) @ raw[1].mT + (q * ~clamped) @ k.mT
+            scores = torch.where(distance > far, beyond, scores)
         scores = scores / self.head_dim**0.5 + self._bias(distance, layer, scores.dtype)
         weights = scores.softmax(dim=-1)
         if watch is not None:

@@ -102,9 +102,9 @@ def test_doubling_finds_any_speed(wanted: list[float], error: float) -> None:
 def test_without_doubling_the_turns_are_lost() -> None:
     """From position 1 straight to 65,536, an error of a thousandth is many turns."""
     instrument = function("core", "instrument")
-    leap = cells()["core"].replace("2 ** np.arange(doublings)", "2 ** (16 * np.arange(2))")
-    leap = leap.replace("range(1, doublings)", "(16,)").replace("angle[k]", "angle[1]")
-    leap = leap.replace("[:, None], doublings,", "[:, None], 2,")
+    leap = cells()["core"].replace("2 ** np.arange(count)", "2 ** (16 * np.arange(2))")
+    leap = leap.replace("range(1, count)", "(16,)").replace("angle[k]", "angle[1]")
+    leap = leap.replace("[:, None], count,", "[:, None], 2,")
     found: dict[str, Any] = {"np": np}
     exec(leap, found)
     rotate, wanted = turned_by_mpmath([1.0, 0.1, 0.01], 1e-3), [1.0, 0.1, 0.01]

@@ -111,6 +111,39 @@ def test_copying_fails_on_untrained_codes_and_not_on_many_keys():
     assert min(got["near"].min(), got["clamp"].min()) > 0.99
 
 
+SLOW, FAST = slice(5, None), slice(5)
+
+
+def with_some_pairs_clamped(models, task, seeds=NEW):
+    """Scores at four windows: left alone, and with some pairs of far keys coded as 63."""
+    found = {}
+    for name, how in (("alone", {}), ("slow", {"pairs": SLOW}), ("fast", {"pairs": FAST})):
+        models.ask(sight="clamp" if how else None, **how)
+        found[name] = score(models, task, 4, seeds)
+    models.ask()
+    return found
+
+
+def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
+    seeds = (1000, 1001, 1002, 1003)
+    large = with_some_pairs_clamped(
+        trained("copy", "rope", seeds, learning_rate=0.1), "copy", seeds
+    )
+    assert large["slow"].min() > 0.9
+    assert (large["fast"] < 0.5).sum() >= 2
+    models = trained("copy", "rope", seeds, learning_rate=0.1)
+    models.ask(bank=np.where(np.arange(16) < 5, models.bank, models.bank / 4))
+    assert score(models, "copy", 4, seeds).min() > 0.9
+    small = with_some_pairs_clamped(
+        trained("copy", "rope", seeds, learning_rate=1e-2), "copy", seeds
+    )
+    for name in ("slow", "fast"):  # at this rate either change mends a good part
+        assert np.median(small[name] - small["alone"]) > 0.1
+    english = with_some_pairs_clamped(trained("language", "rope"), "language")
+    assert (english["alone"] - english["slow"]).min() > 0.5
+    assert (english["alone"] - english["fast"]).max() < 0.4
+
+
 def test_a_small_rate_reaches_farther():
     seeds, found = tuple(range(3000, 3008)), {}
     for speed in (3e-3, 1e-1):
