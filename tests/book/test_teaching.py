@@ -125,7 +125,9 @@ def sheet_1():
     far = f"{np.degrees(1000 * four[-1]):.0f}"
     sides = {f"{np.degrees(four[0]):.0f}", f"{np.degrees(four[-1]):.2f}", far}
     spans = {f"{w:,.3g}" if w < 1000 else f"{w:,.0f}" for w in wavelengths(four)}
-    yield spans | sides | {"2", f"{1000 * four[0] // TURN:.0f}"}
+    turns = 1000 * four / TURN
+    assert 1 < turns[2] < 2
+    yield spans | sides | {"2", f"{turns[0] // 1:.0f}", f"{np.ceil(turns[1]):.0f}"}
     yield {"4", "2", f"{TURN - 4:.2f}"}
     turning = np.flatnonzero(wavelengths(THETA) <= 4096)
     at = 64 * np.log(4096 / TURN) / np.log(10_000)
@@ -213,6 +215,7 @@ def sheet_4():
     least = 1 + int(two.argmin())
     assert far[least - 1] > 1
     yield {"64", f"{own[0]:.3f}", "710", f"{own[709]:.3f}", "2", "131,072", "0", "1"} | {
+        f"{THETA[1]:.3f}",
         f"{least:,}",
         f"{two.min():.3f}",
     }
