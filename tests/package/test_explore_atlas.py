@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from atlas import NOT_RUN
 from atlas.figure import Row, compact, read_atlas
 from atlas.rows import row as packed
 from rope_minimal import explore, rotate_complex, to_half
@@ -266,8 +267,9 @@ def test_a_note_says_what_was_set_against_the_defaults():
     rows = {row.family: row for row in read_atlas()}
     assert rows["llama"].chosen is None
     assert "set in EsmConfig: {position_embedding_type: rotary, " in rows["esm"].findings[0]
-    first, second = rows["hunyuan_vl"].findings[0].split("; ")
+    first, alone, second = rows["hunyuan_vl"].findings[0].split("; ")
     assert first.startswith("Note: the tokens of a picture")
+    assert alone == NOT_RUN
     assert second == "set in HunYuanVLTextConfig: {mrope_section: [16, 16, 16, 16]}."
     assert "position_embeddings_type is set to rotary" in rows["wav2vec2_bert"].findings[0]
 
