@@ -34,7 +34,7 @@ A rotation
     ``text``, ``vision``, ``audio`` or ``other``; the classes that ran.
 ``kind``, ``layers``
     The type of layer where the configuration tells types apart; ``[first, last, step]`` runs of
-    layer numbers, by module: ``{"layers.*.self_attn": [[0, 31, 1]]}``.
+    layer numbers, by module: ``{"layers.*.self_attn": [[0, 31, 1]]}``; empty where no model ran.
 ``head_dim, width, place, layout, direction, base, rescaling, attention_factor, rest_factor, axes,
 is_rotation, singular_values, deviation, numbers, angle_error, angle_error_at, shared_position,
 table_end, past_end``
@@ -68,9 +68,19 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["RESULTS", "all_pairs", "load", "runs"]
+__all__ = [
+    "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD", "all_pairs", "load", "runs",
+]  # fmt: skip
 
 RESULTS = Path(__file__).parent / "results"
+
+NOT_RUN = "attention alone: its model was not run"
+UNHEARD = "table and function alone: norms and the rest of the head were not heard"
+"""What a note says where less than a model was asked: ``layers`` are empty there."""
+
+INNER_WIDTH = "turned over the whole inner width, and only then cut into heads"
+FIRST_HEAD = "the first of 16 heads alone turns, the others have no position"
+"""What a note says where heads are not all turned alike."""
 
 
 def load(peer: str) -> dict[str, Any]:

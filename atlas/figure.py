@@ -12,7 +12,7 @@ from rope_minimal.explore.atlas import FIELDS
 from rope_minimal.identify import Finding, Report
 from rope_minimal.identify.report import ANGLE, WRONG
 
-from . import all_pairs, load
+from . import FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
 
 __all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
 
@@ -222,6 +222,7 @@ def compact(rows: Iterable[Row]) -> dict[str, Any]:
 
 def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
     """Return one row by field; lists of frequencies go into ``lists``, each once."""
+    note = row.found.get("note") or ""
     return {
         "name": row.name,
         "family": row.family,
@@ -243,6 +244,10 @@ def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
         "deviation": row.deviation,
         "norm": row.norm,
         "rests": row.rests,
+        "heard": UNHEARD not in note,
+        "ran": bool(row.found.get("layers")),
+        "heads": INNER_WIDTH in note or FIRST_HEAD in note,
+        "values": bool(row.found.get("values_turned")),
         "findings": row.findings[:2],
         "rest": row.rest_factor,
         "wrong": [

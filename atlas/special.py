@@ -17,6 +17,8 @@ from torch import Tensor
 
 from rope_minimal.identify.recording import Heard, hear, hear_cell, parts_of
 
+from . import FIRST_HEAD, INNER_WIDTH, UNHEARD
+
 __all__ = ["ALONE", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "complete"]
 
 REASONS = {
@@ -37,17 +39,12 @@ NOTHING = {
 }
 """Families whose files speak of it and turn no head."""
 
-ALONE_HEARD = "table and function alone: norms and the rest of the head were not heard"
-"""What is noted where the module around a rotation is not run."""
-
 NOTES = {
     "openai_privacy_filter": (
         "queries and keys are multiplied by 64^-0.25 each after the turn, which stands in the "
         "factor; others divide scores by 8"
     ),
-    "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": (
-        "it makes speech; the first of 16 heads alone turns, the others have no position"
-    ),
+    "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
 }
 """What has to be known besides of a family, or of a class, that is asked as all are."""
 
@@ -100,6 +97,14 @@ def _of(family: str, kind: str = "modeling") -> Any:
 
 def _kept(heard: Heard | None, **more: Any) -> list[Heard]:
     return [] if heard is None else [replace(heard, **more)]
+
+
+def _of_function(
+    part: str, width: int, axes: int, rotate: Any, note: str = "", **more: Any
+) -> Heard:
+    """What is heard where the module around a rotation is not run."""
+    said = "; ".join(filter(None, (note, UNHEARD)))
+    return Heard(part, (), width, axes, True, rotate, note=said, **more)
 
 
 def _of_pixels(family: str, name: str, table: str, attention: str, patch: int) -> list[Heard]:
@@ -244,7 +249,7 @@ def hunyuan_vl() -> list[Heard]:
 
 
 def timesfm2_5() -> list[Heard]:
-    """Queries are multiplied by weights, which are given as they start."""
+    """Queries are multiplied by weights, one for each channel, which are set alike."""
     module = _of("timesfm2_5")
     config = _of("timesfm2_5", "configuration").TimesFm2_5Config()
     table = module.TimesFm2_5RotaryEmbedding(config)
@@ -259,7 +264,8 @@ def timesfm2_5() -> list[Heard]:
         return table(torch.zeros(1), at[:, 0][None])
 
     heard = hear_cell(config, Attention, embed, 1)
-    return _kept(heard, part="TimesFm2_5Attention")
+    note = "queries are multiplied by weights, one for each channel; these are set alike"
+    return _kept(heard, part="TimesFm2_5Attention", note=note)
 
 
 def mistral_large4() -> list[Heard]:
@@ -292,8 +298,7 @@ def lightglue() -> list[Heard]:
 
     width = 2 * encoder.projector.out_features
     note = "frequencies are weights; these are as they start, for the coordinates of a key point"
-    name = "LightGluePositionalEncoder"
-    return [Heard(name, (), width, 2, True, rotate, ends=(64, 64), note=note)]
+    return [_of_function("LightGluePositionalEncoder", width, 2, rotate, note, ends=(64, 64))]
 
 
 def efficientloftr() -> list[Heard]:
@@ -311,9 +316,8 @@ def efficientloftr() -> list[Heard]:
         turned = module.apply_rotary_pos_emb(rows, rows, cos[place], sin[place], unsqueeze_dim=1)
         return turned[0].squeeze(-2)
 
-    note = "turned over the whole inner width, and only then cut into heads"
-    name = "EfficientLoFTRAttention"
-    return [Heard(name, (), cos.shape[-1], 2, True, rotate, ends=(16, 16), note=note)]
+    width = cos.shape[-1]
+    return [_of_function("EfficientLoFTRAttention", width, 2, rotate, INNER_WIDTH, ends=(16, 16))]
 
 
 def esmfold2() -> list[Heard]:
@@ -327,9 +331,9 @@ def esmfold2() -> list[Heard]:
         cos, sin = table(at[None, :, :3].float(), at[None, :, 3], torch.float32)
         return module.apply_rotary_pos_emb(x[:, None], x[:, None], cos, sin)[0][:, 0]
 
-    note = f"an atom's position: x, y, z and the number of its residue; {ALONE_HEARD}"
+    note = "an atom's position: x, y, z and the number of its residue"
     name = "EsmFold2RotaryEmbedding"
-    return [Heard(name, (), config.head_dim, 4, True, rotate, ends=(64,) * 4, note=note)]
+    return [_of_function(name, config.head_dim, 4, rotate, note, ends=(64,) * 4)]
 
 
 def idefics() -> list[Heard]:
@@ -353,7 +357,6 @@ def _by_function(family: str, config: str, table: str, function: str, note: str)
     made = getattr(module, table)(configuration)
     apply = getattr(module, function)
     axes = 3 if getattr(made, "mrope_section", None) else 1
-    alone = ALONE_HEARD
     heard = []
     for kind in getattr(made, "layer_types", [None]):
         which = (kind,) if kind else ()
@@ -368,8 +371,7 @@ def _by_function(family: str, config: str, table: str, function: str, note: str)
             rotate(torch.zeros(1, 1, width), first)
         except RuntimeError:  # the function takes the part that turns, and no more
             width = made(first.float(), first[None], *which)[0].shape[-1]
-        said = f"{note}; {alone}" if note else alone
-        heard.append(Heard(table, (), width, axes, True, rotate, kind=kind, note=said))
+        heard.append(_of_function(table, width, axes, rotate, note, kind=kind))
     return heard
 
 
@@ -417,13 +419,10 @@ def _before_projection(family: str, name: str, table: str, attention: str) -> li
         turned = layer._apply_rotary_embedding(rows, embed(rows))
         return turned[:, at, : x.shape[-1]]
 
-    where = "before the projection"
     note = "position_embeddings_type is set to rotary; W R x instead of R W x: scores do not "
     note += "depend on the distance alone"
-    return [
-        Heard(attention, (), layer.head_size, 1, True, rotate, ends=(512,), where=where,
-              note=note)
-    ]  # fmt: skip
+    where = "before the projection"
+    return [_of_function(attention, layer.head_size, 1, rotate, note, ends=(512,), where=where)]
 
 
 def wav2vec2_conformer() -> list[Heard]:

@@ -20,6 +20,7 @@ import torch
 from rope_minimal.identify import identify
 from rope_minimal.identify.recording import Heard, listen, parts_of
 
+from . import NOT_RUN, UNHEARD
 from .rows import heard_row, layers, row
 from .special import ALONE, CHOSEN, ENOUGH, FUNCTIONS, NOTES, NOTHING, REASONS, complete
 
@@ -77,8 +78,7 @@ def ask(family: str, frequencies: list[Any]) -> dict[str, Any]:
     for one in (one for one in heard if one.turned):
         report = report_on(one)
         if report.width or not report.attention_factor:
-            noted = replace(one, note=NOTES.get(one.part, NOTES.get(family, one.note)))
-            rotations.append(heard_row(noted) | row(report, frequencies))
+            rotations.append(heard_row(noted(one, family)) | row(report, frequencies))
         else:  # queries get longer far out, and turn nowhere
             still.append(replace(one, note=report.findings[0].words))
     kinds = sorted({type(p).__name__ for c in configs for p in parts_of(c)} & set(CHOSEN))
@@ -104,6 +104,13 @@ def ask(family: str, frequencies: list[Any]) -> dict[str, Any]:
         and family not in FUNCTIONS  # their attention was not reached
     ]
     return entry
+
+
+def noted(one: Heard, family: str) -> Heard:
+    """Return what was heard with what has to be known of its family, and with what was not run."""
+    note = NOTES.get(one.part, NOTES.get(family, one.note)) or ""
+    alone = not one.names and UNHEARD not in note
+    return replace(one, note="; ".join(filter(None, (note, alone and NOT_RUN))) or None)
 
 
 def _tried(make: Callable[[], list[Heard]], refusals: list[str]) -> list[Heard]:

@@ -266,29 +266,26 @@ export const LINES = {
   axes: ({ axes }) => String(axes),
   promise: ({ broken, deviation }) =>
     broken === null ? `kept to within ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
-  "norm of q": (row) => row.norm ?? (isHeard(row) ? "none" : "not heard"),
-  "at rest": (row) => (row.rests ? `${row.rests} layers` : isHeard(row) ? "no layer" : "not heard"),
+  "norm of q": (row) => row.norm ?? (row.heard ? "none" : "not heard"),
+  "at rest": ({ rests, ran }) => (rests ? `${rests} layers` : ran ? "no layer" : "not heard"),
 };
 
 /** What breaks the promise where hidden vectors are turned before W_q and W_k, as in atlas/figure.py. */
 const BEFORE = "a projection after the turn";
 
-/** Whether more was asked than a table and the function that applies it, as atlas/special.py notes. */
-const isHeard = ({ findings }) => !findings.some((words) => words.includes("were not heard"));
-
-/** What stands on the card of a row whose turn does not end with its head, as atlas/special.py notes. */
-const OTHER_HEADS = ["whole inner width", "heads alone turns"];
-
-/** What is found where values are turned like keys, as in atlas/figure.py. */
-const TURNED = "Values are turned, too.";
+/** Whether what stands around two turns differs, as far as it was heard of both. */
+function differAround(held, chosen) {
+  const differ = (name) => held[name] !== chosen[name];
+  const both = (name) => held[name] && chosen[name];
+  return differ("broken") || (both("heard") && ["norm", "values"].some(differ)) || (both("ran") && differ("rests"));
+}
 
 /** What leads from the row that is held to the one that is chosen, in words. */
 export function bridge(held, chosen) {
   if (held.name === chosen.name) return `Choose another row: **${held.name}** is compared with itself.`;
   const { words: said, converts } = differs(held, chosen);
-  const stands = ({ norm, broken, rests, findings }) => [norm, broken, rests, findings.includes(TURNED)].join();
-  const around = stands(held) !== stands(chosen);
-  const other = [held, chosen].find(({ findings }) => OTHER_HEADS.some((words) => findings.join().includes(words)));
+  const around = differAround(held, chosen);
+  const other = [held, chosen].find(({ heads }) => heads);
   if (other) return `**${other.name}** has heads of another kind: read its note. No change of rows is enough.`;
   if (!said.length) {
     const rows = ": no row of W_q and W_k has to change for the turn.";
@@ -306,7 +303,7 @@ export function bridge(held, chosen) {
 
 /** What remains to be done once rows of W_q and W_k are converted. */
 function ending(held, chosen, around) {
-  const alone = [held, chosen].find((row) => !isHeard(row));
+  const alone = [held, chosen].find(({ heard }) => !heard);
   if (alone) return `What stands around the turn of **${alone.name}** was not heard.`;
   if (around) return "What stands around the turn differs, too.";
   if (held.norm) return "A norm of queries stands beside the turn, and its gains may have to follow.";

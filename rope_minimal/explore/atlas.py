@@ -36,9 +36,14 @@ COLUMNS = ["family", "layout", "turns", "base", "scaling", "axes", "promise"]
 FIELDS = [
     *("name", "family", "part", "head", "axes", "layout", "place", "width", "pairs", "direction"),
     *("base", "bases", "scaling", "factor", "series", "rotation", "broken", "deviation"),
-    *("norm", "rests", "findings", "rest", "wrong", "lost"),
+    *("norm", "rests", "heard", "ran", "heads", "values", "findings", "rest", "wrong", "lost"),
 ]
 """What is known of a row, in order.
+
+Norms and values are known where ``heard`` is true, since more was asked than a table and the
+function that applies it; layers at rest where ``ran`` is true, since the whole model ran. ``heads``
+is true where not all heads of a module are turned alike, each by itself; ``values`` where values
+are turned like keys.
 
 The last three are for comparing two rows: the factor on channels that do not turn, what is wrong
 (its words, and whether it is rounding), and whether an angle misses position times frequency.

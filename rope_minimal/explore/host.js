@@ -10,6 +10,7 @@
 //
 // A figure's script puts its module into window.ropeFigures under its name ("clock").
 import { figureName, make } from "./kit/dom.js";
+import { clamp } from "./kit/numbers.js";
 
 const REFERENCE = "IPY_MODEL_";
 
@@ -47,7 +48,6 @@ class Model {
 
 // ---- numbers ------------------------------------------------------------------------------------
 
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 /** Without the noise of binary fractions. */
 const clean = (value) => Number(value.toPrecision(12));
 
@@ -342,7 +342,9 @@ export function drawAlone() {
   dark.addEventListener("change", wear);
   const host = open(state, formulas);
   host.start(window.location.search);
-  host.draw(root, document.querySelector("main"));
+  const main = document.querySelector("main");
+  main.replaceChildren(); // a page that a browser saved holds the figure as it was
+  host.draw(root, main);
   const question = document.querySelector(".rope-question");
   question?.setAttribute("role", "heading"); // of the page
   question?.setAttribute("aria-level", "1");

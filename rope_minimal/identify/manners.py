@@ -82,12 +82,8 @@ def memory(ask: Asker, answer: Answer, first: np.ndarray) -> Findings:
     again = ask(np.eye(ask.head_dim), answer.positions[:2])
     if (change := float(np.abs(again - first).max())) <= answer.loose:
         return []
-    words = (
-        "It remembers: what it was asked first comes out otherwise later, with numbers changed by "
-        f"up to {change:.2g}, as where frequencies grow with the longest call so far and stay so. "
-        "What is said here is about the state that the longest call left."
-    )
-    return [Finding(WRONG, words, "longer-contexts")]
+    what = "what it was asked first comes out otherwise later"
+    return [_remembered(change, what, "and stay so", "that the longest call left")]
 
 
 def left_behind(answer: Answer, again: Answer) -> Findings:
@@ -95,12 +91,16 @@ def left_behind(answer: Answer, again: Answer) -> Findings:
     change = float(np.abs(again.matrices + again.added - answer.matrices - answer.added).max())
     if change <= answer.loose:
         return []
+    what = "after other calls the same call is answered otherwise"
+    return [_remembered(change, what, "until a short one sets them back", "before")]
+
+
+def _remembered(change: float, what: str, then: str, state: str) -> Finding:
     words = (
-        "It remembers: after other calls the same call is answered otherwise, with numbers changed "
-        f"by up to {change:.2g}, as where frequencies grow with the longest call so far until a "
-        "short one sets them back. What is said here is about the state before."
+        f"It remembers: {what}, with numbers changed by up to {change:.2g}, as where frequencies "
+        f"grow with the longest call so far {then}. What is said here is about the state {state}."
     )
-    return [Finding(WRONG, words, "longer-contexts")]
+    return Finding(WRONG, words, "longer-contexts")
 
 
 def company(ask: Asker, answer: Answer) -> Findings:

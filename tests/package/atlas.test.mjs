@@ -25,6 +25,10 @@ const FIELDS = {
   deviation: 0,
   norm: null,
   rests: null,
+  heard: true,
+  ran: true,
+  heads: false,
+  values: false,
   findings: [],
   rest: 1,
   wrong: [],
@@ -33,8 +37,8 @@ const FIELDS = {
 const GIVEN = [
   { name: "beta", layout: "interleaved" },
   { name: "alpha", base: 5e5 },
-  { name: "gamma", direction: -1, findings: ["It is <odd>."] },
-  { name: "delta", broken: "0.3", rotation: false },
+  { name: "gamma", direction: -1, findings: ["It is <odd>."], ran: false },
+  { name: "delta", broken: "0.3", rotation: false, heard: false, ran: false },
 ];
 const columns = Object.keys(FIELDS);
 const rows = GIVEN.map((row) => columns.map((name) => ({ ...FIELDS, family: row.name, ...row })[name]));
@@ -152,6 +156,21 @@ test("the chosen row goes beside, and what is found stands as text", async () =>
   assert.match(values().bridge, /^Choose another row/);
   const cards = [...root.querySelectorAll(".rope-cards thead th")].map((cell) => cell.textContent);
   assert.deepEqual(cards, ["gamma", "gamma"]);
+});
+
+test("a card says no more than was heard", async () => {
+  const { root, lines, page, names } = await open();
+  for (const [name, norm, rests] of [
+    ["alpha", "none", "no layer"],
+    ["gamma", "none", "not heard"],
+    ["delta", "not heard", "not heard"],
+  ]) {
+    lines()[names().indexOf(name)].click();
+    await page.pass();
+    const found = [...root.querySelectorAll(".rope-cards tbody tr")].map((line) => line.children);
+    const said = Object.fromEntries(found.map(([head, chosen]) => [head.textContent, chosen.textContent]));
+    assert.deepEqual([said["norm of q"], said["at rest"]], [norm, rests], name);
+  }
 });
 
 test("in a dark notebook it is marked so", async () => {

@@ -1,7 +1,7 @@
 // host.js on a page without a browser: its controls, what they are linked to, and the address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { formatted, open, stops, typed } from "../../rope_minimal/explore/host.js";
+import { drawAlone, formatted, open, stops, typed } from "../../rope_minimal/explore/host.js";
 import { figure } from "../../rope_minimal/explore/kit/figure.js";
 import { openPage } from "../tools/stage.mjs";
 
@@ -275,4 +275,15 @@ test("a kind of widget that it does not know is named, and so is a figure withou
   assert.throws(() => open({ a: accordion }), /no widget of the kind Accordion/);
   const figureless = { model_name: "AnyModel", state: { _anywidget_id: "a.LostDial" } };
   assert.throws(() => open({ a: figureless }).draw("a", document.body), /no script of the figure lost-dial/);
+});
+
+test("a page of its own that was saved with its figure shows it once", () => {
+  const { document } = openPage();
+  const state = { root: { model_name: "HTMLModel", state: { value: "Now" } } };
+  document.body.innerHTML = `<main>Then</main><script type="application/json" id="rope-state"></script>`;
+  document.querySelector("#rope-state").textContent = JSON.stringify({ root: "root", state, formulas: {} });
+  Object.assign(window, { ropeHost: {}, matchMedia: () => new EventTarget() });
+  drawAlone();
+  assert.equal(document.querySelector("main").textContent, "Now");
+  assert.equal(window.ropeHost.shown.address(), "");
 });

@@ -198,6 +198,22 @@ def test_files_of_which_nothing_turns_define_nothing_that_could() -> None:
             assert not re.search(r"\bq\w* \* cos|\bcos\b.*\bquer", text), name
 
 
+def test_a_note_says_where_less_than_a_model_was_asked() -> None:
+    """A model that ran is one of a family's own, and has layers."""
+    pytest.importorskip("transformers")
+    from transformers import PreTrainedModel
+
+    families = atlas.load("transformers")["families"]
+    for name, entry in families.items():
+        for row in entry["rotations"]:
+            said = [words for words in (atlas.NOT_RUN, atlas.UNHEARD) if words in str(row["note"])]
+            assert len(said) == (not row["layers"]), (name, row["model"])
+    for name in random.SystemRandom().sample(sorted(families), 8):
+        for row in families[name]["rotations"]:
+            made = getattr(family_module(name, "modeling"), row["model"], object)
+            assert issubclass(made, PreTrainedModel) == bool(row["layers"]), (name, row["model"])
+
+
 def test_pairs_become_runs_and_back() -> None:
     for pairs in ([(0, 1), (2, 3)], [(0, 8), (1, 9), (4, 6)], [(3, 5)], []):
         assert atlas.all_pairs(atlas.runs(pairs)).tolist() == [list(p) for p in pairs]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from atlas import NOT_RUN
 from atlas.figure import Row, compact, read_atlas
 from atlas.rows import row as packed
 from rope_minimal import explore, rotate_complex, to_half
@@ -137,7 +138,8 @@ def written(reports: dict[str, Report]) -> list[Row]:
     for name, report in reports.items():
         family, _, part = name.partition(": ")
         lists: list[Any] = []
-        rotation = packed(report, lists) | {"model": family} | NEIGHBOURHOOD.get(name, {})
+        rotation = packed(report, lists) | NEIGHBOURHOOD.get(name, {})
+        rotation |= {"model": family, "layers": {"layers.*": [[0, 3, 1]]}}
         speeds = np.array(lists[0] if lists else [])
         rests = "1 of 4" if name == "glm" else None
         found.append(Row(name, family, part, rotation, speeds, rests))
@@ -266,10 +268,35 @@ def test_a_note_says_what_was_set_against_the_defaults():
     rows = {row.family: row for row in read_atlas()}
     assert rows["llama"].chosen is None
     assert "set in EsmConfig: {position_embedding_type: rotary, " in rows["esm"].findings[0]
-    first, second = rows["hunyuan_vl"].findings[0].split("; ")
+    first, alone, second = rows["hunyuan_vl"].findings[0].split("; ")
     assert first.startswith("Note: the tokens of a picture")
+    assert alone == NOT_RUN
     assert second == "set in HunYuanVLTextConfig: {mrope_section: [16, 16, 16, 16]}."
     assert "position_embeddings_type is set to rotary" in rows["wav2vec2_bert"].findings[0]
+
+
+BY_FUNCTION = {
+    *("dia: DiaRotaryEmbedding", "efficientloftr", "esmfold2", "hy_v4", "jetmoe", "lightglue"),
+    *("moonshine_streaming", "moshi", "muse_glimmer_assistant", "muse_spark: text", "neucodec"),
+    *("qwen4_exp: text", "seamless_m4t", "voxtral_realtime: heads of 128", "wav2vec2_bert"),
+    *("wav2vec2_conformer", "xcodec2", "zamba2", "zaya"),
+}
+IN_CELLS = ["bamba", "idefics", "llama4: vision", "qwen2_vl: vision", "timesfm2_5", "vjepa2"]
+WHOLE = ["llama", "llama4: text chunked", "qwen2_vl: text full", "smollm3"]
+
+
+def test_the_atlas_tells_what_was_heard_and_which_heads_are_of_another_kind(node):
+    rows = node.call("atlas.js", "unpack", compact(read_atlas()))
+    by_name = {row["name"]: row for row in rows}
+    assert {name for name, row in by_name.items() if not row["heard"]} == BY_FUNCTION
+    known = {name: by_name[name]["ran"] for name in [*IN_CELLS, *BY_FUNCTION, *WHOLE]}
+    assert [name for name, ran in known.items() if ran] == WHOLE
+    unknown = [row for row in rows if not row["heard"]]
+    assert not any(row["norm"] or row["values"] or row["ran"] for row in unknown)
+    assert not any(row["rests"] for row in rows if not row["ran"])
+    heads = {name for name, row in by_name.items() if row["heads"]}
+    assert heads == {"efficientloftr", "qwen2_5_omni: audio"}
+    assert {row["family"] for row in rows if row["values"]} == {"clvp", "deepseek_v4"}
 
 
 def test_a_broken_promise_is_broken_by_what_was_seen_or_more(rows):
@@ -337,10 +364,10 @@ def test_the_bridge_names_both_rows(node, shown):
     over = node.call("atlas.js", "bridge", by_name["llama"], by_name["nanochat"])
     assert over.startswith("To run weights of **llama** with the rotation of **nanochat**: Negate")
     assert "The scores are then the same, but for" in over
-    unheard = by_name["nanochat"] | {"findings": ["Note: norms and the rest were not heard."]}
+    unheard = by_name["nanochat"] | {"heard": False}
     alone = node.call("atlas.js", "bridge", by_name["llama"], unheard)
     assert alone.endswith("What stands around the turn of **nanochat** was not heard.")
-    inner = by_name["nanochat"] | {"findings": ["Note: over the whole inner width."]}
+    inner = by_name["nanochat"] | {"heads": True}
     assert "the same" not in node.call("atlas.js", "bridge", by_name["llama"], inner)
     other = node.call("atlas.js", "bridge", by_name["llama"], by_name["gemma: sliding"])
     assert "rotate alike" in other
@@ -359,10 +386,16 @@ def test_the_bridge_says_where_what_stands_around_the_turn_differs(node, shown):
     early = llama | {"name": "early", "broken": "a projection after the turn"}
     normed = llama | {"name": "normed", "norm": "before"}
     resting = llama | {"name": "resting", "rests": "8 of 32"}
-    turned = llama | {"name": "turned", "findings": ["Values are turned, too."]}
+    turned = llama | {"name": "turned", "values": True}
     for other in (early, normed, resting, turned):
         alike = node.call("atlas.js", "bridge", llama, other)
         assert alike.endswith(" rotate alike; what stands around the turn differs.")
+    unheard = llama | {"name": "unheard", "heard": False, "ran": False}
+    in_a_cell = llama | {"name": "in a cell", "ran": False}
+    for pair in ((normed, unheard), (unheard, turned), (in_a_cell, resting)):
+        alike = node.call("atlas.js", "bridge", *pair)
+        assert alike.endswith("no row of W_q and W_k has to change for the turn.")
+    assert "turn differs." in node.call("atlas.js", "bridge", in_a_cell, normed)
     differ = node.call("atlas.js", "bridge", llama, oss)
     assert re.search("Multiply the rows .* What stands around the turn differs, too.$", differ)
     gains = node.call("atlas.js", "bridge", normed, cohere | {"norm": "before"})
