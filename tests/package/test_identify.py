@@ -1440,6 +1440,47 @@ def test_a_difference_is_said_in_words() -> None:
     assert plain.differs_from(broken).words == ("The second is no rotation.",)
 
 
+@pytest.mark.parametrize("start", [0, 0.5, 1])
+def test_wave_vectors_are_matched_whatever_noise_orders_them(start: float) -> None:
+    """Pairs share the first number of their wave vectors, but for what a table's rounding left."""
+    steps = np.repeat(0.1 ** np.arange(4), 2)
+    waves = np.stack((0.5 * steps, np.tile([0.3, -0.7], 4) * steps), axis=1)
+    plain = turner(layout_of("half", 16), waves)
+
+    def rounded(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = plain(x.astype(float), at + start)  # each vector is a unit vector, or as good
+        return y.astype(np.float32)
+
+    one = identify(rounded, 16, positions=(256, 256), dtype=np.float32)
+    two = identify(plain, 16, positions=(256, 256))
+    for difference in (one.differs_from(two), two.differs_from(one)):
+        assert difference.words == ()
+        assert difference.convert is not None
+
+
+def test_the_order_of_pairs_is_no_way_from_a_layout_to_itself() -> None:
+    one, two = (identify(turner(layout_of("half", 8), w), 8) for w in (SPEEDS, SPEEDS[::-1]))
+    (words,) = one.differs_from(two).words
+    assert words.endswith("from one order of pairs to another.")
+
+
+def test_a_small_difference_of_frequencies_is_told_and_converted() -> None:
+    near = identify(turner(layout_of("half", 8), SPEEDS * [1 + 8e-7, 1, 1, 1]), 8)
+    difference = near.differs_from(identify(turner(layout_of("half", 8), SPEEDS), 8))
+    (words,) = difference.words
+    assert words.startswith("Frequencies differ by up to 8e-07 of themselves, which is 0.1 rad")
+    assert difference.convert is not None
+
+
+def test_lost_angles_are_a_reason_not_to_convert() -> None:
+    rotate = rotate_in_float32(10000.0 ** (-np.arange(32) / 32), "half")
+    report = identify(rotate, 64, positions=2**24, dtype=np.float32)
+    assert report.angle_error > 0.05
+    difference = report.differs_from(report)
+    assert difference.convert is None
+    assert "Angles of the first miss position times frequency" in difference.words[0]
+
+
 def test_json_holds_everything() -> None:
     report = report_of(factor=1.25)
     text = report.to_json()
