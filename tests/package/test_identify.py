@@ -1464,6 +1464,20 @@ def test_zeros_beside_channels_at_rest_are_the_end_of_a_table() -> None:
     assert len(report.findings) == 1
 
 
+@pytest.mark.parametrize("length", [1975, 2000])
+def test_yarn_with_one_pair_between_its_knees_is_named(length: int) -> None:
+    theta, factor = rescaled_frequencies(
+        "yarn", 16, 5e6, factor=2.0, original_max_position_embeddings=length
+    )
+    for speeds, made_in in (
+        (theta, "float64"),
+        (theta.astype(np.float32).astype(float), "float32"),
+    ):
+        report = identify(turner(layout_of("half", 16), speeds, factor), 16)
+        assert (report.explanations[0].kind, report.base) == ("yarn", 5e6)
+        assert report.explanations[0].made_in == made_in
+
+
 def test_frequencies_rounded_to_16_bits_are_not_a_few_odd_ones() -> None:
     report = identify(of_16_bits(1e4, 8), 8, positions=4096, dtype=torch.bfloat16)
     assert "The inverse frequencies are rounded to 16 bits" in report.findings[0].words
