@@ -161,6 +161,9 @@ function faults(one, two) {
     ...first.filter((words) => second.includes(words)).map((words) => `Both: ${words}`),
     ...first.filter((words) => !second.includes(words)).map((words) => `The first: ${words}`),
     ...second.filter((words) => !first.includes(words)).map((words) => `The second: ${words}`),
+    ...["first", "second"]
+      .filter((_, i) => [one, two][i].lost)
+      .map((which) => `Angles of the ${which} miss position times frequency by more than 0.05 rad.`),
   ];
 }
 
@@ -193,8 +196,9 @@ function compare(one, two) {
     );
   }
   if (first.some(({ pair }, i) => pair.join() !== second[i].pair.join())) {
-    const name = ({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`;
-    words.push(`Permute the rows of each head of W_q and W_k: from ${name(one)} to ${name(two)}.`);
+    const names = [one, two].map(({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`);
+    const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : names;
+    words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}.`);
   }
   const flips = first.filter(({ up }, i) => up !== second[i].up).length;
   if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);

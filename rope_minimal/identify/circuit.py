@@ -99,8 +99,15 @@ class Circuit:
         return np.concatenate(values, axis=1)
 
     def angles(self) -> np.ndarray:
-        """Return the angle of each pair against the first position, (T, n), in (-pi, pi]."""
-        return turn_of(np.linalg.solve(self.blocks[0], self.blocks))
+        """Return the angle of each pair against the first position, (T, n), in (-pi, pi].
+
+        Of ``M_0^-1 M_t = G^-1 R(angle) G``, whatever gains G stand before the turn, trace and
+        determinant tell the angle.
+        """
+        turn = np.linalg.solve(self.blocks[0], self.blocks)
+        (a, b), (c, d) = np.moveaxis(turn, (-2, -1), (0, 1))
+        square = -b * c - ((a - d) / 2.0) ** 2  # det - cos^2, without the loss of digits
+        return np.arctan2(np.sign(c - b) * np.sqrt(np.maximum(square, 0.0)), (a + d) / 2.0)
 
     def turned(self, x: np.ndarray, angles: np.ndarray) -> np.ndarray:
         """Return what comes out of x (D,) if pairs turn by angles (T, n) from the first block."""
@@ -246,16 +253,28 @@ def made_format(matrices: np.ndarray) -> str:
     """Return the smallest format that held matrices (T, D, D) before factors were multiplied in.
 
     A table of float32 times 1.2 in float64 is no more exact than float32. Each column may have a
-    factor of its own, which is its largest number at the first position.
+    factor of its own, which makes its largest number at the first position one of the format: that
+    number itself if it stands alone, else about the length of all.
     """
     outer = holding_format(matrices)
-    factors = np.abs(matrices[0]).max(axis=0)
-    scaled = matrices / np.where(factors > 0, factors, 1.0)
-    loose = 4.0 * FORMATS[outer] * np.abs(scaled)
+    largest, length = np.abs(matrices[0]).max(axis=0), np.linalg.norm(matrices[0], axis=0)
+    near = largest / np.where(length > 0, length, 1.0)
+
+    def held(numbers: np.ndarray, name: str) -> np.ndarray:
+        off = np.abs(numbers - rounded(numbers, name))
+        return (off <= 4.0 * FORMATS[outer] * np.abs(numbers)).all(axis=(0, 1))
+
     for name, unit in FORMATS.items():
         if unit <= FORMATS[outer]:
             break
-        if (np.abs(scaled - rounded(scaled, name)) <= loose).all():
+        left = np.arange(len(near))
+        for step in (0, 1, -1, 2, -2):
+            whole = rounded(near[left] + step * unit * (near[left] < 1.0), name)
+            factors = np.where(near[left] > 0, largest[left] / np.where(whole > 0, whole, 1.0), 1.0)
+            fits = held(matrices[:4, :, left] / factors, name)  # most fail at once
+            fits[fits] = held(matrices[:, :, left[fits]] / factors[fits], name)
+            left = left[~fits]
+        if not len(left):
             return name
     return outer
 

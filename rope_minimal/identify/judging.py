@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from .asking import Asker
-from .circuit import FORMATS, Circuit, rounded, turn_of
+from .asking import Asker, RefusalError
+from .circuit import FORMATS, Circuit, holding_format, rounded, turn_of
 from .naming import Explanation, follows_but, round_number
 from .report import LOOK, NOTE, WRONG, Finding, Report
 
@@ -99,9 +99,12 @@ def _not_a_rotation(report: Report, circuit: Circuit, positions: np.ndarray) -> 
         )
         return Finding(WRONG, words, "linear-algebra")
     if fixed:
-        kept = (report.deviation or 0.0) <= loose
-        place = "before" if kept else "after"
+        gains = circuit.blocks.mT @ circuit.blocks / factor**2
+        before = bool(np.ptp(gains, axis=0).max() <= 4.0 * loose)  # no turn stands between
+        kept = before and (report.deviation or 0.0) <= max(PROMISE, loose)
+        place = "before" if before else "after"
         then = "kept: a gain is part of the query" if kept else "broken"
+        then += ", but not by them" if before and not kept else ""
         words = (
             f"Channels carry gains, {factor * low:.3g} to {factor * high:.3g}, {place} the turn: "
             f"the promise is {then}."
@@ -218,7 +221,7 @@ def numbers(report: Report, series: list[list[Explanation]]) -> Findings:
     ranked = np.sort(waves[waves > 0])[::-1]
     best = report.explanations[0] if report.explanations else None
     near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
-    if near and (best is None or best.made_in == "16 bits"):
+    if near and (best is None or (best.made_in == "16 bits" and not _held_in_16_bits(report))):
         base, off = near
         one = int(off.argmax())
         words = (
@@ -267,17 +270,23 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
     """Say it where the numbers fit a formula in 16 bits only, and are known better than that."""
     if best.made_in != "16 bits":
         return []
-    if (report.inv_freq_error > 1e-4 * np.abs(report.inv_freq)).any():
-        return []
+    speeds = np.abs(report.inv_freq).flatten()
+    errors = report.inv_freq_error.flatten()[np.argsort(-speeds, kind="stable")][: len(ranked)]
     wanted = np.sort(best.inv_freq())[::-1]
-    off = float(np.abs(ranked / np.repeat(wanted, len(ranked) // len(wanted)) - 1.0).max())
+    wanted = np.repeat(wanted, max(1, len(ranked) // len(wanted)))[: len(ranked)]
+    apart = np.abs(ranked / wanted - 1.0)
+    known = errors <= 1e-4 * ranked
+    if not (known & (apart * ranked > 4.0 * errors)).any():
+        return []
+    off, where = float(apart[known].max()), "" if known.all() else " where they are known to 1e-4"
     if not _held_in_16_bits(report):
-        words = f"The inverse frequencies are near those of {best}, off by up to {off:.2g} of them."
+        words = f"The inverse frequencies are near those of {best}, off by up to {off:.2g} of them"
+        words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
-    words = (
-        f"The inverse frequencies are rounded to 16 bits: off by up to {off:.2%} from {best}. "
-        "Scores still depend on the distance alone, and every one is wrong far out."
-    )
+    words = "The inverse frequencies are rounded to 16 bits: "
+    words += f"off by up to {off:.2%} from {best}{where}."
+    if (report.deviation or 0.0) <= PROMISE:
+        words += " Scores still depend on the distance alone, and every one is wrong far out."
     return [Finding(WRONG, words, "precision")]
 
 
@@ -288,9 +297,9 @@ def _held_in_16_bits(report: Report) -> bool:
     return any(bool((np.abs(v - speeds) <= near + 1e-6 * speeds).all()) for v in held)
 
 
-def origin(circuit: Circuit, waves: np.ndarray) -> Findings:
+def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
     """Say it where position 0 is turned already."""
-    phase = turn_of(circuit.blocks[0])
+    phase, loose = turn_of(circuit.blocks[0]), max(1e-3, 4.0 * unit)
     fastest = int(np.abs(waves).max(axis=1).argmax())
     if np.abs(phase).max() < 1e-3 or not waves[fastest].any():
         return []
@@ -298,13 +307,14 @@ def origin(circuit: Circuit, waves: np.ndarray) -> Findings:
     starts = []
     if waves.shape[1] == 1:  # up to whole turns, of which a few are tried
         turns = 2.0 * np.pi * np.arange(-20, 21)
-        tried = [round_number(float(p), 1e-6) for p in (phase[fastest] + turns) / waves[fastest, 0]]
+        found = (phase[fastest] + turns) / waves[fastest, 0]
+        tried = np.concatenate((np.round(found), [round_number(float(p), 1e-6) for p in found]))
         off = np.abs(np.exp(1j * phase) - np.exp(1j * np.outer(tried, waves[:, 0]))).max(axis=1)
-        starts = [start for start, miss in zip(tried, off, strict=True) if miss < 1e-3]
+        starts = tried[off < loose].tolist()
     if starts:
-        start = min(starts, key=abs)
+        start = min(starts, key=lambda p: (round(abs(p)), p % 1 != 0))  # whole, if it may be
         words = f"Position 0 is turned as position {start:g} should be: it counts from there"
-    elif np.abs(phase - np.pi / 2).max() < 1e-3 and (circuit.reads == circuit.writes).all():
+    elif np.abs(phase - np.pi / 2).max() < loose and (circuit.reads == circuit.writes).all():
         words += ", a quarter turn, as where cos and sin are exchanged"
     return [Finding(NOTE, f"{words}.", "many-planes")]
 
@@ -365,16 +375,21 @@ def promise(report: Report, unit: float) -> Findings:
     return [Finding(WRONG, words, "why-position")]
 
 
-def coarse_table(report: Report, ask: Asker) -> Findings:
-    """Say it where numbers have 16 bits although x has more."""
+def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
+    """Say it where numbers have 16 bits although x has more, those of cos and sin or all."""
     if report.numbers not in ("bfloat16", "float16") or ask.type in ("bfloat16", "float16"):
         return []
     low, high = report.singular_values or (1.0, 1.0)
     if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
+    try:
+        digits = ask(np.sqrt(np.arange(2.0, report.head_dim + 2.0))[None], positions)
+    except RefusalError:
+        digits = np.full(1, np.pi)
+    what = "cos and sin are" if holding_format(digits) not in ROUNDED else "What comes out is"
     words = (
-        f"cos and sin are rounded to {report.numbers} although x is {ask.kind}: each is off by up "
-        f"to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."
+        f"{what} rounded to {report.numbers} although x is {ask.kind}: numbers up to 1 are off by "
+        f"up to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."
     )
     return [Finding(WRONG, words, "precision")]
 

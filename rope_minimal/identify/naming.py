@@ -287,8 +287,8 @@ class _Bent:
 
     def knees(self) -> tuple[float, float] | None:
         """Return the indices of pairs between which the ramp runs; None where it does not fall."""
-        if len(self.ramp) < 2:
-            return None
+        if len(self.ramp) < 2:  # whole numbers beside it
+            return float((self.keep > 0.75).sum() - 1), float((self.keep >= 0.25).sum())
         first, last = self.ramp[0], self.ramp[-1]
         fall = (self.keep[first] - self.keep[last]) / (last - first)
         if fall < 0.01 / len(self.keep):  # as good as level: it never ends
@@ -427,19 +427,16 @@ def _ramps_in_pairs(bent: _Bent, attention_factor: float, tolerance: float) -> I
     shared = bent.shared(attention_factor, tolerance)
     lengths = {2.0**k for k in range(6, 24)}
     knees = bent.knees()
-    if knees is None and len(bent.ramp) >= 2:
+    if knees is None:
         return
-    if knees is not None:
-        low, high = knees
-        sizes = [32.0 * bent.wave(low), bent.wave(high)]
-        lengths.add(sizes[1])
-        if low > 0.5:
-            lengths.add(sizes[0])
-            # rounding the knees outwards hides the length between these two
-            least = max(sizes[0], bent.wave(high - 1.0))
-            most = min(sizes[0] * base ** (2 / dim), sizes[1])
-            if least <= most < 2.0**40:
-                lengths.add(_roundest(least, most))
+    low, high = knees
+    if len(bent.ramp) > 1:
+        lengths |= {32.0 * bent.wave(low), bent.wave(high)}
+    # rounding the knees outwards hides the length between these two; no knee is below 0
+    least = max(32.0 * bent.wave(low) if low > 0.5 else 0.0, bent.wave(high - 1.0))
+    most = min(32.0 * bent.wave(low + 1.0), bent.wave(high))
+    if least <= most < 2.0**40:
+        lengths.add(_roundest(least, most))
     for length in sorted(
         filter(math.isfinite, lengths), key=lambda size: (math.frexp(size)[0] != 0.5, size)
     ):

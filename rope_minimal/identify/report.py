@@ -53,8 +53,9 @@ class Difference:
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
-        that gives the same scores under the second. None where no weight does, where either has a
-        fault other than rounding, and where frequencies are not known well enough to compare them.
+        that gives the same scores under the second, but for a small difference of frequencies that
+        the words tell. None where no weight does, where either has a fault other than rounding or
+        angles that are lost, and where frequencies are not known well enough to compare them.
     """
 
     words: tuple[str, ...]
@@ -114,7 +115,7 @@ class Report:
     deviation_at
         The two positions and the shift where it does.
     numbers
-        The smallest format that holds all numbers that came back.
+        The smallest format that held all numbers that came back, before factors were multiplied in.
     angle_error
         Radians by which an angle misses position times frequency at most.
     angle_error_at
@@ -308,12 +309,20 @@ def _faults(one: Report, two: Report) -> tuple[list[str], bool]:
     for which, mine, others in sides:
         words += [f"The {which}: {f.words}" for f in mine if f not in others]
     rounding = all(f.chapter == "precision" for f in graves[0] + graves[1])
-    lost = max(report.angle_error or 0.0 for report in (one, two)) > ANGLE
-    return words, rounding and not lost
+    lost = [(r.angle_error or 0.0) > ANGLE for r in (one, two)]
+    words += [
+        f"Angles of the {which} miss position times frequency by more than {ANGLE} rad."
+        for (which, *_), off in zip(sides, lost, strict=True)
+        if off
+    ]
+    return words, rounding and not any(lost)
 
 
 ANGLE = 0.05
 """Radians off, from which on an angle is not position times frequency."""
+
+DRIFT = 0.01
+"""Radians, at position 131,071, from which on a difference of frequencies is told."""
 
 
 def _compare(one: Report, two: Report) -> Difference:
@@ -323,12 +332,15 @@ def _compare(one: Report, two: Report) -> Difference:
         convertible = False
         words.append("One of them loses the channels that do not turn.")
     waves = [_wave_vectors(report) for report in (one, two)]
-    orders = [np.lexsort(np.round(w[:, ::-1] * _upper(w), 12).T)[::-1] for w in waves]
+    errors = [report.inv_freq_error.reshape(waves[0].shape) for report in (one, two)]
+    noise = 2.0 * (errors[0].max(axis=0) + errors[1].max(axis=0))
+    signs = [_upper(w, noise) for w in waves]
+    orders = _orders(waves[0] * signs[0], waves[1] * signs[1], noise)
     first, second = (w[order] for w, order in zip(waves, orders, strict=True))
-    flips = _upper(first)[:, 0] != _upper(second)[:, 0]
-    errors = [report.inv_freq_error.reshape(first.shape) for report in (one, two)]
+    ups = [sign[order] for sign, order in zip(signs, orders, strict=True)]
+    flips = (ups[0] != ups[1])[:, 0]
     known = 2.0 * (errors[0][orders[0]] + errors[1][orders[1]])
-    apart = np.abs(first * _upper(first) - second * _upper(second))
+    apart = np.abs(first * ups[0] - second * ups[1])
     off = apart > known + 1e-6 * np.abs(first)
     unsure = (known.max(axis=1) > UNSURE * np.abs(first).max(axis=1)) & ~off.any(axis=1)
     if unsure.any():
@@ -345,10 +357,18 @@ def _compare(one: Report, two: Report) -> Difference:
             f"{one.pairs[orders[0][worst]]}: {_number(first[worst])} against "
             f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
         )
+    drift = np.where(off | (apart <= known), 0.0, apart)
+    if not off.any() and (far := float(drift.max()) * (2**17 - 1)) > DRIFT:
+        part = float((drift / np.maximum(np.abs(first), 1e-300)).max())
+        words.append(
+            f"Frequencies differ by up to {part:.1g} of themselves, which is {far:.2g} rad at "
+            "position 131,071."
+        )
     source = _channels(one, orders[0])
     target = _channels(two, orders[1])
     if not np.array_equal(source, target):
         a, b = (f"{r.layout or 'a layout without a name'} ({r.place})" for r in (one, two))
+        a, b = ("one order of pairs", "another") if a == b else (a, b)
         words.append(f"Permute the rows of each head of W_q and W_k: from {a} to {b}.")
     sign = np.ones(one.head_dim)
     turned = np.flatnonzero(flips)
@@ -405,10 +425,23 @@ def _wave_vectors(report: Report) -> np.ndarray:
     return signed.reshape(len(report.pairs), report.axes)
 
 
-def _upper(waves: np.ndarray) -> np.ndarray:
-    """Return the sign, (pairs, 1), that makes the first number of each wave vector positive."""
-    first = waves[np.arange(len(waves)), (waves != 0).argmax(axis=1)]
+def _upper(waves: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the sign, (pairs, 1), that makes a wave's first number above noise positive."""
+    size = np.abs(waves)
+    above = size > np.minimum(noise, size.max(axis=1, keepdims=True) / 2.0)
+    first = waves[np.arange(len(waves)), above.argmax(axis=1)]
     return np.where(first < 0, -1.0, 1.0)[:, None]
+
+
+def _orders(first: np.ndarray, second: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Return the pairs of either, (2, pairs), by falling waves; what noise sets apart is level."""
+    both = np.concatenate((first, second))
+    rising = both.argsort(axis=0)
+    steps = np.diff(np.take_along_axis(both, rising, 0), axis=0, prepend=-np.inf) > noise
+    levels = np.empty_like(both)
+    np.put_along_axis(levels, rising, steps.cumsum(axis=0, dtype=float), 0)
+    keys = np.split(np.concatenate((levels, np.round(both, 12)), axis=1), 2)
+    return np.array([np.lexsort(key[:, ::-1].T)[::-1] for key in keys])
 
 
 def _channels(report: Report, order: np.ndarray) -> np.ndarray:

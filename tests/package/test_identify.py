@@ -1344,6 +1344,164 @@ def test_a_failure_is_that_of_the_kind_of_array_that_is_taken() -> None:
         assert other not in finding.words
 
 
+def table_at(
+    start: float, table: Any = np.float64, factor: float = 1.0, base: float = 1e4, half: int = 32
+) -> Rotate:
+    """Turn halves by a table of rounded cos and sin times a factor, counting from ``start``."""
+    theta = base ** (-np.arange(half) / half)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = torch.tensor(np.outer(at + start, theta))
+        table_of = getattr(torch, np.dtype(table).name) if table != "bfloat16" else torch.bfloat16
+        c, s = (factor * f(angle).to(table_of).double().numpy() for f in (torch.cos, torch.sin))
+        c, s, (a, b) = c.astype(x.dtype), s.astype(x.dtype), np.split(x, 2, axis=-1)
+        return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+    return rotate
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("base", "half", "positions"), [(5e5, 8, 2**15), (1e4, 32, 4096)])
+def test_gains_before_the_turn_leave_the_frequencies_and_the_promise(
+    dtype: type, base: float, half: int, positions: int
+) -> None:
+    gains, theta = (
+        np.random.default_rng(0).uniform(0.8, 1.2, 2 * half),
+        base ** (-np.arange(half) / half),
+    )
+    plain = (
+        rotate_in_float32(theta, "half")
+        if dtype == np.float32
+        else table_at(0, np.float64, 1.0, base, half)
+    )
+    report = identify(
+        lambda x, at: plain(x * gains.astype(dtype), at), 2 * half, positions=positions, dtype=dtype
+    )
+    assert (np.abs(report.inv_freq - theta.astype(dtype)) <= report.inv_freq_error + 1e-15).all()
+    assert report.angle_error < (1e-10 if dtype == np.float64 else 1e-3)
+    assert report.base == base
+    (finding,) = report.findings
+    assert finding.gravity == 2
+    assert "before the turn: the promise is kept" in finding.words
+
+
+def test_gains_before_a_turn_that_keeps_no_promise_are_not_its_fault() -> None:
+    report = identify(lambda x, at: rotate_complex(x * GAIN, at**2 % 7919), 8, positions=512)
+    assert "before the turn: the promise is broken, but not by them" in str(report)
+
+
+@pytest.mark.parametrize("start", [1, 2, 7])
+@pytest.mark.parametrize("factor", [1.0, 1.3465735902799727])
+@pytest.mark.parametrize(
+    ("table", "numbers"),
+    [("bfloat16", "bfloat16"), (np.float16, "float16"), (np.float32, "float32")],
+)
+def test_a_rounded_table_from_another_start_is_known(
+    table: Any, numbers: str, factor: float, start: int
+) -> None:
+    report = identify(table_at(start, table, factor), 64, positions=4096, dtype=np.float64)
+    assert (report.is_rotation, report.numbers, report.base) == (True, numbers, 1e4)
+    assert report.attention_factor == pytest.approx(factor, rel=1e-3)
+    words = [finding.words for finding in report.findings]
+    assert any(f"Position 0 is turned as position {start} should be" in said for said in words)
+    assert any(f"rounded to {numbers}" in said for said in words) == (numbers != "float32")
+    assert any("carry a factor of 1.34" in said for said in words) == (factor > 1)
+
+
+@pytest.mark.parametrize("positions", [1024, 2**17])
+def test_where_lengths_wobble_frequencies_are_known_less_well(positions: int) -> None:
+    report = identify(lambda x, at: tables(x, at, sin=lambda s: 1.01 * s), 8, positions=positions)
+    assert (np.abs(report.inv_freq - SPEEDS) <= report.inv_freq_error).all()
+    assert "rounded coarsely" in report.findings[0].words
+    assert not [finding for finding in report.findings if "but for" in finding.words]
+
+
+@pytest.mark.parametrize("speed", [6e-4, 2e-4])
+def test_a_small_turn_that_one_vector_does_not_show_is_no_share(speed: float) -> None:
+    """The first two positions that share one are those whose matrices are equal."""
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = at[:, None] * torch.tensor(speed, dtype=torch.float64)
+        (c, s), (a, b) = (f(angle).to(x.dtype) for f in (torch.cos, torch.sin)), x.chunk(2, -1)
+        return torch.cat((a * c - b * s, a * s + b * c), -1)
+
+    report = identify(rotate, 2, positions=4096, dtype=torch.bfloat16)
+    y = rotate(torch.eye(2).bfloat16()[:, None].expand(2, 1024, 2), torch.arange(1024))
+    equal = (y[:, 1:] == y[:, :-1]).all(-1).all(0)
+    assert report.shared_position == 1 + int(equal.int().argmax()) > 50
+
+
+def test_a_shared_position_hides_no_others_that_are_wrong() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        wrong = (at >= 300) & (at < 600) & (at != 512) & (at != 513)
+        return rotate_complex(x, np.where(at == 68, 67, at + 9 * wrong))
+
+    words = [finding.words for finding in identify(rotate, 8, positions=1024).findings]
+    assert any("Position 68 shares its rotation with 67" in said for said in words)
+    assert any("299 of the positions below 1,024 are not rotated" in said for said in words)
+
+
+@pytest.mark.parametrize(
+    ("row", "past"),
+    [
+        (lambda at: np.minimum(at, 71), "every position gets the rotation of the last"),
+        (lambda at: np.where(at > 71, 0, at), "every position gets the rotation of position 0"),
+        (lambda at: at % 72, "it starts again from position 0"),
+    ],
+)
+def test_the_end_of_a_table_beyond_the_last_power_of_two(row: Any, past: str) -> None:
+    report = identify(lambda x, at: rotate_complex(x, row(at)), 8, positions=100)
+    assert (report.table_end, report.past_end, len(report.findings)) == (71, past, 1)
+
+
+def test_zeros_beside_channels_at_rest_are_the_end_of_a_table() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return part(x, at, 1.0) * ((at < 393)[:, None] | (np.arange(8) > 3))
+
+    report = identify(rotate, 8)
+    assert (report.table_end, report.base, report.is_rotation) == (392, 1e4, True)
+    assert "nothing but zeros at position 393 where channels turn" in report.findings[0].words
+    assert len(report.findings) == 1
+
+
+@pytest.mark.parametrize("length", [1975, 2000])
+def test_yarn_with_one_pair_between_its_knees_is_named(length: int) -> None:
+    theta, factor = rescaled_frequencies(
+        "yarn", 16, 5e6, factor=2.0, original_max_position_embeddings=length
+    )
+    for speeds, made_in in (
+        (theta, "float64"),
+        (theta.astype(np.float32).astype(float), "float32"),
+    ):
+        report = identify(turner(layout_of("half", 16), speeds, factor), 16)
+        assert (report.explanations[0].kind, report.base) == ("yarn", 5e6)
+        assert report.explanations[0].made_in == made_in
+
+
+def test_frequencies_rounded_to_16_bits_are_not_a_few_odd_ones() -> None:
+    report = identify(of_16_bits(1e4, 8), 8, positions=4096, dtype=torch.bfloat16)
+    assert "The inverse frequencies are rounded to 16 bits" in report.findings[0].words
+    assert not [finding for finding in report.findings if "but for" in finding.words]
+
+
+def test_scores_that_do_not_depend_on_the_distance_alone_are_not_said_to() -> None:
+    theta = (100.0 ** (-np.arange(8) / 8)).astype(np.float16).astype(float)
+    plain = turner(layout_of("half", 16), theta)
+    report = identify(lambda x, at: plain(x, at.astype(np.float16)), 16, positions=4096)
+    words = " ".join(finding.words for finding in report.findings)
+    assert "The inverse frequencies are rounded to 16 bits" in words
+    assert "Position 2,049 shares" in words
+    assert "distance alone" not in words
+
+
+def test_what_is_rounded_at_the_end_is_told_from_a_rounded_table() -> None:
+    report = identify(
+        lambda x, at: torch.tensor(rotate_complex(x, at)).bfloat16().double().numpy(), 8
+    )
+    assert report.findings[0].words.startswith("What comes out is rounded to bfloat16")
+    assert "cos and sin are rounded" not in str(report)
+
+
 # ---- the report --------------------------------------------------------------------------------
 
 
@@ -1438,6 +1596,47 @@ def test_a_difference_is_said_in_words() -> None:
     assert plain.differs_from(narrow).words == ("8 channels turn against 12.",)
     broken = identify(lambda x, at: 0 * x, 12)
     assert plain.differs_from(broken).words == ("The second is no rotation.",)
+
+
+@pytest.mark.parametrize("start", [0, 0.5, 1])
+def test_wave_vectors_are_matched_whatever_noise_orders_them(start: float) -> None:
+    """Pairs share the first number of their wave vectors, but for what a table's rounding left."""
+    steps = np.repeat(0.1 ** np.arange(4), 2)
+    waves = np.stack((0.5 * steps, np.tile([0.3, -0.7], 4) * steps), axis=1)
+    plain = turner(layout_of("half", 16), waves)
+
+    def rounded(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = plain(x.astype(float), at + start)  # each vector is a unit vector, or as good
+        return y.astype(np.float32)
+
+    one = identify(rounded, 16, positions=(256, 256), dtype=np.float32)
+    two = identify(plain, 16, positions=(256, 256))
+    for difference in (one.differs_from(two), two.differs_from(one)):
+        assert difference.words == ()
+        assert difference.convert is not None
+
+
+def test_the_order_of_pairs_is_no_way_from_a_layout_to_itself() -> None:
+    one, two = (identify(turner(layout_of("half", 8), w), 8) for w in (SPEEDS, SPEEDS[::-1]))
+    (words,) = one.differs_from(two).words
+    assert words.endswith("from one order of pairs to another.")
+
+
+def test_a_small_difference_of_frequencies_is_told_and_converted() -> None:
+    near = identify(turner(layout_of("half", 8), SPEEDS * [1 + 8e-7, 1, 1, 1]), 8)
+    difference = near.differs_from(identify(turner(layout_of("half", 8), SPEEDS), 8))
+    (words,) = difference.words
+    assert words.startswith("Frequencies differ by up to 8e-07 of themselves, which is 0.1 rad")
+    assert difference.convert is not None
+
+
+def test_lost_angles_are_a_reason_not_to_convert() -> None:
+    rotate = rotate_in_float32(10000.0 ** (-np.arange(32) / 32), "half")
+    report = identify(rotate, 64, positions=2**24, dtype=np.float32)
+    assert report.angle_error > 0.05
+    difference = report.differs_from(report)
+    assert difference.convert is None
+    assert "Angles of the first miss position times frequency" in difference.words[0]
 
 
 def test_json_holds_everything() -> None:
