@@ -56,7 +56,7 @@ def test_it_clones_the_tag_of_this_version_and_installs_that(calls, without_the_
     clone, tag = str(tmp_path / CLONE), f"--branch=v{rope_minimal.__version__}"
     git = ["git", "clone", "--quiet", "--depth=1", tag, "https://github.com/somebody/rope", clone]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--editable"]
-    assert calls == [git, [*pip, f"{clone}[explore,proofs,torch]"]]
+    assert calls == [git, [*pip, f"{clone}[experiments,explore,proofs,torch]"]]
     assert sys.path[0] == clone
 
 

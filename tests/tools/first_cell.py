@@ -35,7 +35,7 @@ if importlib.util.find_spec("rope_minimal") is None:  # on Colab, for example
         git = ["git", "clone", "--quiet", "--depth=1", f"--branch={{TAG}}"]
         subprocess.run([*git, f"https://github.com/{{REPOSITORY}}", clone], check=True)
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--editable"]
-    subprocess.run([*pip, f"{{clone}}[explore,proofs,torch]"], check=True)
+    subprocess.run([*pip, f"{{clone}}[experiments,explore,proofs,torch]"], check=True)
     sys.path.insert(0, clone)  # what pip has written takes effect in the next Python"""
 OWNER_NAME = r"[\w.-]+/[\w.-]+"
 
