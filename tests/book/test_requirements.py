@@ -67,5 +67,5 @@ def test_the_book_imports_nothing_that_its_requirements_do_not_bring(path: Path)
 
 
 def test_what_code_asks_for_first_need_not_be_there() -> None:
-    code = 'import a.b\nfrom . import e\nif find_spec("c"):\n    import c.d\nfor f in []:\n    import g'
+    code = 'import a.b\nif find_spec("c"):\n    import c.d\nfrom . import e\nclass F:\n  import g'
     assert imported(code) == {"a", "g"}
