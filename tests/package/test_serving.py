@@ -886,6 +886,17 @@ def test_absorbed_needs_a_plain_matrix() -> None:
         layer(x)
 
 
+def test_absorbed_refuses_a_matrix_whose_forward_was_replaced() -> None:
+    layer, x = latent(), random(1, 3, 16)
+    layer.kv_b_proj.forward = lambda v: v.new_zeros(*v.shape[:-1], 33)
+    layer(x)
+    layer.absorb = True
+    with pytest.raises(
+        TypeError, match=r"absorb=True needs the forward of nn\.Linear, got another"
+    ):
+        layer(x)
+
+
 @pytest.mark.parametrize(
     "hook",
     [
