@@ -539,7 +539,7 @@ BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "past the table": (lambda c: c.shift(12), ValueError, "= 0..15, got 16"),
     "farther than the table": (lambda c: c.shift(-16), ValueError, "delta must be in -15..15"),
     "half a position": (lambda c: c.shift(0.5), TypeError, "delta must be integers, got torch"),
-    "yes": (lambda c: c.shift(True), TypeError, "delta must be integers, got torch.bool"),
+    "yes": (lambda c: c.shift(True), TypeError, "delta must be integers, got True"),
     "three rows": (
         lambda c: c.shift(torch.ones(3, 1, dtype=torch.long)),
         ValueError,
