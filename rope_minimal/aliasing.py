@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import check_count, check_frequencies, check_positive, real_numbers
+from .checks import as_float, check_count, check_frequencies, check_positive, real_numbers
 
 __all__ = [
     "NearRepeat",
@@ -170,6 +170,8 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
     """
     check_positive("theta", theta)
     positions = check_count("positions", positions)
+    if not math.isfinite(as_float(positions) * float(theta)):
+        raise ValueError(f"theta * positions must be finite, got {theta} * {positions}")
     angles = np.sort(wrapped_angle(np.arange(positions) * float(theta)))
     return np.sort(np.diff(angles, append=angles[0] + 2.0 * np.pi))
 
@@ -214,11 +216,18 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
         A whole number of positions, or infinity if the mean cosine falls all the way to where the
         search stops, also if that is past the integers of float64.
 
+    Raises
+    ------
+    ValueError
+        If an angle on the way would be infinite.
+
     Notes
     -----
     ``cos(m t) - cos((m-1) t) = -2 sin((m - 1/2) t) sin(t/2)``, so the sign of the step is computed
     without subtracting nearly equal cosines. Up to the half turn of the fastest pair every cosine
-    falls; the search begins there.
+    falls; the search begins there. What is within the rounding of the angles, ``2**-52`` of them,
+    counts as no rise: pairs of some 1e-12 radians per position and less, whose steps are hardly
+    longer, may be told to turn back a position late.
     """
     inv_freq = _check_inv_freq(inv_freq)
     if max_distance is not None:
@@ -228,6 +237,8 @@ def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None
         return math.inf
     start = max(1, math.floor(math.pi / fastest))
     stop = 64 * start if max_distance is None else max_distance
+    if not math.isfinite(as_float(stop) * fastest):
+        raise ValueError(f"max_distance * inv_freq must be finite, got {stop} * {fastest}")
     weight = np.sin(inv_freq / 2.0)
     for block in _blocks(start, stop, inv_freq.size):
         angles = (block[:, None] - 0.5) * inv_freq
@@ -333,14 +344,17 @@ def nearest_offset(
     min_distance = check_count("min_distance", min_distance)
     if min_distance >= max(sizes):
         raise ValueError(f"min_distance must be < {max(sizes)}, got {min_distance}")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(max(sizes) * np.abs(wave_vectors).sum(axis=0)).all():
+            raise ValueError(f"shape * wave_vectors must be finite, got shape = {shape!r}")
     steps = np.meshgrid(*(np.arange(1 - n, n) for n in sizes), indexing="ij")
     offsets = np.stack(steps, axis=-1).reshape(-1, len(sizes))
     offsets = offsets[len(offsets) // 2 + 1 :]  # past no offset, the way back of each before it
     offsets = offsets[np.abs(offsets).max(axis=1) >= min_distance]
     distances = code_distance(offsets, wave_vectors)
     nearest = offsets[distances < distances.min() + 1e-9]
-    order = np.lexsort([(nearest < 0).sum(axis=1), np.square(nearest).sum(axis=1)])
-    offset = nearest[order[0]]
+    length, back = np.square(nearest).sum(axis=1), (nearest < 0).sum(axis=1)
+    offset = nearest[np.lexsort([*np.abs(nearest).T[::-1], back, length])[0]]  # the last key first
     return NearestOffset(tuple(offset.tolist()), float(code_distance(offset, wave_vectors)))
 
 
@@ -350,7 +364,7 @@ def neighbour_contrast(inv_freq: np.ndarray | float) -> float:
     For queries and keys in random directions the score moves, over one position, by
     ``D(1) |q| |k| / sqrt(dim)`` in the root mean square.
     """
-    return float(code_distance(1, inv_freq))
+    return float(code_distance(1, _check_inv_freq(inv_freq)))
 
 
 def rounding_noise(dtype: str) -> float:
@@ -464,8 +478,8 @@ def _by_blocks(
     function: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Apply ``function`` to blocks (rows, pairs) of the angles after each ``distance``."""
-    distance = real_numbers("distance", distance)
-    if np.ndim(inv_freq) == 2:
+    distance, inv_freq = real_numbers("distance", distance), real_numbers("inv_freq", inv_freq)
+    if inv_freq.ndim == 2:
         vectors = _check_wave_vectors("inv_freq", inv_freq)
         if distance.shape[-1:] != (len(vectors),):
             raise ValueError(
@@ -484,7 +498,8 @@ def _by_blocks(
             by_axis = (m[:, None] * theta for m, theta in zip(block.T, vectors, strict=True))
             out[first : first + step] = function(reduce(np.add, by_axis))
     if not np.isfinite(out).all():
-        raise ValueError(f"distance * inv_freq must be finite, got distance = {distance}")
+        first = flat[~np.isfinite(out)][0]
+        raise ValueError(f"distance * inv_freq must be finite, got distance = {first}")
     return out.reshape(shape)[()]
 
 

@@ -204,7 +204,7 @@ class RotarySelfAttention(nn.Module):
         if x.ndim != 3 or shape[-1] != self.embed_dim:
             raise ValueError(f"x must have shape (B, T, embed_dim = {self.embed_dim}), got {shape}")
         weight = self._weight()
-        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+        if x.dtype != weight.dtype and (x.is_meta or not torch.is_autocast_enabled(x.device.type)):
             raise TypeError(f"x must have the layer's type {weight.dtype}, got {x.dtype}")
         if padding is not None:
             check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)

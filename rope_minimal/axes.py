@@ -116,7 +116,11 @@ def _kimi(dim: int, base: float = 10000.0) -> np.ndarray:
 
 def _dinov3(dim: int, base: float = 100.0) -> np.ndarray:
     """DINOv3: the fastest pair makes two turns from one edge of the image to the other."""
-    return 4.0 * math.pi * _axial(dim, base)
+    with np.errstate(over="ignore"):
+        vectors = 4.0 * math.pi * _axial(dim, base)
+    if not np.isfinite(vectors).all():
+        raise ValueError(f"base must give finite wave vectors, got {base}")
+    return vectors
 
 
 def _mixed(dim: int, base: float = 10.0, *, seed: int = 0) -> np.ndarray:
@@ -199,7 +203,7 @@ def mrope_positions(
         raise ValueError(
             f"time_interval must be one number, or one for each of {grids} grids, got {steps.shape}"
         )
-    intervals = iter(np.broadcast_to(steps, grids).astype(np.float32))
+    intervals = iter(np.broadcast_to(steps, grids).tolist())
     start = 0
     found: list[np.ndarray] = []
     for part in parts:
@@ -210,8 +214,11 @@ def mrope_positions(
             t, h, w = _three("parts", part, least=1)
             if h % side or w % side:
                 raise ValueError(f"parts must have h and w divisible by {side}, got {part}")
+            interval = next(intervals)
+            if not start + t * interval < 2**62:
+                raise ValueError(f"time_interval must give times < 2**62, got {interval}")
             place = np.indices((t, h // side, w // side)).reshape(3, -1)
-            place[0] = place[0].astype(np.float32) * next(intervals)
+            place[0] = place[0].astype(np.float32) * np.float32(interval)
             found.append(start + place.T)
             length = max(h, w) // side
         start += length
@@ -220,13 +227,12 @@ def mrope_positions(
 
 def _three(name: str, value: Any, least: int) -> list[int]:
     """Return three whole numbers, one for each axis."""
-    try:
-        numbers = list(value)
-    except TypeError:
-        raise TypeError(f"{name} must hold three integers, got {value!r}") from None
-    if len(numbers) != 3:
-        raise ValueError(f"{name} must hold three integers, got {len(numbers)}: {value!r}")
-    return [check_count(name, number, least) for number in numbers]
+    array = isinstance(value, np.ndarray) and value.ndim
+    if isinstance(value, (str, bytes)) or not (isinstance(value, Sequence) or array):
+        raise TypeError(f"{name} must hold three integers, got {value!r}")
+    if len(value) != 3:
+        raise ValueError(f"{name} must hold three integers, got {len(value)}: {value!r}")
+    return [check_count(name, number, least) for number in value]
 
 
 def _check_multiple(dim: int, of: int) -> None:

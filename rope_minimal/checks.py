@@ -7,7 +7,7 @@ checked in `rope_minimal.tensors`.
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be finite and > 0, got {value}")
 
 
-def as_float(value: numbers.Real) -> float:
+def as_float(value: numbers.Real | int) -> float:
     """Return ``value`` as a float, infinity where it is too large for one."""
     try:
         return float(value)
@@ -62,10 +62,22 @@ def as_float(value: numbers.Real) -> float:
         return math.inf
 
 
+def leaves(name: str, value: Any, kind: str) -> list[Any]:
+    """Return what lists hold; raise at True, for NumPy 1 among numbers, and at what is masked."""
+    dtype = str(getattr(value, "dtype", type(value).__name__))
+    if dtype in ("bool", "torch.bool") or np.ma.is_masked(value):
+        raise TypeError(f"{name} must be {kind}, got {value!r}")
+    if isinstance(value, np.ndarray) and value.dtype == object:
+        value = value.tolist()
+    if isinstance(value, (str, bytes)) or not isinstance(value, Sequence):
+        return [value]
+    plain = {*map(type, value)} <= {int, float}  # as the longest lists are
+    return [*value] if plain else [leaf for each in value for leaf in leaves(name, each, kind)]
+
+
 def real_numbers(name: str, value: Any) -> np.ndarray:
     """Return ``value`` as float64; raise TypeError where it holds anything but real numbers."""
-    if np.ma.is_masked(value):
-        raise TypeError(f"{name} must be real numbers, got masked ones: {value!r}")
+    leaves(name, value, "real numbers")
     try:
         array = np.asarray(value)
         of_real = (isinstance(n, numbers.Real) for n in array.flat)  # Fractions, long integers

@@ -20,7 +20,7 @@ def serves(cos: Tensor, sin: Tensor) -> bool:
     """Whether these forms may run: not in a traced or transformed call, nor if a table learns."""
     if torch.compiler.is_compiling() or is_transformed():
         return False
-    if torch.jit.is_tracing():  # type: ignore[attr-defined]
+    if torch._C._is_tracing():
         return False
     return not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad))
 
@@ -52,9 +52,12 @@ def rotate(x: Tensor, *table: Tensor) -> Tensor:
         y = form(turned.to(dtype), *table).to(x.dtype)
         return torch.cat((y, x[..., width:]), dim=-1) if partly else y
     y = torch.empty_like(x)
-    y[..., width:] = x[..., width:]
+    if partly:
+        y[..., width:] = x[..., width:]
     positions = max(1, TILE * x.shape[-2] // x.numel())
-    tiles = (t.split(positions, dim=-2) for t in (y[..., :width], x[..., :width], *table))
+    # narrow, for a slice of a whole axis takes no batch of gradients (torch: is_grads_batched)
+    turning = y.narrow(-1, 0, width), x.narrow(-1, 0, width)
+    tiles = (t.split(positions, dim=-2) for t in (*turning, *table))
     for into, part, *rows in zip(*tiles, strict=True):
         into.copy_(form(part.to(dtype), *rows))
     return y

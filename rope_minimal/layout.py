@@ -97,7 +97,11 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
 
 def _shape(x: Array, name: str = "x", even: bool = True) -> tuple[int, ...]:
     """Return the shape of ``x``; raise unless it is an array whose last axis can hold pairs."""
-    if not (hasattr(x, "shape") and hasattr(x, "swapaxes")):
+    if hasattr(x, "layout"):  # a tensor
+        from .tensors import check_dense
+
+        check_dense(name, x)
+    if isinstance(x, np.matrix) or not (hasattr(x, "shape") and hasattr(x, "swapaxes")):
         raise TypeError(f"{name} must be a NumPy array or a torch tensor, got {type(x).__name__}")
     shape = tuple(x.shape)
     if not shape:

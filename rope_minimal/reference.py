@@ -25,7 +25,8 @@ def rotation_matrix(
     Parameters
     ----------
     position
-        The position ``m``: a finite real number.
+        The position ``m``: a finite real number. An angle of ``a`` radians is right to
+        about ``a * 2**-53``, and must be below ``2**53``.
     dim
         Width of the vector, a positive even integer.
     base
@@ -133,8 +134,8 @@ def _angles(
         raise ValueError(f"inv_freq must be finite, got {inv_freq}")
     with np.errstate(over="ignore"):
         angle = positions * inv_freq
-    if not np.isfinite(angle).all():
-        raise ValueError(f"positions * inv_freq must be finite, got {angle}")
+    if not (np.abs(angle) < 2**53).all():
+        raise ValueError(f"positions * inv_freq must be < 2**53, got {angle}")
     return angle
 
 
@@ -148,6 +149,7 @@ def _vectors(x: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarr
         raise ValueError(
             f"positions must have shape (T,) = ({x.shape[-2]},), got {positions.shape}"
         )
-    if not np.isfinite(positions).all():
-        raise ValueError(f"positions must be finite, got {positions}")
+    for name, values in (("x", x), ("positions", positions)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} must be finite, got {values[~np.isfinite(values)]}")
     return x, positions

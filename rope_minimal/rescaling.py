@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from .checks import check_dim, check_flag, check_parameter_names, check_positive, real_numbers
+from .checks import (
+    check_dim,
+    check_flag,
+    check_parameter_names,
+    check_positive,
+    check_real,
+    real_numbers,
+)
 from .frequencies import inverse_frequencies, wavelengths
 
 __all__ = ["rescaled_frequencies"]
@@ -217,7 +224,7 @@ def _yarn(
 
     temperature = _yarn_temperature(factor)
     for name, value in (("mscale", mscale), ("mscale_all_dim", mscale_all_dim)):
-        if value:
+        if value is not None and check_real(name, value):  # 0 is none, as in the released code
             check_positive(name, value)
     if mscale and mscale_all_dim:
         temperature = _yarn_temperature(factor, mscale) / _yarn_temperature(factor, mscale_all_dim)

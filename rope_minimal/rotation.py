@@ -120,6 +120,7 @@ def rope_table(
         Inverse frequencies of shape (dim/2,), in radians per position; or, for positions on A axes,
         wave vectors of shape (A, dim/2), one row for each axis: an angle is then the dot product
         of a position and a wave vector (`rope_minimal.wave_vectors`).
+        An angle of ``a`` radians is right to about ``a * 2**-53``, and must be below ``2**53``.
     dtype
         Floating-point type of the table.
 
@@ -139,8 +140,8 @@ def rope_table(
     # hold the integer 257. So the angles are float64, and the rounding comes after cos and sin.
     by_axis = positions.to(place).to(torch.float64).unsqueeze(-1) * theta
     angle = reduce(torch.add, by_axis.unbind(-2))  # in this order everywhere
-    if values_may_be_read(angle) and not angle.isfinite().all():
-        raise ValueError(f"positions * inv_freq must be finite, got {angle.abs().max()}")
+    if values_may_be_read(angle) and not (angle.abs() < 2**53).all():
+        raise ValueError(f"positions * inv_freq must be < 2**53, got {angle.abs().max()}")
     return angle.cos().to(dtype).to(device), angle.sin().to(dtype).to(device)
 
 
@@ -170,10 +171,10 @@ def _positions(positions: Any, theta: Tensor) -> Tensor:
             raise ValueError("positions must have at least 1 dimension (..., T), got shape ()")
         return positions.unsqueeze(-1)
     positions = as_tensor("positions", positions, "integers, float32 or float64")
-    if positions.dtype in (torch.float16, torch.bfloat16):
-        raise TypeError(f"positions must be integers, float32 or float64, got {positions.dtype}")
     if not positions.is_floating_point():
         positions = integers("positions", positions)
+    elif positions.dtype not in (torch.float32, torch.float64):
+        raise TypeError(f"positions must be integers, float32 or float64, got {positions.dtype}")
     if positions.ndim < 2 or positions.shape[-1] != len(theta):
         raise ValueError(
             f"positions must have shape (..., T, {len(theta)}), as inv_freq has {len(theta)} axes, "
@@ -263,6 +264,8 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"x must have at least dim = {self.dim} channels, got shape {tuple(x.shape)}"
             )
+        if x.device != self.table.device:
+            raise ValueError(f"x must be on {self.table.device} as the table is, got {x.device}")
         offset = check_count("offset", offset, least=0)
         if position_ids is None:
             end = offset + x.shape[-2]
@@ -277,8 +280,6 @@ class RotaryEmbedding(nn.Module):
                 raise ValueError(f"give offset or position_ids, not both, got offset = {offset}")
             index = self._index(x, position_ids)
             table = nn.functional.embedding(index, self.table)
-        if x.device != table.device:
-            raise ValueError(f"x must be on {table.device} as the table is, got {x.device}")
         if x.requires_grad or not fast.serves(table, table):
             return _rotate(x, *self._cos_and_sin(table), self.interleaved)
         dtype = fast.compute_dtype(x)

@@ -48,7 +48,7 @@ class LatentAttention(RotarySelfAttention):
         the value's into the output, instead of making every head's keys and values. May be set
         at any time: the weights, the cache and, up to rounding, the result are the same. It reads
         the weight of ``kv_b_proj``, which must therefore be an ``nn.Linear`` without a bias and
-        without forward hooks.
+        without forward hooks, its ``forward`` its own. Hooks for all modules do not see it then.
 
     Notes
     -----
@@ -122,6 +122,8 @@ class LatentAttention(RotarySelfAttention):
                 raise TypeError(
                     f"absorb=True needs kv_b_proj to be an nn.Linear without bias, got {made_by}"
                 )
+            if "forward" in vars(made_by):
+                raise TypeError("absorb=True needs the forward of nn.Linear, got another one")
             hooks = len(made_by._forward_hooks) + len(made_by._forward_pre_hooks)
             if hooks:  # they may change the weight, as when it is pruned, or what it gives
                 raise TypeError(f"absorb=True needs kv_b_proj to have no forward hook, got {hooks}")

@@ -7,7 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .checks import leaves
+
 _INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_DENSE = torch.strided
 _UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)  # torch has no arithmetic for these
 
 
@@ -17,17 +20,20 @@ def as_tensor(name: str, value: Any, kind: str, device: str | None = None) -> Te
     What is no tensor yet is made on ``device``, that of torch's default where not given.
     """
     if isinstance(value, Tensor):
+        check_dense(name, value)
         return value
-    masked = isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value)  # asked in this order,
-    if isinstance(value, (str, bytes)) or masked:  # for torch.compile traces no is_masked
+    if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be {kind}, got {value!r}")
-    if isinstance(value, np.ndarray) and not torch.compiler.is_compiling():
-        # torch reads no other byte order than the machine's and no negative stride
-        value = value.astype(value.dtype.newbyteorder("="))
+    if not torch.compiler.is_compiling():
+        leaves(name, value, kind)
+        if isinstance(value, np.ndarray):
+            # torch reads no other byte order than the machine's and no negative stride
+            value = value.astype(value.dtype.newbyteorder("="))
     try:
-        if _is_empty(value):  # an empty list has no type of its own
-            return torch.tensor(np.asarray(value, dtype=np.int64), device=device)
-        return torch.tensor(np.asarray(value), device=device)
+        array = np.asarray(value)
+        if isinstance(value, Sequence) and not array.size:  # it has no type of its own
+            array = array.astype(np.int64)
+        return torch.tensor(array, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(f"{name} must be {kind}, got {value!r}") from error
 
@@ -35,9 +41,7 @@ def as_tensor(name: str, value: Any, kind: str, device: str | None = None) -> Te
 def integers(name: str, value: Any, device: str | None = None) -> Tensor:
     """Return ``value`` as a tensor of integers; raise TypeError where it holds anything else."""
     if isinstance(value, (int, list, tuple)) and not torch.compiler.is_compiling():
-        for n in np.array(value, dtype=object).flat:
-            if isinstance(n, (bool, np.bool_)):  # beside integers NumPy would count it as one
-                raise TypeError(f"{name} must be integers, got {torch.bool}")
+        for n in leaves(name, value, "integers"):
             if isinstance(n, int) and not -(2**63) <= n < 2**63:
                 raise ValueError(f"{name} must be >= -2**63 and < 2**63, got {n}")
     tensor = as_tensor(name, value, "integers", device)
@@ -48,12 +52,6 @@ def integers(name: str, value: Any, device: str | None = None) -> Tensor:
     if tensor.dtype not in _INTEGERS:
         raise TypeError(f"{name} must be integers, got {tensor.dtype}")
     return tensor
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether lists, one in another, hold nothing."""
-    listed = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-    return listed and all(_is_empty(each) for each in value)
 
 
 def moved_to(device: torch.device, name: str, tensor: Tensor) -> Tensor:
@@ -97,8 +95,17 @@ def check_float(name: str, value: Any) -> None:
     """Raise TypeError unless ``value`` is a floating-point tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a torch.Tensor, got {type(value).__name__}")
-    if not value.is_floating_point():
+    if not value.dtype.is_floating_point:
         raise TypeError(f"{name} must be floating point, got {value.dtype}")
+    if value.layout is not _DENSE or value.is_nested:
+        check_dense(name, value)
+
+
+def check_dense(name: str, value: Any) -> None:
+    """Raise TypeError where a tensor is no block of numbers: sparse, nested, or of a library."""
+    if value.layout is not _DENSE or value.is_nested:
+        kind = "a nested tensor" if value.is_nested else value.layout
+        raise TypeError(f"{name} must be dense, got {kind}")
 
 
 def check_mask(
@@ -108,27 +115,29 @@ def check_mask(
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         got = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
         raise TypeError(f"{name} must be a tensor of torch.bool, got {got}")
+    check_dense(name, mask)
     if tuple(mask.shape) not in shapes:
         raise ValueError(f"{name} must have shape {axes} = {shapes[0]}, got {tuple(mask.shape)}")
     if mask.device != x.device:
         raise ValueError(f"{name} must be on {x.device} as {owner} is, got {mask.device}")
 
 
-def check_x(x: Any, name: str = "x") -> None:
-    """Raise unless ``x`` is floating point of shape (..., T, D)."""
+def check_x(x: Any, name: str = "x") -> torch.Size:
+    """Return the shape of ``x``; raise unless ``x`` is floating point of shape (..., T, D)."""
     check_float(name, x)
-    if x.ndim < 2:
+    if len(shape := x.shape) < 2:
         raise ValueError(
-            f"{name} must have at least 2 dimensions (..., T, D), got shape {tuple(x.shape)}"
+            f"{name} must have at least 2 dimensions (..., T, D), got shape {tuple(shape)}"
         )
+    return shape
 
 
 def check_rotation(x: Any, cos: Any, sin: Any) -> None:
     """Raise unless ``cos`` and ``sin`` fit ``x``, in the order in which a reader would look."""
-    check_x(x)
+    shape = check_x(x)
     check_float("cos", cos)
     check_float("sin", sin)
-    shape, table = x.shape, cos.shape
+    table = cos.shape
     if table != sin.shape:
         raise ValueError(
             f"cos and sin must have the same shape, got {tuple(table)} and {tuple(sin.shape)}"

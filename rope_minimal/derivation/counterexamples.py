@@ -280,13 +280,16 @@ def find_counterexample(
             ]
 
     def gaps(setting: list, digits: int) -> list:
-        """Return the pair of each equation that is farthest apart, or None where none is."""
+        """Return the pair by which each =, <= and >= fails most, or None where it holds."""
         with _PRECISION, mpmath.workdps(digits):
-            found = [
-                max(entries, key=lambda p: abs(p[0] - p[1])) if isinstance(relation, sp.Eq) else ()
+            return [
+                max(
+                    ((a, b, abs(a - b)) for a, b in entries if _differ(relation, a, b)),
+                    key=lambda found: found[2],
+                    default=None,
+                )
                 for relation, entries in pairs(setting)
             ]
-            return [(*p, abs(p[0] - p[1])) if p and p[0] != p[1] else None for p in found]
 
     def named(setting: list) -> dict[str, complex]:
         return {s.name: plain(v) for s, v in zip(symbols, setting, strict=True)}
@@ -339,6 +342,15 @@ def _holds(relation: Relational, left: Any, right: Any) -> bool:
     return ordered if isinstance(relation, sp.Gt | sp.Lt) else close or ordered
 
 
+def _differ(relation: Relational, left: Any, right: Any) -> bool:
+    """Tell whether two sides that are close are not what =, <= or >= says."""
+    if isinstance(relation, sp.Eq):
+        return left != right
+    if isinstance(relation, sp.Le):
+        return left.real > right.real
+    return isinstance(relation, sp.Ge) and left.real < right.real
+
+
 # ------------------------------------------------------------------------------------------------
 # From expressions to numbers
 
@@ -377,6 +389,8 @@ _FUNCTIONS: list = [
 def _compile(expression: Any) -> Callable[[dict], Any]:
     """Turn an expression into a function of the symbols' values; matrices stay factored."""
     symbols = _sorted_symbols(expression)
+    if expression.has(sp.Mod):  # written as %, which mpmath has for real numbers only
+        expression = expression.replace(sp.Mod, lambda a, b: a - b * sp.floor(a / b))
     if isinstance(expression, MatrixBase):
         entries = sp.lambdify(symbols, list(expression), _FUNCTIONS)
         rows, columns = expression.shape

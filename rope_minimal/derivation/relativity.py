@@ -108,7 +108,8 @@ def check_relative(
     Raises
     ------
     TypeError
-        If a function does not return a sympy expression (or a column of length ``dim``).
+        If a function does not return a sympy expression (or a column of length ``dim``), or the
+        seed is no integer.
     ValueError
         If a symbol of your own is called m, n, shift, q or k (with ``dim``: q0, q1, ...).
     """
@@ -116,18 +117,20 @@ def check_relative(
     for name, function in (("f_q", f_q), ("f_k", f_k)):
         if not callable(function):
             raise TypeError(f"{name} must be a function, got {function!r}")
+    if not isinstance(seed, Integral) or isinstance(seed, bool):
+        raise TypeError(f"seed must be an integer, got {seed!r}")
     m, n = (sp.Dummy(name, integer=True, nonnegative=True) for name in "mn")
     s = sp.Dummy("shift", integer=True, positive=True)
     q, k = _query_and_key(dim)
     score = _real_parameters(_score(f_q(q, m), f_k(k, n), dim))
     _check_names(score, {m, n, s, *sp.sympify((q, k)).free_symbols})
     moved = score.subs({m: m + s, n: n + s}, simultaneous=True)
-    witness, _ = find_counterexample(equation(score, moved), {}, NUMERIC_POINTS, seed)
+    witness, _ = find_counterexample(equation(score, moved), {}, NUMERIC_POINTS, int(seed))
     shown = score.xreplace({d: sp.Symbol(d.name, **d.assumptions0) for d in score.atoms(sp.Dummy)})
     if witness is not None:
         return Relativity(False, "counterexample", shown, _positions(witness), False)
     zero = score.count_ops() < 300 and is_zero(score - moved)
-    trivial = find_counterexample(equation(score, score.subs(m, s)), {}, 12, seed)[0] is None
+    trivial = find_counterexample(equation(score, score.subs(m, s)), {}, 12, int(seed))[0] is None
     return Relativity(True, "symbolic" if zero else "numeric", shown, None, trivial)
 
 

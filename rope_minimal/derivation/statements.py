@@ -61,9 +61,8 @@ class MatrixFunction:
 
 
 def _size(argument: str, value: Any) -> Any:
-    size = sp.sympify(value)
-    whole = getattr(size, "is_integer", False) and getattr(size, "is_positive", False)
-    if isinstance(value, bool) or not whole:
+    size = None if isinstance(value, bool | str) else sp.sympify(value)
+    if not (getattr(size, "is_integer", False) and getattr(size, "is_positive", False)):
         raise ValueError(
             f"{argument} must be a positive integer, or a symbol declared so, got {value!r}"
         )

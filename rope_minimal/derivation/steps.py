@@ -132,6 +132,8 @@ class Derivation:
             raise ValueError(f"name must be letters, digits and dashes, got {name!r}")
         if not isinstance(title, str) or not title:
             raise ValueError(f"title must be a text, got {title!r}")
+        if not isinstance(model or {}, Mapping):
+            raise TypeError(f"model must give formulas, got {model!r}")
         if not isinstance(others or {}, Mapping):
             raise TypeError(f"others must be models by their names, got {others!r}")
         for label, other in (others or {}).items():
@@ -186,6 +188,8 @@ class Derivation:
 
         ``follows`` is left out where the step is true by itself, as 1 + 1 = 2 is.
         """
+        if not isinstance(follows, Sequence):
+            raise TypeError(f"follows must be names of steps, got {follows!r}")
         follows = (follows,) if isinstance(follows, str) else tuple(follows)
         return self.add(Step(name, "derived", statement, reason, follows, by, words))
 
@@ -198,13 +202,18 @@ class Derivation:
             If the step is false or is not what its premises give.
         ValueError
             If its name is taken, or a field is missing.
+        TypeError
+            If a field is of another kind.
         KeyError
             If a premise is unknown.
         """
-        if step.name in self._steps:
-            raise ValueError(f"derivation {self.name!r} already has a step {step.name!r}")
-        if not regex.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", step.name):
-            raise ValueError(f"step name must be letters, digits and dashes, got {step.name!r}")
+        if not isinstance(step, Step):
+            raise TypeError(f"step must be a Step, got {step!r}")
+        name = step.name
+        if not isinstance(name, str) or not regex.fullmatch(r"[A-Za-z0-9][A-Za-z0-9-]*", name):
+            raise ValueError(f"step name must be letters, digits and dashes, got {name!r}")
+        if name in self._steps:
+            raise ValueError(f"derivation {self.name!r} already has a step {name!r}")
         checked = replace(self.check(step), home=self)
         self._steps[step.name] = checked
         return checked
@@ -232,8 +241,13 @@ class Derivation:
             )
 
     def _check_choice(self, step: Step) -> None:
-        if not step.otherwise:
+        if not isinstance(step.otherwise, str) or not step.otherwise:
             raise ValueError(f"chosen step {step.name!r} must say what the other choice gives")
+        match step.rival:
+            case None | (str(), Mapping()):
+                pass
+            case other:
+                raise TypeError(f"rival must be a name and its formulas, got {other!r}")
         self._screen(step, self.model, "the model of this derivation breaks it")
         if step.rival is None:
             return
@@ -252,6 +266,8 @@ class Derivation:
             )
 
     def _check_derived(self, step: Step) -> Step:
+        if not (step.by is None or callable(step.by)):
+            raise TypeError(f"by must be a function of the premises, got {step.by!r}")
         premises = [self[name].statement for name in step.follows]
         if len(shapes(step.statement)) > 1:
             raise DerivationError(step.name, "the two sides differ in shape", step.sides)

@@ -202,6 +202,15 @@ def test_the_rounding_of_whole_turns_is_no_rise(turns):
     assert cosine_horizon(5e-324) == math.inf
 
 
+@settings(deadline=None)
+@given(st.floats(-49, -30))
+def test_the_slowest_pairs_turn_back_a_position_late_at_most(power):
+    """The first whole m with (m - 1/2) theta > pi."""
+    with mpmath.workdps(60):
+        first = int(mpmath.floor(mpmath.pi / 2**power + 0.5)) + 1
+    assert cosine_horizon(2**power) - first in (0, 1)
+
+
 def test_cosine_horizon_of_known_banks():
     assert cosine_horizon(1.0) == 4
     assert cosine_horizon(0.4096) == 9

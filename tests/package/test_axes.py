@@ -555,6 +555,10 @@ def test_nearest_offset_of_a_tie_is_the_shortest_and_moves_forward() -> None:
     assert nearest_offset(diagonal, (9, 9), 3)[0] == (1, -3)
     assert nearest_offset(np.array([[turn / 4], [turn / 4]]), (9, 9))[0] == (1, -1)
     assert nearest_offset(np.array([[turn / 5] * 2, [turn / 5 * 2] * 2]), (4, 4))[0] == (1, 2)
+    # two offsets of one length with one step back each, on three axes and on four
+    assert nearest_offset(np.array([[4.0], [1], [-1]]) * 0.731, (5, 5, 5), 3)[0] == (1, -1, 3)
+    four = np.array([[2.0], [5], [3], [1]]) * 0.731
+    assert nearest_offset(four, (2, 3, 2, 2))[0] == (1, 0, -1, 1)
 
 
 def test_searches_on_the_plane_do_not_depend_on_the_block_size(

@@ -484,6 +484,26 @@ def test_statement_that_fails_in_a_late_digit_only_is_refused(statement):
         from_theta().derived("wrong", statement, "wrong", follows="start")
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        sp.Le(theta, theta - sp.Rational(1, 10**25), evaluate=False),
+        sp.Ge(theta, theta + sp.Rational(1, 10**25), evaluate=False),
+    ],
+    ids=str,
+)
+def test_an_inequality_that_fails_in_a_late_digit_only_is_refused(statement):
+    with pytest.raises(DerivationError, match="differ"):
+        from_theta().derived("wrong", statement, "wrong", follows="start")
+
+
+def test_an_inequality_of_equal_sides_is_not_refused_for_its_rounding():
+    bell = sp.cosh(theta) - sp.sinh(theta)
+    for relation in (sp.Le, sp.Ge):
+        equal = relation(bell, sp.exp(-theta), evaluate=False)
+        assert from_theta().derived("equal", equal, "true", follows="start")
+
+
 def test_true_statement_whose_digits_cancel_is_not_refused():
     statement = (sp.cosh(100 * theta) ** 2 - sp.sinh(100 * theta) ** 2, 1)
     assert from_theta().derived("circle", statement, "true", follows="start").kind == "derived"
@@ -636,6 +656,23 @@ def test_step_lists_the_choices_it_depends_on():
             "must name the steps",
         ),
         (lambda d: d.derived("new", (q, q), "?", follows=["none"]), KeyError, "none"),
+        (lambda d: d.derived("new", (q, q), "?", follows=3), TypeError, "follows must be names"),
+        (lambda d: d.derived("new", (q, q), "?", by="no"), TypeError, "by must be a function"),
+        (
+            lambda d: d.chosen("new", (q, q), "?", otherwise="x", rival="ab"),
+            TypeError,
+            "rival must be a name and its formulas, got 'ab'",
+        ),
+        (
+            lambda d: d.chosen("new", (q, q), "?", otherwise=3),
+            ValueError,
+            "must say what the other",
+        ),
+        (lambda d: d.add("s"), TypeError, "step must be a Step, got 's'"),
+        (lambda d: d.given(None, (q, q), "?"), ValueError, "step name must be letters"),
+        (lambda d: d.given([1], (q, q), "?"), ValueError, "step name must be letters"),
+        (lambda d: Derivation("name", "?", 3), TypeError, "model must give formulas, got 3"),
+        (lambda d: MatrixFunction("R", "2"), ValueError, "rows must be a positive integer"),
         (lambda d: d.given("new", (sp.Function("h")(q), q), "?"), ValueError, "no formula for h"),
         (lambda d: d.add(Step("new", "guess", (q, q), "?")), ValueError, "got 'guess'"),
         (lambda d: Derivation("bad name", "?"), ValueError, "'bad name'"),
@@ -813,6 +850,8 @@ def test_relative_encodings_are_recognised(f):
         lambda v, p: v + p,
         lambda v, p: v * sp.exp(sp.I * p * theta) + p,
         lambda v, p: v * sp.exp(sp.I * sp.sin(p)),
+        lambda v, p: v * sp.exp(sp.I * sp.Mod(p, 5)),  # Mod(i m, 5 i), for sympy
+        lambda v, p: v * sp.exp(sp.I * theta * sp.Mod(p, 3)),
     ],
 )
 def test_counterexample_really_is_one(f):
@@ -832,6 +871,10 @@ def test_counterexample_really_is_one(f):
     assert after == pytest.approx(at["after"])
     assert at["before"] != pytest.approx(at["after"])
     assert "Not relative" in str(answer)
+
+
+def test_positions_that_wrap_with_the_turn_are_relative():
+    assert check_relative(lambda v, p: v * sp.exp(2 * sp.pi * sp.I * sp.Mod(p, 5) / 5))
 
 
 def test_no_encoding_is_relative_but_called_trivial():
@@ -857,8 +900,9 @@ def test_bad_proposals_are_named():
         check_relative(lambda v, p: sp.Matrix([v, v]))
     with pytest.raises(TypeError, match="column of length 2"):
         check_relative(lambda v, p: v.T, dim=2)
-    with pytest.raises(ValueError, match="a side cannot be worked out in numbers"):
-        check_relative(lambda v, p: v * sp.exp(sp.I * sp.Mod(p, 3)))  # Mod(i m, 3 i), for sympy
+    for seed in (None, True, "abc", [1], 7.0):
+        with pytest.raises(TypeError, match="seed must be an integer, got"):
+            check_relative(lambda v, p: v, seed=seed)
     with pytest.raises(ValueError, match="dim must be a positive integer or None, got 0"):
         check_relative(lambda v, p: v, dim=0)
 

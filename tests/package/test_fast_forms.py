@@ -248,6 +248,21 @@ def test_gradients_are_turned_back_in_batches(interleaved: bool) -> None:
     torch.testing.assert_close(got, torch.stack(want), rtol=0, atol=bound(back))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@LAYOUTS
+def test_batches_of_gradients_pass_through_tiles(
+    dtype: torch.dtype, interleaved: bool, monkeypatch
+) -> None:
+    """Of the whole width: a slice of all channels would take no batch."""
+    monkeypatch.setattr(fast, "TILE", 3 * WIDTH)
+    x, back = random(2, LENGTH, WIDTH, dtype=dtype).requires_grad_(), random(3, 2, LENGTH, WIDTH)
+    y = apply_rope(x, *TABLE, interleaved=interleaved)
+    batch = back.to(dtype)
+    got = torch.autograd.grad(y, x, batch, is_grads_batched=True, retain_graph=True)[0]
+    want = [torch.autograd.grad(y, x, each, retain_graph=True)[0] for each in batch]
+    assert torch.equal(got, torch.stack(want))
+
+
 @LAYOUTS
 def test_batches_of_gradients_have_gradients(interleaved: bool) -> None:
     x, back = random(2, LENGTH, WIDTH).requires_grad_(), random(3, 2, LENGTH, WIDTH, seed=1)

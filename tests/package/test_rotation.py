@@ -632,5 +632,5 @@ def test_text_is_no_positions(positions) -> None:
 
 
 def test_angles_that_are_not_finite_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"positions \* inv_freq must be finite"):
+    with pytest.raises(ValueError, match=r"positions \* inv_freq must be < 2\*\*53"):
         rope_table([10**6], 4, inv_freq=np.array([1e303, 1.0]))

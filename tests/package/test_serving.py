@@ -539,7 +539,7 @@ BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "past the table": (lambda c: c.shift(12), ValueError, "= 0..15, got 16"),
     "farther than the table": (lambda c: c.shift(-16), ValueError, "delta must be in -15..15"),
     "half a position": (lambda c: c.shift(0.5), TypeError, "delta must be integers, got torch"),
-    "yes": (lambda c: c.shift(True), TypeError, "delta must be integers, got torch.bool"),
+    "yes": (lambda c: c.shift(True), TypeError, "delta must be integers, got True"),
     "three rows": (
         lambda c: c.shift(torch.ones(3, 1, dtype=torch.long)),
         ValueError,
@@ -883,6 +883,17 @@ def test_absorbed_needs_a_plain_matrix() -> None:
         layer(x)
     layer.absorb = "no"
     with pytest.raises(TypeError, match="absorb must be True or False, got 'no'"):
+        layer(x)
+
+
+def test_absorbed_refuses_a_matrix_whose_forward_was_replaced() -> None:
+    layer, x = latent(), random(1, 3, 16)
+    layer.kv_b_proj.forward = lambda v: v.new_zeros(*v.shape[:-1], 33)
+    layer(x)
+    layer.absorb = True
+    with pytest.raises(
+        TypeError, match=r"absorb=True needs the forward of nn\.Linear, got another"
+    ):
         layer(x)
 
 
