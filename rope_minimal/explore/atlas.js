@@ -257,7 +257,9 @@ function answer({ total, found, kept, half, neighbours, show, search }) {
 function numbers({ found, families, half, neighbours }) {
   const other = found - half - neighbours;
   const parts = [`${half} half-split`, `${neighbours} interleaved`, `${other} with another layout`];
-  return `Shown: ${found} rotations of ${families} families, ${parts.join(", ")}.`;
+  const some = (count, one, more) => `${count} ${count === 1 ? one : more}`;
+  const shown = `${some(found, "rotation", "rotations")} of ${some(families, "family", "families")}`;
+  return `Shown: ${shown}, ${parts.join(", ")}.`;
 }
 
 /** The lines of a card: a name, and what is known. */
@@ -266,7 +268,7 @@ export const LINES = {
   channels: (row) => `${turnWords(row)}${row.place === "elsewhere" ? ", not side by side" : ""}`,
   base: ({ base }) => baseWords(base),
   scaling: ({ scaling, factor }) =>
-    `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, factor ${digits(factor, 6)}`}`,
+    `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, cos and sin × ${digits(factor, 6)}`}`,
   axes: ({ axes }) => String(axes),
   promise: ({ broken, deviation }) =>
     broken === null ? `kept to within ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,

@@ -159,6 +159,7 @@ function against(compare, { pair, ratio, first, second, still, alike = 1, pairs 
     const [some, turn] = still === 1 ? ["one pair stands", "turns"] : ["some pairs stand", "turn"];
     return ` Against **${compare}** ${some} still in one and ${turn} in the other.`;
   }
+  if (ratio < 1.005) return ` Against **${compare}** no pair differs by more than half a percent.`;
   const there = alike === 1 ? "most in" : "nowhere more than in";
   const where = alike === pairs ? "all pairs differ alike" : `it differs ${there} pair **${pair}**`;
   return (

@@ -347,6 +347,8 @@ def test_the_answer_counts_what_is_shown(node, rows, shown):
     )
     assert "**1 of 14** rotations. It **keeps** the promise" in said(node, shown, show="clockwise")
     assert said(node, shown, show="promise broken").startswith("Promise broken: **2 of 14** rot")
+    assert "\nShown: 1 rotation of 1 family, 1 half" in said(node, shown, show="clockwise")
+    assert "\nShown: 2 rotations of 1 family, 2 half" in said(node, shown, search="gemma")
     nothing = said(node, shown, show="clockwise", search="gemma").split("\n")[0]
     assert nothing == "Clockwise, matching “gemma”: **none of 14** rotations."
 
