@@ -225,7 +225,8 @@ function compare(one, two) {
     const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : names;
     words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}.`);
   }
-  const flips = first.filter(({ up }, i) => up !== second[i].up).length;
+  const beside = (i) => one.axes === 1 || !gaps[i].off; // of several axes, what has no equal stands beside any
+  const flips = first.filter(({ up }, i) => beside(i) && up !== second[i].up).length;
   if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);
   const scale = (which, mine, other) => {
     const factor = (mine || 1) / (other || 1);

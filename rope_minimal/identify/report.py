@@ -359,6 +359,8 @@ def _compare(one: Report, two: Report) -> Difference:
             f"frequencies are not known to {UNSURE:.0%}, as positions and numbers were asked."
         )
     apart_at = np.flatnonzero(off.any(axis=1))
+    if one.axes > 1:
+        flips[apart_at] = False  # they stand beside any
     if off.any() and one.axes > 1:
         convertible = False
         left = apart_at[0]

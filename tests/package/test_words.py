@@ -249,6 +249,7 @@ SENTENCES = [
         ("horizon_dial", 1.0046, {"cosine": 4, "snr": LOUD}),
         "With all hands slowed **1.0046** times, one step",
     ),
+    (("horizon_dial", 1.005, {"cosine": 4, "snr": LOUD}), "all hands slowed **1.0050** times, one"),
     (("horizon_dial", 652, {"cosine": 2048, "snr": FAINT}), "no hand turns back in the window."),
     (("horizon_dial", 651, {"cosine": 2047, "snr": FAINT}), "turns back at **2,047** tokens."),
     (
@@ -339,6 +340,10 @@ SENTENCES = [
         "This head looks at no distance in particular (at most **3.2%**, at distance 7), and "
         "uses no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the "
         "sharper one. None of its pairs turns with the distance. Distance",
+    ),
+    (
+        ("trained_head", {**LOOKED, "head": {**HEAD, "peak": 1}}),
+        "looks most at distance **7**, with **over 99.9%** of its attention",
     ),
     (("trained_head", {**LOOKED, "head": {**HEAD, "theta": 0}}), "Pair 0 rests. Distance"),
     (("trained_head", {**LOOKED, "head": None}), "**RoPE** was not tried on copy."),
@@ -564,6 +569,7 @@ SENTENCES = [
         ("rotor", 11, 0, 0),
         "Nothing: by **0°** a word no arrow turns, and every score is **1.00**.\nQuery: 11 × 0°",
     ),
+    (("rotor", 4, 0, 45), "**4 words** make **180°** and a score of **−1.00**"),
     (
         ("rotor", 11, 0, 180),
         "**11 words** make 1,980°, the short way **180°**, and a score of **−1.00**",
@@ -585,6 +591,10 @@ SENTENCES = [
         "its height.",
     ),
     (
+        ("waves", "fast half", 1, 21, {**NEAREST, "peak": 1.998}),
+        "is a crest of the wave: at best it is **99.9%** of its height, at distance **60**;",
+    ),
+    (
         ("waves", "fast half", 2, 21, {**NEAREST, "near": 1}),
         "The one wave that is not flat has a crest at distance **60**; **1** other distance comes "
         "near that.\nEqual content, held by the fast half of the pairs. "
@@ -598,7 +608,7 @@ SENTENCES = [
     ),
     (
         ("waves", "random", 1, 21, {**NEAREST, "peak": 1.996, "near": 27}),
-        "No whole distance up to 200 is a crest of the wave: at best the sum is **99.8%** of",
+        "No whole distance up to 200 is a crest of the wave: at best it is **99.8%** of",
     ),
     *(
         (
@@ -699,6 +709,13 @@ SENTENCES = [
         "Turning raw keys when read repairs layer 0 alone: deeper keys have never seen the "
         "words before them, and those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads "
         "= 48 keys: **48** turns again for every next word.",
+    ),
+    *(
+        (("cache_shelf", change, "moved", 1, SHELF), f"deeper keys have {said}, and those of layer")
+        for change, said in (
+            ("words dropped", "seen the word that is gone"),
+            ("chunk spliced", "never seen the word before them"),
+        )
     ),
     (
         ("cache_shelf", "chunk spliced", "left", 4, LEFT),
