@@ -431,6 +431,7 @@ SENTENCES = [
                 *("#Infinity", 1, 0),
                 "Against **NTK** some pairs stand still in one and turn in the other.",
             ),
+            (20860.76, 1, 4.8e-5, "a factor of **20,861**."),
         ]
     ),
     (
@@ -449,6 +450,17 @@ SENTENCES = [
             METERS,
         ),
         "Against **NTK** one pair stands still in one and turns in the other.",
+    ),
+    (
+        (
+            "rescaling_faders",
+            {
+                **FADERS,
+                "difference": {"pair": 0, "ratio": "#Infinity", "still": 64, "pairs": 64},
+            },
+            METERS,
+        ),
+        "Against **NTK** all pairs stand still in one and turn in the other.",
     ),
     (
         ("layout_threads", LOOM, SCORES),
