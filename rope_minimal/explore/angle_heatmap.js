@@ -56,7 +56,7 @@ export function words(position, pair, theta, show) {
   }
   const far = `**${num(turns, digits(turns))}** turns by position **${num(position, 0)}**`;
   return (
-    `No, each pair only turns on${position ? `: pair **${pair}** has made ${far}` : ""}. ${WHY[show]}\n` +
+    `No, none turns back${position ? `: pair **${pair}** has made ${far}` : ""}. ${WHY[show]}\n` +
     `Position **${num(position, 0)}**, pair **${pair}**: true angle **${num(angle, digits(angle))}** rad, ` +
     `wrapped **${num(wrappedAngle(angle), 3)}** rad, cosine **${num(Math.cos(angle), 3)}**. ` +
     `One full turn takes this pair **${num(TURN / theta, 1)}** positions (its wavelength).`

@@ -123,21 +123,25 @@ export function digits(value, n) {
 }
 
 /**
- * What to do with W_q and W_k of `one` so that they give the same scores in `two`: { words, converts },
- * the sentences of rope_minimal.identify's Report.differs_from. No words: they rotate alike.
+ * What to do with W_q and W_k of `one` so that they give the same scores in `two`: { words, converts, unlike },
+ * the sentences of rope_minimal.identify's Report.differs_from. No words: they rotate alike; unlike: of two kinds.
  */
 export function differs(one, two) {
   const words = [];
   if (!one.rotation) words.push("The first is no rotation.");
   if (!two.rotation) words.push("The second is no rotation.");
-  if (one.head !== two.head || one.axes !== two.axes) {
-    words.push(`Heads of ${one.head} channels and ${one.axes} axes against ${two.head} and ${two.axes}.`);
+  const unlike = [];
+  if (one.head !== two.head) unlike.push(`heads of ${one.head} channels against ${two.head}`);
+  if (one.axes !== two.axes) unlike.push(`${one.axes} ${one.axes === 1 ? "axis" : "axes"} against ${two.axes}`);
+  if (unlike.length) {
+    const said = unlike.join(", ");
+    words.push(`${said[0].toUpperCase()}${said.slice(1)}.`);
   } else if (!words.length && one.width !== two.width) {
     words.push(`${one.width} channels turn against ${two.width}.`);
   } else if (!words.length && !(one.waves.length && two.waves.length)) {
     words.push("Angles that do not grow with the position have no frequencies.");
   }
-  return words.length ? { words, converts: false } : compare(one, two);
+  return words.length ? { words, converts: false, unlike: true } : { ...compare(one, two), unlike: false };
 }
 
 /** The pairs of a row from the fastest to the slowest: { pair, wave, up }, up the sign of its wave's first part. */
@@ -167,6 +171,26 @@ function faults(one, two) {
   ];
 }
 
+/** How two waves miss each other: { off, size }, size against that of the first. */
+function gap(first, second) {
+  const parts = first.wave.map((part, axis) => Math.abs(part * first.up - second.wave[axis] * second.up));
+  const loose = first.wave.map((part, axis) => 3e-6 * Math.abs(part) + 2e-6 * Math.abs(second.wave[axis]));
+  return {
+    off: parts.some((part, axis) => part > loose[axis]), // as known to six digits
+    size: Math.max(...parts.map((part, axis) => part / Math.max(Math.abs(first.wave[axis]), 1e-300))),
+  };
+}
+
+/** The second pairs beside the first: each beside its equal, or, where none is left, one without. */
+function equals(first, second) {
+  const left = [...second];
+  const found = first.map((pair) => {
+    const at = left.findIndex((other) => !gap(pair, other).off);
+    return at < 0 ? null : left.splice(at, 1)[0];
+  });
+  return found.map((other) => other ?? left.shift());
+}
+
 function compare(one, two) {
   const words = faults(one, two);
   let converts = [one, two].every(({ wrong, lost }) => !lost && wrong.every(([, rounding]) => rounding));
@@ -174,33 +198,35 @@ function compare(one, two) {
     converts = false;
     words.push("One of them loses the channels that do not turn.");
   }
-  const [first, second] = [inOrder(one), inOrder(two)];
-  const gaps = first.map(({ wave, up }, i) => {
-    const parts = wave.map((part, axis) => Math.abs(part * up - second[i].wave[axis] * second[i].up));
-    const loose = wave.map((part, axis) => 3e-6 * Math.abs(part) + 2e-6 * Math.abs(second[i].wave[axis]));
-    return {
-      off: parts.some((gap, axis) => gap > loose[axis]), // as known to six digits
-      size: Math.max(...parts.map((gap, axis) => gap / Math.max(Math.abs(wave[axis]), 1e-300))),
-    };
-  });
+  const [first, sorted] = [inOrder(one), inOrder(two)];
+  const second = one.axes > 1 ? equals(first, sorted) : sorted; // by size, equal wave vectors may miss each other
+  const gaps = first.map((pair, i) => gap(pair, second[i]));
   const off = gaps.filter((gap) => gap.off).length;
-  if (off) {
-    converts = false;
+  if (off) converts = false;
+  if (off && one.axes > 1) {
+    const { pair, wave } = first[gaps.findIndex((gap) => gap.off)];
+    words.push(
+      `${off} of ${first.length} wave vectors have no equal there, that of pair (${pair.join(", ")}) for one: ` +
+        `(${wave.map((part) => digits(part, 6)).join(", ")}). No weight makes up for that: ` +
+        "the pairs must turn as there, with its axes, base and rescaling.",
+    );
+  } else if (off) {
     const worst = gaps.reduce((best, { size }, i) => (size > gaps[best].size ? i : best), 0);
-    const said = ({ wave }) =>
-      wave.length === 1 ? digits(Math.abs(wave[0]), 6) : `(${wave.map((part) => digits(part, 6)).join(", ")})`;
+    const said = ({ wave }) => digits(Math.abs(wave[0]), 6);
     words.push(
       `${off} of ${first.length} frequencies differ, most for pair (${first[worst].pair.join(", ")}): ` +
         `${said(first[worst])} against ${said(second[worst])}. No weight makes up for that: ` +
         "change base or rescaling.",
     );
   }
-  if (first.some(({ pair }, i) => pair.join() !== second[i].pair.join())) {
+  const named = !off || one.axes === 1 || one.layout !== two.layout || one.place !== two.place;
+  if (named && first.some(({ pair }, i) => pair.join() !== second[i].pair.join())) {
     const names = [one, two].map(({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`);
     const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : names;
     words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}.`);
   }
-  const flips = first.filter(({ up }, i) => up !== second[i].up).length;
+  const beside = (i) => one.axes === 1 || !gaps[i].off; // of several axes, what has no equal stands beside any
+  const flips = first.filter(({ up }, i) => beside(i) && up !== second[i].up).length;
   if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);
   const scale = (which, mine, other) => {
     const factor = (mine || 1) / (other || 1);
@@ -257,7 +283,9 @@ function answer({ total, found, kept, half, neighbours, show, search }) {
 function numbers({ found, families, half, neighbours }) {
   const other = found - half - neighbours;
   const parts = [`${half} half-split`, `${neighbours} interleaved`, `${other} with another layout`];
-  return `Shown: ${found} rotations of ${families} families, ${parts.join(", ")}.`;
+  const some = (count, one, more) => `${count} ${count === 1 ? one : more}`;
+  const shown = `${some(found, "rotation", "rotations")} of ${some(families, "family", "families")}`;
+  return `Shown: ${shown}, ${parts.join(", ")}.`;
 }
 
 /** The lines of a card: a name, and what is known. */
@@ -266,7 +294,7 @@ export const LINES = {
   channels: (row) => `${turnWords(row)}${row.place === "elsewhere" ? ", not side by side" : ""}`,
   base: ({ base }) => baseWords(base),
   scaling: ({ scaling, factor }) =>
-    `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, factor ${digits(factor, 6)}`}`,
+    `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, cos and sin × ${digits(factor, 6)}`}`,
   axes: ({ axes }) => String(axes),
   promise: ({ broken, deviation }) =>
     broken === null ? `kept to within ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
@@ -287,7 +315,11 @@ function differAround(held, chosen) {
 /** What leads from the row that is held to the one that is chosen, in words. */
 export function bridge(held, chosen) {
   if (held.name === chosen.name) return `Choose another row: **${held.name}** is compared with itself.`;
-  const { words: said, converts } = differs(held, chosen);
+  const { words: found, converts, unlike } = differs(held, chosen);
+  const whose = { first: `**${held.name}**`, second: `**${chosen.name}**` };
+  const said = found.map((one) =>
+    one.replace(/^(Angles of )?[Tt]he (first|second)(?=:| is no | miss )/, (_, of = "", which) => of + whose[which]),
+  );
   const around = differAround(held, chosen);
   const other = [held, chosen].find(({ heads }) => heads);
   if (other) return `**${other.name}** has heads of another kind: read its note. No change of rows is enough.`;
@@ -300,6 +332,13 @@ export function bridge(held, chosen) {
   if (early) {
     const way = `from **${held.name}** to **${chosen.name}**`;
     return `**${early.name}** turns before W_q and W_k: no change of their rows leads ${way}.`;
+  }
+  if (unlike) {
+    const still = said[0].startsWith("Angles"); // two that are not compared
+    const start = still
+      ? `**${held.name}** cannot be compared with **${chosen.name}**:`
+      : `Weights of **${held.name}** cannot be run with the rotation of **${chosen.name}**:`;
+    return `${start} ${said.map((one, i) => (i ? one : one[0].toLowerCase() + one.slice(1))).join(" ")}`;
   }
   const start = `To run weights of **${held.name}** with the rotation of **${chosen.name}**:`;
   return [start, ...said, ...(converts ? [ending(held, chosen, around)] : [])].join(" ");

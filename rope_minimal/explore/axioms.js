@@ -2,7 +2,7 @@
 import { make, setRich } from "./kit/dom.js";
 import { axes, curve, disc, level, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { num, TURN } from "./kit/numbers.js";
+import { num, percent, TURN } from "./kit/numbers.js";
 
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
 const PROPERTIES = [
@@ -77,10 +77,11 @@ export function title(kind, theta, zeta) {
 function fate(kind, zeta) {
   const counts = kind.startsWith("counting");
   const size = zeta ** (counts ? LAST - 1 : LAST);
-  const shown = num(size, size < 0.1 ? 4 : size < 20 ? 2 : 0);
+  const shown = num(size, size < 0.1 || Math.abs(size - 1) < 0.005 ? 4 : size < 20 ? 2 : 0);
   if (counts) return `What counts has a power of ζ, too: **${shown}** at distance ${LAST}.`;
-  if (size > 1) return `ζ > 1 grows it: **${num(size, size < 20 ? 1 : 0)}** times as high at distance ${LAST}.`;
-  return `ζ < 1 fades it: **${num(100 * size, size < 0.1 ? 2 : 0)}%** of it is left at distance ${LAST}.`;
+  const times = size < 1.005 ? "under **1.01**" : `**${num(size, size < 1.1 ? 2 : size < 20 ? 1 : 0)}**`;
+  if (size > 1) return `ζ > 1 grows it: ${times} times as high at distance ${LAST}.`;
+  return `ζ < 1 fades it: **${percent(size, size < 0.1 ? 2 : 0)}** of it is left at distance ${LAST}.`;
 }
 
 /** How long a wave is; near two tokens a second digit tells it from an alternation. */

@@ -107,8 +107,8 @@ const percent = (x) => `${num(x < 1e-9 ? 0 : 100 * x, 0)}%`;
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 const REPAIRED = { moved: "Moving repairs", "stored raw": "Turning raw keys when read repairs" };
 const MISSED = {
-  "words dropped": "deeper keys have seen the words that are gone",
-  "chunk spliced": "deeper keys have never seen the words before them",
+  "words dropped": (one) => `deeper keys have seen the ${one ? "word that is" : "words that are"} gone`,
+  "chunk spliced": (one) => `deeper keys have never seen the ${one ? "word" : "words"} before them`,
 };
 
 /** The answer: which layers are right. */
@@ -125,7 +125,7 @@ export function answer(change, treatment, words, layers) {
     return `The text is whole, so ${how} makes the keys of every layer right: **${percent(deepest.off)}** off.`;
   }
   return (
-    `${REPAIRED[treatment]} layer 0 alone: ${MISSED[change]}, and those of layer 2 stay ` +
+    `${REPAIRED[treatment]} layer 0 alone: ${MISSED[change](words === 1)}, and those of layer 2 stay ` +
     `**${percent(deepest.off)}** off.`
   );
 }

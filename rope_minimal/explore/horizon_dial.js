@@ -31,7 +31,7 @@ export function words(slower, { cosine, snr }) {
   const setting =
     slower === 1
       ? "With no hand slowed"
-      : `With all hands slowed **${num(slower, slower < 1.005 ? 4 : slower < 10 ? 2 : 0)}** times`;
+      : `With all hands slowed **${num(slower, slower < 1.0095 ? 4 : slower < 10 ? 2 : 0)}** times`;
   const loud = `one step is **${ratio(snr.bfloat16)}** times as loud as the rounding of bf16`;
   const answer =
     cosine >= WINDOW

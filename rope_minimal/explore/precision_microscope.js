@@ -136,7 +136,7 @@ export function answer({ dtype, stage, show }, count, worst, from) {
   const then = lost
     ? `from ${num(OVERFLOW, 0)} on fp16 has **no number** ${stage === "everything" ? "at all" : "for the fastest pair"}`
     : `the worst ${shown} shown is off by ${off}${most}`;
-  return `The error grows with the position and passes 0.01 near **${num(from, 0)}**; ${then}.`;
+  return `The error grows with the position and passes 0.01 no later than at **${num(from, 0)}**; ${then}.`;
 }
 
 /** The caption: the answer, then the selected cell, the law there, and how the type counts. */
@@ -149,9 +149,9 @@ export function words(setting, count, { position, pair, error }, { worst, from, 
   const held = roundTo(position, TYPE[dtype]);
   const instead = Number.isFinite(held) ? num(held, 0) : "infinity";
   const holds = counts && held !== position ? ` (${dtype} holds ${instead})` : "";
-  const different = counts
-    ? ` ${num(count, 0)} positions have **${num(distinct, 0)}** different values in ${dtype}.`
-    : "";
+  const ends = !Number.isFinite(roundTo(count - 1, TYPE[dtype])); // one of the values is infinity
+  const values = `**${num(distinct - ends, 0)}** different values in ${dtype}${ends ? ", and infinity" : ""}`;
+  const different = counts ? ` ${num(count, 0)} positions have ${values}.` : "";
   const off = Number.isFinite(error) ? `off by **${amount(error, shown)}**` : "**no number** is left";
   return (
     `${answer(setting, count, worst, from)}\n${exact}` +

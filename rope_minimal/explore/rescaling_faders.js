@@ -156,14 +156,16 @@ export function words(shown, { count, contrast, kept }, head = EXAMPLE) {
 function against(compare, { pair, ratio, first, second, still, alike = 1, pairs }) {
   if (ratio - 1 < 1e-9) return ` All pairs turn as in **${compare}**.`;
   if (!Number.isFinite(ratio)) {
-    const [some, turn] = still === 1 ? ["one pair stands", "turns"] : ["some pairs stand", "turn"];
+    const many = still && still === pairs ? "all pairs" : "some pairs";
+    const [some, turn] = still === 1 ? ["one pair stands", "turns"] : [`${many} stand`, "turn"];
     return ` Against **${compare}** ${some} still in one and ${turn} in the other.`;
   }
+  if (ratio < 1.005) return ` Against **${compare}** no pair differs by more than half a percent.`;
   const there = alike === 1 ? "most in" : "nowhere more than in";
   const where = alike === pairs ? "all pairs differ alike" : `it differs ${there} pair **${pair}**`;
   return (
     ` Against **${compare}** ${where}: ` +
-    `× ${fraction(first)} here, × ${fraction(second)} there, a factor of **${num(ratio, 2)}**.`
+    `× ${fraction(first)} here, × ${fraction(second)} there, a factor of **${num(ratio, ratio < 100 ? 2 : 0)}**.`
   );
 }
 

@@ -26,14 +26,17 @@ export function reading(data, { task, encoding, m }) {
   };
 }
 
+/** A part of the attention: recorded as 1, it is a little less. */
+const part = (attention) => (attention === 1 ? "over 99.9%" : percent(attention, 1));
+
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
 export function words({ task, encoding, m, head, even, turns, attention }) {
   if (!head) return `**${encoding}** was not tried on ${task}.`;
   const { layer, distance, peak, pair, share, theta } = head;
   const looks =
     peak < SHARP
-      ? `looks at no distance in particular (at most **${percent(peak, 1)}**, at distance ${distance})`
-      : `looks most at distance **${distance}**, with **${percent(peak, 1)}** of its attention`;
+      ? `looks at no distance in particular (at most **${part(peak)}**, at distance ${distance})`
+      : `looks most at distance **${distance}**, with **${part(peak)}** of its attention`;
   const uses =
     share < 2 * even
       ? `uses no pair in particular (at most ${percent(share)}, pair ${pair})`
@@ -44,7 +47,7 @@ export function words({ task, encoding, m, head, even, turns, attention }) {
   return (
     `This head ${looks}, and ${uses}.\n` +
     `${encoding}, ${task}, seed 0, layer ${layer + 1}, the sharper one. ${hands}. ` +
-    `Distance **${m}** gets **${percent(attention, 1)}** of the attention.`
+    `Distance **${m}** gets **${part(attention)}** of the attention.`
   );
 }
 

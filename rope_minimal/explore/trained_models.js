@@ -7,12 +7,14 @@ import { compare, spread } from "./seeds.js";
 
 const REFERENCE = "RoPE"; // as in trained_models.py
 const WELL = 0.9; // what the answer counts
-const two = (value) => num(value, 2);
-const seen = (value) => Number(value.toFixed(2)); // as `two` prints it
+/** In two digits; what is not quite 1 is not rounded to it. */
+const two = (value) => (value < 1 && num(value, 2) === "1.00" ? num(Math.min(value, 0.999), 3) : num(value, 2));
+const seen = (value) => Number(value.toFixed(2));
 const medians = (seeds) => seeds.map((values) => spread(values).median);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 const listed = (words) => (words.length > 1 ? `${words.slice(0, -1).join(", ")} and ${words.at(-1)}` : `${words[0]}`);
-const capital = (words) => words[0].toUpperCase() + words.slice(1);
+/** With a capital, but for a word of one letter: q is not Q. */
+const capital = (words) => (words[1] === " " ? words[0] : words[0].toUpperCase()) + words.slice(1);
 /** A name inside a sentence: some have a comma of their own, and want another. */
 const bold = (name) => `**${name}**${name.includes(",") ? "," : ""}`;
 
@@ -76,13 +78,13 @@ function answer({ task, unit, tried, well: [near, far], best: [first, last] }) {
     );
   }
   return (
-    `On ${task}, **${near} of ${tried}** encodings get ${two(WELL)} or more within the window, ` +
+    `On ${task}, **${near} of ${tried}** encodings reach ${two(WELL)}, rounded, within the window, ` +
     `and **${far || "none"}** at 8 windows.`
   );
 }
 
 function answerInHalf({ task, tried, kept, worst, unit }) {
-  const start = `On ${task}, in 16 bits **${kept === tried ? "all" : kept} of ${tried}** encodings`;
+  const start = `On ${task}, in 16 bits **${kept === tried ? "all" : `${kept} of`} ${tried}** encodings`;
   const rest = `, and ${bold(worst.name)} loses most, ${two(worst.lost)}${unit === "bits" ? " bits" : ""}`;
   return `${start} keep their printed score within the window to 0.01${kept === tried ? "" : rest}.`;
 }

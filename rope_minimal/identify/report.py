@@ -283,11 +283,16 @@ class Report:
         for report, which in ((self, "first"), (other, "second")):
             if not report.is_rotation:
                 words.append(f"The {which} is no rotation.")
-        if (self.head_dim, self.axes) != (other.head_dim, other.axes):
-            words.append(
-                f"Heads of {self.head_dim} channels and {self.axes} axes against "
-                f"{other.head_dim} and {other.axes}."
+        unlike = []
+        if self.head_dim != other.head_dim:
+            unlike.append(f"heads of {self.head_dim} channels against {other.head_dim}")
+        if self.axes != other.axes:
+            unlike.append(
+                f"{self.axes} {'axis' if self.axes == 1 else 'axes'} against {other.axes}"
             )
+        if unlike:
+            said = ", ".join(unlike)
+            words.append(f"{said[0].upper()}{said[1:]}.")
         elif not words and self.width != other.width:
             words.append(f"{self.width} channels turn against {other.width}.")
         elif not words and len(self.inv_freq) * len(other.inv_freq) == 0:
@@ -336,6 +341,10 @@ def _compare(one: Report, two: Report) -> Difference:
     noise = 2.0 * (errors[0].max(axis=0) + errors[1].max(axis=0))
     signs = [_upper(w, noise) for w in waves]
     orders = _orders(waves[0] * signs[0], waves[1] * signs[1], noise)
+    if one.axes > 1:  # by size, pairs of equal waves may miss each other
+        upper = [(w * s)[order] for w, s, order in zip(waves, signs, orders, strict=True)]
+        spread = [2.0 * error[order] for error, order in zip(errors, orders, strict=True)]
+        orders[1] = orders[1][_equals(*upper, *spread)]
     first, second = (w[order] for w, order in zip(waves, orders, strict=True))
     ups = [sign[order] for sign, order in zip(signs, orders, strict=True)]
     flips = (ups[0] != ups[1])[:, 0]
@@ -349,11 +358,22 @@ def _compare(one: Report, two: Report) -> Difference:
             f"{int(unsure.sum())} of {len(first)} pairs turn too slowly to be compared: their "
             f"frequencies are not known to {UNSURE:.0%}, as positions and numbers were asked."
         )
-    if off.any():
+    apart_at = np.flatnonzero(off.any(axis=1))
+    if one.axes > 1:
+        flips[apart_at] = False  # they stand beside any
+    if off.any() and one.axes > 1:
+        convertible = False
+        left = apart_at[0]
+        words.append(
+            f"{len(apart_at)} of {len(first)} wave vectors have no equal there, that of pair "
+            f"{one.pairs[orders[0][left]]} for one: {_number(first[left])}. No weight makes up for "
+            "that: the pairs must turn as there, with its axes, base and rescaling."
+        )
+    elif off.any():
         convertible = False
         worst = int(np.argmax((apart / np.maximum(np.abs(first), 1e-300)).max(axis=1)))
         words.append(
-            f"{int(off.any(axis=1).sum())} of {len(first)} frequencies differ, most for pair "
+            f"{len(apart_at)} of {len(first)} frequencies differ, most for pair "
             f"{one.pairs[orders[0][worst]]}: {_number(first[worst])} against "
             f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
         )
@@ -366,7 +386,8 @@ def _compare(one: Report, two: Report) -> Difference:
         )
     source = _channels(one, orders[0])
     target = _channels(two, orders[1])
-    if not np.array_equal(source, target):
+    named = not off.any() or one.axes == 1 or (one.layout, one.place) != (two.layout, two.place)
+    if named and not np.array_equal(source, target):
         a, b = (f"{r.layout or 'a layout without a name'} ({r.place})" for r in (one, two))
         a, b = ("one order of pairs", "another") if a == b else (a, b)
         words.append(f"Permute the rows of each head of W_q and W_k: from {a} to {b}.")
@@ -442,6 +463,22 @@ def _orders(first: np.ndarray, second: np.ndarray, noise: np.ndarray) -> np.ndar
     np.put_along_axis(levels, rising, steps.cumsum(axis=0, dtype=float), 0)
     keys = np.split(np.concatenate((levels, np.round(both, 12)), axis=1), 2)
     return np.array([np.lexsort(key[:, ::-1].T)[::-1] for key in keys])
+
+
+def _equals(
+    first: np.ndarray, second: np.ndarray, known: np.ndarray, there: np.ndarray
+) -> np.ndarray:
+    """Return for each wave the number of its equal, or, where none is left, of one without."""
+    apart = np.abs(first[:, None] - second)
+    equal = (apart <= known[:, None] + there + 1e-6 * np.abs(first)[:, None]).all(axis=2)
+    found = np.full(len(first), -1)
+    for i, row in enumerate(equal):
+        free = np.flatnonzero(row)
+        if len(free):
+            found[i] = free[0]
+            equal[:, free[0]] = False
+    found[found < 0] = np.setdiff1d(np.arange(len(first)), found)
+    return found
 
 
 def _channels(report: Report, order: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ const FIELDS = {
 };
 const GIVEN = [
   { name: "beta", layout: "interleaved" },
-  { name: "alpha", base: 5e5 },
+  { name: "alpha", base: 5e5, scaling: "yarn", factor: 1.3465736 },
   { name: "gamma", direction: -1, findings: ["It is <odd>."], ran: false },
   { name: "delta", broken: "0.3", rotation: false, heard: false, ran: false },
 ];
@@ -171,6 +171,12 @@ test("a card says no more than was heard", async () => {
     const said = Object.fromEntries(found.map(([head, chosen]) => [head.textContent, chosen.textContent]));
     assert.deepEqual([said["norm of q"], said["at rest"]], [norm, rests], name);
   }
+});
+
+test("a factor on cos and sin is not told as that of a rescaling", async () => {
+  const { root } = await open();
+  const line = [...root.querySelectorAll(".rope-cards tbody tr")].find((row) => /^scaling/.test(row.textContent));
+  assert.equal(line.children[1].textContent, "yarn, cos and sin × 1.34657");
 });
 
 test("in a dark notebook it is marked so", async () => {

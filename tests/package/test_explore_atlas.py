@@ -192,6 +192,7 @@ def test_what_leads_from_one_to_another_is_what_the_report_says(node, reports):
             assert NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
             if "most for pair" in ours:  # which of several that differ alike is left open
                 ours, theirs = (text.split(" for pair")[0] for text in (ours, theirs))
+            ours, theirs = (re.sub(r"that of pair .*\)\.", "", text) for text in (ours, theirs))
             values = [[float(v) for v in NUMBER.findall(text)] for text in (ours, theirs)]
             assert values[0] == pytest.approx(values[1], rel=1e-5)
     assert convertible > 2 * len(reports)
@@ -347,6 +348,8 @@ def test_the_answer_counts_what_is_shown(node, rows, shown):
     )
     assert "**1 of 14** rotations. It **keeps** the promise" in said(node, shown, show="clockwise")
     assert said(node, shown, show="promise broken").startswith("Promise broken: **2 of 14** rot")
+    assert "\nShown: 1 rotation of 1 family, 1 half" in said(node, shown, show="clockwise")
+    assert "\nShown: 2 rotations of 1 family, 2 half" in said(node, shown, search="gemma")
     nothing = said(node, shown, show="clockwise", search="gemma").split("\n")[0]
     assert nothing == "Clockwise, matching “gemma”: **none of 14** rotations."
 
@@ -375,8 +378,34 @@ def test_the_bridge_names_both_rows(node, shown):
     assert same.startswith("Choose another row")
     assert other.endswith("no row of W_q and W_k has to change for the turn.")
     none = node.call("atlas.js", "bridge", by_name["llama"], by_name["singular"])
-    assert "no rotation" in none
-    assert "the same" not in none
+    start = "Weights of **llama** cannot be run with the rotation of "
+    assert none == f"{start}**singular**: **singular** is no rotation."
+    larger = by_name["llama"] | {"name": "large", "head": 80, "axes": 2}
+    for change, said in (
+        ({}, "heads of 16 channels against 80, 1 axis against 2."),
+        ({"axes": 1}, "heads of 16 channels against 80."),
+        ({"head": 16}, "1 axis against 2."),
+        ({"head": 16, "axes": 1, "width": 4}, "16 channels turn against 4."),
+    ):
+        over = node.call("atlas.js", "bridge", by_name["llama"], larger | change)
+        assert over == f"{start}**large**: {said}"
+    still = by_name["llama"] | {"name": "still", "waves": []}
+    over = node.call("atlas.js", "bridge", by_name["llama"], still)
+    assert over.startswith("**llama** cannot be compared with **still**: angles that")
+    lost = by_name["nanochat"] | {"lost": True, "wrong": [["It slips.", False]]}
+    over = node.call("atlas.js", "bridge", by_name["llama"], lost)
+    assert "**nanochat**: **nanochat**: It slips. Angles of **nanochat** miss" in over
+
+
+def test_equal_wave_vectors_are_no_difference(node):
+    """Two text models: 21 pairs turn alike in both, and (16, 80) is one of them."""
+    rows = {row["name"]: row for row in node.call("atlas.js", "unpack", compact(read_atlas()))}
+    one, two = rows["qwen2_vl: text full"], rows["qwen3_omni_moe: text base 1,000,000"]
+    over = node.call("atlas.js", "bridge", one, two)
+    assert "43 of 64 wave vectors have no equal there, that of pair" in over
+    assert "(16, 80)" not in over
+    assert "Permute" not in over
+    assert "with its axes, base and rescaling." in over
 
 
 def test_the_bridge_says_where_what_stands_around_the_turn_differs(node, shown):

@@ -187,6 +187,20 @@ def test_the_words_of_a_family_follow_its_sliders(node):
             )
 
 
+@pytest.mark.parametrize(
+    ("zeta", "said"),
+    [
+        (0.9999, "ζ < 1 fades it: **99.5%** of it is left"),
+        (0.99999, "ζ < 1 fades it: **99.9%** of it is left"),
+        (1.0005, "ζ > 1 grows it: **1.02** times as high"),
+        (1.00001, "ζ > 1 grows it: under **1.01** times as high"),
+        (1.05, "ζ > 1 grows it: **10.4** times as high"),
+    ],
+)
+def test_what_is_almost_1_is_not_rounded_to_it(node, zeta, said):
+    assert said in node.call("axioms.js", "meaning", "growth", 0.3, zeta)
+
+
 def test_the_name_is_that_of_the_setting(node):
     for kind, theta, zeta, wanted in [
         ("rope", 0.3, 0.95, "RoPE"),

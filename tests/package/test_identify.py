@@ -1596,6 +1596,30 @@ def test_a_difference_is_said_in_words() -> None:
     assert plain.differs_from(narrow).words == ("8 channels turn against 12.",)
     broken = identify(lambda x, at: 0 * x, 12)
     assert plain.differs_from(broken).words == ("The second is no rotation.",)
+    waves = np.outer(0.1 ** np.arange(6), [1, 1])
+    wide = identify(turner(layout_of("half", 12), waves), 12, positions=(64, 64))
+    assert narrow.differs_from(wide).words == ("1 axis against 2.",)
+    assert wide.differs_from(narrow).words == ("2 axes against 1.",)
+    small = identify(rotate_complex, 8)
+    assert small.differs_from(narrow).words == ("Heads of 8 channels against 12.",)
+    assert small.differs_from(wide).words == ("Heads of 8 channels against 12, 1 axis against 2.",)
+
+
+def test_equal_wave_vectors_are_matched_before_others_are_told() -> None:
+    """By size, a pair of another axis would set all that follow it beside the wrong ones."""
+    along = np.array([[1, 0], [0.1, 0], [0.01, 0], [0, 0.001]])
+    across = along[:, ::-1]
+    one, two = (
+        identify(turner(layout_of("half", 8), waves), 8, positions=(256, 256))
+        for waves in (along, np.where(np.arange(4)[:, None] == 1, across, along))
+    )
+    difference = one.differs_from(two)
+    assert difference.convert is None
+    (words,) = difference.words
+    assert words.startswith(
+        "1 of 4 wave vectors have no equal there, that of pair (1, 5) for one: (0.1, 0). "
+    )
+    assert words.endswith("the pairs must turn as there, with its axes, base and rescaling.")
 
 
 @pytest.mark.parametrize("start", [0, 0.5, 1])

@@ -122,14 +122,14 @@ EXACT = [{"used": [0] * 12, "off": 1e-15, "valuesOff": 1e-15}] * 3
 SENTENCES = [
     (
         ("angle_heatmap", 44, 0, 1.0, "wrapped angle"),
-        "No, each pair only turns on: pair **0** has made **7.003** turns by position **44**. "
+        "No, none turns back: pair **0** has made **7.003** turns by position **44**. "
         "The stripes come from leaving whole turns out.\n"
         "Position **44**, pair **0**: true angle **44.000** rad, wrapped **0.018** rad, "
         "cosine **1.000**. One full turn takes this pair **6.3** positions (its wavelength).",
     ),
     (
         ("angle_heatmap", 0, 63, 0.0001155, "cosine"),
-        "No, each pair only turns on. What swings is the cosine of an angle that only grows.\n",
+        "No, none turns back. What swings is the cosine of an angle that only grows.\n",
     ),
     (
         ("angle_heatmap", 131583, 0, 1.0, "cosine"),
@@ -249,6 +249,7 @@ SENTENCES = [
         ("horizon_dial", 1.0046, {"cosine": 4, "snr": LOUD}),
         "With all hands slowed **1.0046** times, one step",
     ),
+    (("horizon_dial", 1.005, {"cosine": 4, "snr": LOUD}), "all hands slowed **1.0050** times, one"),
     (("horizon_dial", 652, {"cosine": 2048, "snr": FAINT}), "no hand turns back in the window."),
     (("horizon_dial", 651, {"cosine": 2047, "snr": FAINT}), "turns back at **2,047** tokens."),
     (
@@ -266,6 +267,11 @@ SENTENCES = [
         "The fastest hand is **1.000** rad from its start.",
     ),
     (
+        ("clock", 2, 7, {**SURVEY, "count": 1, "nearest": 6}),
+        "With **7 hands**, yes: **1** distance is as near as a neighbour or nearer, **6** "
+        "the nearest.",
+    ),
+    (
         ("clock", 6, 64, LIFTED),
         "With **64 hands**, no: no distance from 2 to 131,072 comes as near as a neighbour.\n"
         "Distance **6**: D = **0.727**, a neighbour has 0.244. "
@@ -273,7 +279,7 @@ SENTENCES = [
     ),
     (
         ("trained_models", TRAINED),
-        "On copy, **12 of 17** encodings get 0.90 or more within the window, and "
+        "On copy, **12 of 17** encodings reach 0.90, rounded, within the window, and "
         "**none** at 8 windows. **The proposal, half a turn**, goes from 0.68 to 0.07, RoPE from "
         "1.00 to 0.09.\n**The proposal, half a turn**, medians of eight seeds at 1, 2, 4 and 8 "
         "windows: copy 0.68, 0.26, 0.06, 0.07; language 2.97, 4.26, 4.63, 4.62 bits a byte. "
@@ -310,8 +316,15 @@ SENTENCES = [
         "**The proposal, half a turn**, medians of eight seeds in 16 bits at 1 and 2 windows: ",
     ),
     (
+        (
+            "trained_models",
+            {**TRAINED, "own": {"full": [0.99865, 0.19]}, "encoding": "q and k apart"},
+        ),
+        "**q and k apart** goes from 0.999 to 0.19, RoPE from 1.00 to 0.09.",
+    ),
+    (
         ("trained_models", {**TRAINED, "half": True, "kept": 17, "verdicts": []}),
-        "in 16 bits **all of 17** encodings keep their printed score within the window to 0.01. ",
+        "in 16 bits **all 17** encodings keep their printed score within the window to 0.01. ",
     ),
     (
         ("trained_head", LOOKED),
@@ -327,6 +340,10 @@ SENTENCES = [
         "This head looks at no distance in particular (at most **3.2%**, at distance 7), and "
         "uses no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the "
         "sharper one. None of its pairs turns with the distance. Distance",
+    ),
+    (
+        ("trained_head", {**LOOKED, "head": {**HEAD, "peak": 1}}),
+        "looks most at distance **7**, with **over 99.9%** of its attention",
     ),
     (("trained_head", {**LOOKED, "head": {**HEAD, "theta": 0}}), "Pair 0 rests. Distance"),
     (("trained_head", {**LOOKED, "head": None}), "**RoPE** was not tried on copy."),
@@ -406,12 +423,15 @@ SENTENCES = [
                 "a factor of **1.50**.",
             ),
             (1.0, 1.0, 1.0, "turns at × **1/16**. All pairs turn as in **NTK**."),
+            (1.0038, 0.5019, 0.5, "Against **NTK** no pair differs by more than half a percent."),
+            (1.006, 0.503, 0.5, "× 0.503 here, × 1/2 there, a factor of **1.01**."),
             (1.5, 0.964, 0.643, "× 0.964 here, × 0.643 there"),
             (1.5, 1, 2 / 3, "× 1 here, × 0.667 there"),
             (
                 *("#Infinity", 1, 0),
                 "Against **NTK** some pairs stand still in one and turn in the other.",
             ),
+            (20860.76, 1, 4.8e-5, "a factor of **20,861**."),
         ]
     ),
     (
@@ -430,6 +450,17 @@ SENTENCES = [
             METERS,
         ),
         "Against **NTK** one pair stands still in one and turns in the other.",
+    ),
+    (
+        (
+            "rescaling_faders",
+            {
+                **FADERS,
+                "difference": {"pair": 0, "ratio": "#Infinity", "still": 64, "pairs": 64},
+            },
+            METERS,
+        ),
+        "Against **NTK** all pairs stand still in one and turn in the other.",
     ),
     (
         ("layout_threads", LOOM, SCORES),
@@ -488,7 +519,8 @@ SENTENCES = [
                 *("fp16", "positions", "angle", 131072, 70001, "#Infinity", "#Infinity", 2049),
                 "fp16 counts to **2,048** without a gap; from 65,520 on it has **no number at "
                 "all**.\nPosition **70,001** (fp16 holds infinity), pair **0**: **no number** "
-                "is left. No pair has a number here.",
+                "is left. No pair has a number here. "
+                "131,072 positions have **767** different values in fp16, and infinity.",
             ),
             (
                 *("fp32", "table", "angle", 4096, 301, 0, 2.9e-8, None),
@@ -504,15 +536,15 @@ SENTENCES = [
             ),
             (
                 *("bf16", "everything", "cosine", 4096, 101, 0.3, 2, 3),
-                "The error grows with the position and passes 0.01 near **3**; the worst cosine "
-                "shown is off by **2.00** of at most 2.\nPosition **101**, pair **0**: "
-                "off by **0.3000**. "
+                "The error grows with the position and passes 0.01 no later than at **3**; the "
+                "worst cosine shown is off by **2.00** of at most 2.\nPosition **101**, pair "
+                "**0**: off by **0.3000**. "
                 "No pair is off by more than 2 × position × 2⁻⁸ + 2⁻⁹ = 0.7910 here.",
             ),
             (
                 *("fp16", "product", "cosine", 131072, 3, 0.001, "#Infinity", 19),
-                "passes 0.01 near **19**; from 65,520 on fp16 has **no number** for the fastest "
-                "pair.\n",
+                "passes 0.01 no later than at **19**; from 65,520 on fp16 has **no number** for "
+                "the fastest pair.\n",
             ),
             (
                 *("fp16", "product", "cosine", 131072, 70001, "#Infinity", "#Infinity", 19),
@@ -549,6 +581,7 @@ SENTENCES = [
         ("rotor", 11, 0, 0),
         "Nothing: by **0°** a word no arrow turns, and every score is **1.00**.\nQuery: 11 × 0°",
     ),
+    (("rotor", 4, 0, 45), "**4 words** make **180°** and a score of **−1.00**"),
     (
         ("rotor", 11, 0, 180),
         "**11 words** make 1,980°, the short way **180°**, and a score of **−1.00**",
@@ -570,6 +603,10 @@ SENTENCES = [
         "its height.",
     ),
     (
+        ("waves", "fast half", 1, 21, {**NEAREST, "peak": 1.998}),
+        "is a crest of the wave: at best it is **99.9%** of its height, at distance **60**;",
+    ),
+    (
         ("waves", "fast half", 2, 21, {**NEAREST, "near": 1}),
         "The one wave that is not flat has a crest at distance **60**; **1** other distance comes "
         "near that.\nEqual content, held by the fast half of the pairs. "
@@ -583,7 +620,7 @@ SENTENCES = [
     ),
     (
         ("waves", "random", 1, 21, {**NEAREST, "peak": 1.996, "near": 27}),
-        "No whole distance up to 200 is a crest of the wave: at best the sum is **99.8%** of",
+        "No whole distance up to 200 is a crest of the wave: at best it is **99.8%** of",
     ),
     *(
         (
@@ -684,6 +721,13 @@ SENTENCES = [
         "Turning raw keys when read repairs layer 0 alone: deeper keys have never seen the "
         "words before them, and those of layer 2 stay **71%** off.\n8 words × 3 layers × 2 heads "
         "= 48 keys: **48** turns again for every next word.",
+    ),
+    *(
+        (("cache_shelf", change, "moved", 1, SHELF), f"deeper keys have {said}, and those of layer")
+        for change, said in (
+            ("words dropped", "seen the word that is gone"),
+            ("chunk spliced", "never seen the word before them"),
+        )
     ),
     (
         ("cache_shelf", "chunk spliced", "left", 4, LEFT),
