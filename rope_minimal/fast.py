@@ -20,7 +20,7 @@ def serves(cos: Tensor, sin: Tensor) -> bool:
     """Whether these forms may run: not in a traced or transformed call, nor if a table learns."""
     if torch.compiler.is_compiling() or is_transformed():
         return False
-    if torch.jit.is_tracing():
+    if torch.jit.is_tracing():  # type: ignore[attr-defined]
         return False
     return not (torch.is_grad_enabled() and (cos.requires_grad or sin.requires_grad))
 
