@@ -82,7 +82,8 @@ export function words(m, given, { neighbour, count, nearest }) {
   const standing = still ? ` (${still === 1 ? "1 stands" : `${still} stand`} still)` : "";
   const hands = theta.length === 1 ? "one hand" : `${theta.length} hands${standing}`;
   const answer = count
-    ? `With **${hands}**, yes: **${num(count, 0)}** ${count === 1 ? "distance is" : "distances are"} as near as a neighbour or nearer, ` +
+    ? `With **${hands}**, yes: **${num(count, 0)}** ${count === 1 ? "distance is" : "distances are"} ` +
+      `as near as a neighbour or nearer, ` +
       `**${num(nearest, 0)}** the nearest.`
     : `With **${hands}**, no: no distance from 2 to ${num(FARTHEST, 0)} comes as near as a neighbour.`;
   const d = codeDistance(m, theta);

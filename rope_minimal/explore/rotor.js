@@ -15,7 +15,7 @@ const radians = (degrees) => (degrees * TURN) / 360;
 export function apart(m, n, theta) {
   const words = Math.abs(m - n);
   const angle = words * theta;
-  const turns = Math.max(0, Math.ceil(angle / 360 - 0.5)); // half a turn is its own short way
+  const turns = angle > 180 ? Math.round(angle / 360) : 0; // half a turn is its own short way
   const short = Math.abs(angle - 360 * turns);
   return { words, angle, turns, short, score: cosine(short) };
 }

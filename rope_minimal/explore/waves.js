@@ -64,7 +64,8 @@ export function answer(content, pairs, { height, best, peak, near }) {
   const first = meet
     ? `${waves} at distance **${best}**`
     : `No whole distance up to ${FARTHEST} is a crest of ${count === 1 ? "the wave" : "all"}: at best ` +
-      `${count === 1 ? `it is **${share}** of its height` : `the sum is **${share}** of all heights`}, at distance **${best}**`;
+      `${count === 1 ? `it is **${share}** of its height` : `the sum is **${share}** of all heights`}, ` +
+      `at distance **${best}**`;
   const others =
     near === 1
       ? "**1** other distance comes"

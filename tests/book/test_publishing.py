@@ -69,7 +69,10 @@ def test_the_matrix_starts_at_the_oldest_python_promised() -> None:
 def test_binder_installs_what_the_package_promises_to_work_with() -> None:
     environment = yaml.safe_load((ROOT / ".binder" / "environment.yml").read_text("utf8"))
     wanted = {}
-    for line in environment["dependencies"]:
+    (by_pip,) = (line["pip"] for line in environment["dependencies"] if isinstance(line, dict))
+    by_conda = [line for line in environment["dependencies"] if isinstance(line, str)]
+    assert "pip" in by_conda  # which conda asks for by name
+    for line in {*by_conda, *by_pip} - {"pip"}:
         name, rest = re.fullmatch(r"([\w-]+)([>=]=?.+)", line).groups()
         wanted[name.removesuffix("-cpu").replace("pytorch", "torch")] = rest
     assert f">{wanted.pop('python')}" == PROJECT["requires-python"]
