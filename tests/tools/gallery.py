@@ -62,6 +62,8 @@ def heights(page: Page) -> list[int]:
 def picture(page: Page) -> Image.Image:
     """Return the upper part of a figure's picture."""
     page.add_style_tag(content=QUIET)
+    page.wait_for_timeout(150)  # what its going moves is drawn again
+    page.evaluate("document.querySelectorAll('.rope-list').forEach(e => { e.scrollTop = 0; })")
     shot = page.locator(".rope-body").screenshot(animations="disabled")
     seen = Image.open(io.BytesIO(shot)).convert("RGB")
     width, height = SIZE
