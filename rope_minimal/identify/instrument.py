@@ -399,7 +399,7 @@ class _Examination:
             one = 1 + int(wrong[1:].argmax())
             own = self._loosened(share, np.outer(far[one : one + 1], np.abs(speed)))
             if not self._misfits(circuit, speed, far[one : one + 1], axis, own).any():
-                return  # right alone: it is the company, of which `company` has been told
+                return  # right alone: what is wrong is not this position
             self._find_silent_end(circuit, axis, speed, far[one - 1], far[one])
             if self.sizes[axis] > end:
                 self.findings += judging.misfit(far[one], self._of_axis(axis))
