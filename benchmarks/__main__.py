@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from . import machine, moves
+from . import layer, machine, moves
 from .measure import Case, measure
 
 RESULTS = Path(__file__).parent / "results"
@@ -127,6 +127,8 @@ def main(arguments: list[str] | None = None) -> None:
     for entry in start(allocators[0], options, cache=True):
         results["moves"].append(entry)
         print(moves.table(entry))
+    if device == "cuda" and not options.quick:
+        results["layer"] = layer.measure(device)
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{about['name']}.json"

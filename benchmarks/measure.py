@@ -235,7 +235,7 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
     calls = {each.key: each.call for each in found if each.call is not None}
     floor = found[0].key
     rounds = _rounds(calls, seconds)
-    cold = device == "cuda" or data[0].nbytes > CACHED
+    cold = data[0].nbytes > CACHED
     timings = compare(calls, floor, rounds=rounds, cold=cold, device=device)
     if device == "cuda":
         found = [_cross_checked(each) for each in found]

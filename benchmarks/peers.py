@@ -85,7 +85,13 @@ def liger(first: int) -> list[Form]:
 
     def tables(x, cos, sin):  # it writes over its input: let that be copies
         cos, sin, keys = _twice_and_keys(x, cos, sin)
-        return cos, sin, keys.detach(), x.detach().clone()
+        queries, keys = x.detach().clone(), keys.detach()
+        if x.shape[2] == 1:  # it takes the tokens' stride as it stands: give that of a projection
+            queries, keys = (
+                t.transpose(1, 2).clone(memory_format=torch.contiguous_format).transpose(1, 2)
+                for t in (queries, keys)
+            )
+        return cos, sin, keys, queries
 
     def rotate(x, cos, sin, keys, queries):
         return liger_rotary_pos_emb(queries, keys, cos, sin)  # right in the first call only

@@ -4,7 +4,6 @@ import { figure } from "./kit/figure.js";
 import { clamp, num, short } from "./kit/numbers.js";
 
 const BYTES = { float32: 4, bfloat16: 2 };
-const RECORDED = "the recorded one"; // as in byte_budget.py
 // forms that "Show me" walks through, and how long each stays, in milliseconds
 const TOUR = [
   ["rotate_half (textbook, Hugging Face)", 1600],
@@ -18,14 +17,14 @@ export function bytesOf(shape, dtype) {
   return shape.reduce((product, size) => product * size, 1) * BYTES[dtype];
 }
 
-const recordedCase = (data, shape, dtype) =>
-  data.cases.find((each) => each.dtype === dtype && String(each.shape) === String(shape));
+const recordedCase = (cases, shape, dtype) =>
+  cases.find((each) => each.dtype === dtype && String(each.shape) === String(shape));
 
 /** Bytes a second that a copy reached: in the case of this shape and type, or the largest of this type. */
-export function copyRate(data, shape, dtype) {
+export function copyRate(cases, shape, dtype) {
   const size = (each) => bytesOf(each.shape, dtype);
-  const others = data.cases.filter((each) => each.dtype === dtype).sort((a, b) => size(b) - size(a));
-  const used = recordedCase(data, shape, dtype) ?? others[0];
+  const others = cases.filter((each) => each.dtype === dtype).sort((a, b) => size(b) - size(a));
+  const used = recordedCase(cases, shape, dtype) ?? others[0];
   return used ? (2 * size(used)) / (used.floor_us * 1e-6) : null;
 }
 
@@ -39,9 +38,9 @@ export function budget(data, { shape, dtype, form, machine }) {
   const bytes = bytesOf(sizes, dtype);
   const steps = data.forms[form][dtype];
   const passes = steps.reduce((sum, [, read, written]) => sum + read + written, 0);
-  const recorded = machine === RECORDED;
-  const rate = recorded ? copyRate(data, sizes, dtype) : data.rate;
-  const own = recorded ? recordedCase(data, sizes, dtype) : null;
+  const { cases } = data.machines[machine];
+  const rate = copyRate(cases, sizes, dtype);
+  const own = recordedCase(cases, sizes, dtype);
   const floor = rate && printed((2 * bytes * 1e6) / rate);
   const measured = own?.us[form] ?? null;
   return {
@@ -89,13 +88,11 @@ export function words(data, { form, machine }, now) {
   const half = short(passes / 2);
   const many = passes === 2 ? "as many as a copy" : `${half} times as many as a copy`;
   const took = measured === null ? "; its time was not measured" : `, and took **${num(copies, 1)} times** as long`;
-  const list = steps.map(([name, read, written]) => `${named(name)} ${short(read)} + ${short(written)}`);
-  const whence = () => {
-    if (machine !== RECORDED) return `at the data sheet's peak of ${num(rate / 1e9, 0)} GB/s, an assumption`;
-    return own ? data.machine : "at the rate of the largest copy of this type that was recorded";
-  };
+  const list = steps.map(([step, read, written]) => `${named(step)} ${short(read)} + ${short(written)}`);
+  const { name } = data.machines[machine];
+  const whence = own ? name : `${name}, at the rate of the largest copy of this type that was recorded`;
   const copy = rate
-    ? `A copy takes **${duration(floor)}** (${whence()}). ` +
+    ? `A copy takes **${duration(floor)}** (${whence}). ` +
       `Predicted: ${half} × ${duration(floor)} = **${duration(predicted)}**, `
     : "No copy was measured here; ";
   const found = measured === null ? "not measured." : `measured **${duration(measured)}**.`;
@@ -163,7 +160,7 @@ export default figure((fig) => {
     if (now.rate) {
       text(plot, `a copy: ${duration(now.floor)}`, at.x(now.floor) + 5, top - 9, { size: 11.5 });
     }
-    drawKey(plot, traits.machine === RECORDED);
+    drawKey(plot);
     fig.say(words(data, traits, now));
     fig.root.dataset.values = JSON.stringify({ ...traits, ...now, steps: now.steps.length });
   });
@@ -182,7 +179,7 @@ export default figure((fig) => {
   };
   fig.showMe(async () => {
     const [first] = Object.keys(data.shapes);
-    fig.set({ shape: first, dtype: "float32", machine: RECORDED });
+    fig.set({ shape: first, dtype: "float32", machine: "CPU" });
     for (const [form, rest] of TOUR) await play(form, 90, rest);
   });
   fig.notice(NOTICE);
@@ -248,7 +245,7 @@ function drawRow(plot, form, now, { y, x, chosen, played }) {
   text(plot, said, at, middle, { align, size, bold: chosen, color: measured === null ? colors.muted : colors.ink });
 }
 
-function drawKey(plot, measured) {
+function drawKey(plot) {
   const { ctx, colors, width } = plot;
   const entries = [
     [14, "pass that reads", colors.muted, ALPHA.read],
@@ -258,7 +255,7 @@ function drawKey(plot, measured) {
     [14, "beyond its bytes", colors.warm, 0.75],
   ];
   let [x, y] = [4, 9];
-  for (const [long, label, color, alpha] of entries.slice(0, measured ? 5 : 3)) {
+  for (const [long, label, color, alpha] of entries) {
     ctx.font = `11.5px ${colors.font}`;
     const needs = long + 6 + ctx.measureText(label).width + 16;
     if (x + needs - 16 > width) [x, y] = [4, y + 18];

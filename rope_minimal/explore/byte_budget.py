@@ -39,8 +39,8 @@ FORMS = {
 FUSED = [("one loop", 1.0, 1.0)]
 """What a compiler or a hand-written kernel can reach: x read once, the result written once."""
 
-RECORDED, PREDICTED = "the recorded one", "H200, predicted"
-H200_BYTES = 4.8e12  # a second: NVIDIA's data sheet, the peak and not what a copy reaches
+MACHINES = {"CPU": "amd-epyc-2-core", "GPU": "h100-80gb-hbm3"}
+"""What the reader chooses; the record of the book."""
 
 
 class ByteBudget(Figure):
@@ -49,7 +49,7 @@ class ByteBudget(Figure):
     shape = Choice(list(SHAPES), help="batch, heads, tokens and channels of x")
     dtype = Choice(DTYPES, help="number type of x")
     form = Choice(list(FORMS), help="the way of writing that is chosen")
-    machine = Choice([RECORDED, PREDICTED], help="whose copy rate turns bytes into time")
+    machine = Choice(list(MACHINES), help="whose copy rate turns bytes into time")
     data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(
         sync=True, fixed=True
     )
@@ -86,28 +86,22 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
     return [step for step in steps if step[1] + step[2]]
 
 
-def budget_data(record: dict[str, Any] | None) -> dict[str, Any]:
+def budget_data(records: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
     """Return what the figure shows: the passes of all forms, and their recorded times.
 
     Parameters
     ----------
-    record
-        What `rope_minimal.speed.recorded` gives.
+    records
+        For each of ``MACHINES`` what `rope_minimal.speed.recorded` gives.
     """
-    if record and not {"cases", "machine", "date"} <= set(record):
-        raise ValueError(f"record must be a record of rope_minimal.speed, got {record!r}")
     forms = {
         label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
         for label, (form, mode) in FORMS.items()
     }
-    cases = [_times(case) for case in record["cases"] if _plain(case)] if record else []
-    machine = (record["machine"]["gpu"] or record["machine"]["processor"]) if record else ""
     return {
         "shapes": {label: list(shape) for label, shape in SHAPES.items()},
         "forms": forms,
-        "cases": cases,
-        "machine": f"{machine}, {record['date']}" if record else "",
-        "rate": H200_BYTES,
+        "machines": {name: _machine(record) for name, record in records.items()},
     }
 
 
@@ -115,7 +109,7 @@ def byte_budget(
     shape: str = "a long prompt (1, 32, 4096, 128)",
     dtype: str = "float32",
     form: str = "rotate_half (textbook, Hugging Face)",
-    machine: str = RECORDED,
+    machine: str = "CPU",
     record: dict[str, Any] | None = None,
 ) -> controls.FigureBox:
     """Return the byte budget with its controls.
@@ -129,10 +123,10 @@ def byte_budget(
     form
         One of ``FORMS`` of this module.
     machine
-        ``"the recorded one"``: the copy that was measured there turns bytes into time, and measured
-        times stand beside; ``"H200, predicted"``: the data sheet's rate, nothing measured.
+        ``"CPU"`` or ``"GPU"``: the copy that was measured there turns bytes into time.
     record
-        What `rope_minimal.speed.recorded` gives; by default the record of the book.
+        What `rope_minimal.speed.recorded` gives, in place of the book's record of a CPU or of a
+        GPU, whichever it is.
 
     Returns
     -------
@@ -147,7 +141,12 @@ def byte_budget(
     from rope_minimal.speed import recorded
 
     figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
-    figure.data = deepcopy(budget_data(record or recorded()))  # what `passes` keeps stays as it is
+    records = {name: recorded(file) for name, file in MACHINES.items()}
+    if record:
+        if not {"cases", "machine", "date"} <= set(record):
+            raise ValueError(f"record must be a record of rope_minimal.speed, got {record!r}")
+        records["GPU" if record["machine"]["gpu"] else "CPU"] = record
+    figure.data = deepcopy(budget_data(records))  # what `passes` keeps stays as it is
     return controls.box(
         figure,
         [controls.choice(figure, "dtype", "Number type")],
@@ -159,10 +158,22 @@ def byte_budget(
     )
 
 
+def _machine(record: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a record's machine and date, and its cases."""
+    if not record:
+        return {"name": "", "cases": []}
+    name = record["machine"]["gpu"] or record["machine"]["processor"]
+    return {
+        "name": f"{name}, {record['date']}",
+        "cases": [_times(case) for case in record["cases"] if _plain(case)],
+    }
+
+
 def _plain(case: dict[str, Any]) -> bool:
     """Whether a case is the forward pass over x as it comes, with memory that is reused."""
-    usual = {"allocator": "reused", "direction": "forward", "memory": "contiguous"}
-    return all(case[name] == value for name, value in usual.items())
+    usual = {"direction": "forward", "memory": "contiguous"}
+    reused = case["allocator"] != "fresh"  # as PyTorch's allocator for CUDA does by itself
+    return reused and all(case[name] == value for name, value in usual.items())
 
 
 def _times(case: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from torch import Tensor
 
 from ..checks import check_count, check_positive
 
+HEAD_START = 12  # passes over 256 MiB: about a millisecond on an H100
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -77,7 +79,9 @@ def compare(
         Least length of a sample in microseconds: a shorter call is repeated until it fills it.
     cold
         Whether each call is timed alone, after a pass over 256 MiB that leaves nothing else in a
-        cache: otherwise a call may find there what the one before it left. On "cuda" always.
+        cache: otherwise a call may find there what the one before it left. On a GPU twelve passes
+        give the program a millisecond to launch the call, so that its kernels alone are timed;
+        calls in a row are timed with their launches.
     device
         Where the calls compute. On "cuda", events time them.
     clock
@@ -99,7 +103,7 @@ def compare(
     """
     _check_compare(calls, floor, rounds, sample_us)
     on_cuda = torch.device(device).type == "cuda"
-    flush = torch.ones(2**26 if cold or on_cuda else 0, device=device)
+    flush = torch.ones(2**26 if cold else 0, device=device)  # 256 MiB
     sample = partial(_cuda_ns if on_cuda else partial(_cpu_ns, clock=clock), flush=flush)
     repeats = {}
     for name, call in calls.items():
@@ -139,13 +143,16 @@ def _cpu_ns(
 
 
 def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:
-    """Return nanoseconds a call on the device, each after a flush of its L2 cache."""
+    """Return nanoseconds a call on the device: in a row, or each after a flush of its L2 cache."""
+    in_a_row = 1 if flush.numel() else repeats
     total = 0.0
-    for _ in range(repeats):
+    for _ in range(repeats // in_a_row):
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        flush.sum()  # reads, as on the CPU: what was written would still be on its way
+        for _ in range(HEAD_START if flush.numel() else 0):
+            flush.sum()
         start.record()
-        call()
+        for _ in range(in_a_row):
+            call()
         end.record()
         end.synchronize()
         total += start.elapsed_time(end)  # milliseconds

@@ -8,6 +8,7 @@ read again.
 """
 
 import os
+import re
 import subprocess
 import sys
 
@@ -21,8 +22,9 @@ from benchmarks import machine
 from rope_minimal import rope_table
 from rope_minimal.speed import FORMS, moved_bytes, operations, peak_extra_bytes, recorded
 
-RECORD = recorded()
+RECORD, GPU = recorded(), recorded("h100-80gb-hbm3")
 PROMPT, SHORT, TOKEN = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)
+EIGHT, MANY = (8, 32, 4096, 128), (256, 32, 1, 128)
 PRODUCT, ROLLED, FOUR = "view_as_complex", "roll, signed sine", "four products, cat"
 TEXTBOOK, STACK = "rotate_half", "four products, stack"
 
@@ -30,10 +32,11 @@ TEXTBOOK, STACK = "rotate_half", "four products, stack"
 USUAL = {"allocator": "reused", "direction": "forward", "memory": "contiguous"}
 
 
-def case(shape=PROMPT, dtype="float32", **more):
+def case(shape=PROMPT, dtype="float32", of=RECORD, **more):
     """Return one recorded case and its rows that were timed, {(form, mode): row}."""
     wanted = USUAL | {"shape": list(shape), "dtype": dtype} | more
-    (found,) = (c for c in RECORD["cases"] if all(c[k] == v for k, v in wanted.items()))
+    wanted |= {"allocator": "cuda"} if of is GPU else {}
+    (found,) = (c for c in of["cases"] if all(c[k] == v for k, v in wanted.items()))
     rows = {(r["form"], r["mode"]): r for r in found["rows"] if r["status"] == "ok"}
     return found, rows
 
@@ -69,7 +72,7 @@ def test_the_rotation_waits_for_memory():
     arithmetic = sp.count_ops([a * cos - b * sin, b * cos + a * sin])
     assert [arithmetic / (4 * size) for size in (4, 2)] == [0.375, 0.75]
     # four instructions a pair, two products and two fused ones; the peak counts each as two
-    assert 4 * 2 / (4 * 2) / (67 / 4.8) < 1 / 10  # bytes: four numbers of two
+    assert 4 * 2 / (4 * 2) / (67 / 3.35) < 1 / 10  # bytes: four numbers of two
     # What it means: six operations a pair cost no more than none, where the bytes are the same.
     for where in ({}, {"memory": "transposed"}, {"direction": "forward+backward"}):
         assert copies_by_the_clock(where, PRODUCT) < 1.25
@@ -131,8 +134,8 @@ def passes(form, row):
     return row["passes"]
 
 
-def calls(form, row):
-    x, table = torch.zeros(1, 2, 8, 128), rope_table(range(8), 128)
+def calls(form, row, dtype="float32"):
+    x, table = torch.zeros(1, 2, 8, 128, dtype=getattr(torch, dtype)), rope_table(range(8), 128)
     return len(operations(FORMS[form].bind(x, *table)))
 
 
@@ -316,3 +319,63 @@ def test_one_token_is_a_matter_of_calls():
     assert copies_by_the_clock(where, ROLLED) == pytest.approx(
         copies_by_the_clock(where, PRODUCT), rel=0.05
     )
+
+
+# The GPU's record ----------------------------------------------------------------------------
+
+COMPILED = (FOUR, "compiled")
+KERNELS = [(f"apply_rope_fused, {layout}", "fused") for layout in ("half-split", "interleaved")]
+
+
+def test_a_gpu_follows_its_bytes():
+    """By the clock, for one prompt in either order and with the gradient; calls as the rival."""
+    for dtype, most, least in (("float32", 1.9, 0.98), ("bfloat16", 3.2, 0.72)):
+        for where in (
+            {"shape": PROMPT},
+            {"shape": PROMPT, "memory": "transposed"},
+            {"shape": EIGHT, "direction": "forward+backward"},
+        ):
+            where |= {"dtype": dtype, "of": GPU}
+            rows = {form: row for form, row in by_hand(**where).items() if form in BY_HAND}
+            logs = [(r["us"], r["passes"], calls(f, r, dtype)) for f, r in rows.items()]
+            _, by_passes, by_calls = np.corrcoef(np.log(logs).T)[0]
+            assert by_passes > max(least, by_calls)
+            there = 4 if "direction" in where else 2  # both ways the floor is two copies
+            off = [copies_by_the_clock(where, f) * there / r["passes"] for f, r in rows.items()]
+            assert min(off) > 1.0
+            assert max(off) < most
+            for form in (COMPILED, *KERNELS):
+                assert copies_by_the_clock(where, *form) < 1.15
+                assert faster(where, form, (TEXTBOOK, "eager"))
+            assert copies_by_the_clock(where, TEXTBOOK, "compiled") < 1.15
+
+
+def test_two_clocks_agree_on_the_gpus_time():
+    """Triton's own benchmark timed the same calls, where a call is longer than its launches."""
+    for dtype in ("float32", "bfloat16"):
+        _, rows = case(shape=EIGHT, dtype=dtype, of=GPU)
+        for row in rows.values():
+            said = float(re.search(r"do_bench: ([\d.]+) us", row["reason"])[1])
+            assert said == pytest.approx(row["us"], rel=0.05)
+    # and where it is shorter, the lead that the call is given decides what is read
+    _, rows = case(dtype="bfloat16", memory="transposed", of=GPU)
+    row = rows["apply_rotary_emb, half-split", "fused"]
+    assert float(re.search(r"do_bench: ([\d.]+) us", row["reason"])[1]) > 20 * row["us"]
+
+
+def test_one_token_on_a_gpu_is_launches():
+    """In bfloat16 too; for 256 texts, whose bytes are 32 times as many, bytes count again."""
+    for dtype in ("float32", "bfloat16"):
+        _, rows = case(shape=TOKEN, dtype=dtype, of=GPU)
+        forms = [form for form, mode in rows if mode == "graph" and form in BY_HAND]
+        alone = {form: rows[form, "graph"]["us"] for form in forms}
+        asked = {form: rows[form, "eager"]["us"] for form in forms}
+        assert len(forms) == len(BY_HAND) - 1  # Clay's class knows no offset
+        assert all(asked[form] > 4 * alone[form] for form in forms)
+        for form in forms:
+            assert 1.4 < alone[form] / calls(form, None, dtype) < 2.5
+        _, many = case(shape=MANY, dtype=dtype, of=GPU)
+        assert all(many[form, "graph"]["us"] > 1.2 * alone[form] for form in forms)
+    launch = case(shape=TOKEN, of=GPU)[1]["apply_rope_fused, half-split", "fused"]["us"]
+    eager = case(shape=TOKEN, of=GPU)[1]
+    assert launch > max(r["us"] for (f, mode), r in eager.items() if mode == "eager" and f in FORMS)

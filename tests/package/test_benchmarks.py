@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmarks import __main__ as command
-from benchmarks import machine, moves, peers
+from benchmarks import layer, machine, moves, peers
 from benchmarks import measure as bench
 from benchmarks.measure import Case, Oracle, candidates, make_input, measure, prepare
 from rope_minimal import apply_rope
@@ -319,6 +319,8 @@ def schema():
         }
     )
     made["properties"]["moves"] = moves_schema()  # an older record has none
+    made["properties"]["layer"] = layer_schema()  # a record of a GPU has it
+    made["properties"]["machine"]["properties"]["instructions"] = text  # an older one has none
     return made
 
 
@@ -330,6 +332,29 @@ def moves_schema():
     dtype, rows = {"enum": ["float32", "bfloat16"]}, {"type": "array", "items": row, "minItems": 8}
     entry = exactly({"shape": shape, "dtype": dtype, "rows": rows})
     return {"type": "array", "items": entry, "minItems": 1}
+
+
+def layer_schema():
+    number, count = {"type": "number", "exclusiveMinimum": 0}, {"type": "integer", "minimum": 1}
+    row = exactly({"call": {"type": "string"}, "us": number, "us_low": number, "us_high": number})
+    rows = {"type": "array", "items": row, "minItems": 4, "maxItems": 4}
+    return exactly({"texts": count, "tokens": count, "rows": rows})
+
+
+def test_a_layer_is_timed_with_its_rotation(monkeypatch):
+    for name, size in {"WIDTH": 32, "HEADS": 4, "KV_HEADS": 2, "HEAD": 8, "MLP": 48}.items():
+        monkeypatch.setattr(layer, name, size)
+    for name, size in {"TEXTS": 2, "TOKENS": 12}.items():
+        monkeypatch.setattr(layer, name, size)
+    made = layer.calls("cpu", 2, 12)
+    shapes = [tuple(y.shape) for y in made["products"]()]
+    assert shapes == [(24, 64), (24, 32), (24, 96), (24, 32)]
+    assert made["attention"]().shape == (2, 4, 12, 8)
+    for name in ("rotation, textbook", "rotation, compiled"):
+        q, k = made[name]()
+        assert (q.shape, k.shape) == ((2, 4, 12, 8), (2, 2, 12, 8))
+    torch.testing.assert_close(q, made["rotation, textbook"]()[0], rtol=0, atol=2**-5)
+    jsonschema.validate(layer.measure("cpu", rounds=1), layer_schema())
 
 
 def test_moves_of_a_cache_are_right_before_they_are_timed(monkeypatch):
@@ -362,6 +387,8 @@ def test_the_results_were_measured_with_the_pinned_versions(results):
     pins = "\n".join((ROOT / f"requirements{kind}.txt").read_text() for kind in ("", "-dev"))
     pinned = dict(re.findall(r"^([\w.-]+)==(\S+)$", pins, re.M))
     used = results[1]["versions"]
+    if results[1]["machine"]["gpu"]:
+        pytest.skip("a GPU is measured with the build of torch that is there")
     assert {"python", "torch", "numpy", "transformers", "rotary-embedding-torch"} <= set(used)
     for package in set(used) & set(pinned):
         assert used[package].split("+")[0] == pinned[package], package

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rope_minimal import explore, rope_table, speed
-from rope_minimal.explore.byte_budget import FORMS, SHAPES, budget_data, passes
+from rope_minimal.explore.byte_budget import FORMS, MACHINES, SHAPES, budget_data, passes
 from tests.tools.node import Node
 
 SCRIPT = "byte_budget.js"
@@ -49,9 +49,9 @@ def node():
     process.close()
 
 
-def budget(node, records, shape=PROMPT, dtype="float32", form=TEXTBOOK, machine="the recorded one"):
-    setting = {"shape": shape, "dtype": dtype, "form": form, "machine": machine}
-    return node.call(SCRIPT, "budget", budget_data(records), setting)
+def budget(node, record, shape=PROMPT, dtype="float32", form=TEXTBOOK):
+    setting = {"shape": shape, "dtype": dtype, "form": form, "machine": "CPU"}
+    return node.call(SCRIPT, "budget", budget_data({"CPU": record}), setting)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
@@ -94,13 +94,14 @@ def test_predictions_are_the_bytes_over_the_rate_of_the_recorded_copy(node):
     assert large["measured"] is None
 
 
-def test_a_gpu_is_a_prediction_from_the_data_sheet(node):
-    said = budget(node, RECORD, machine="H200, predicted", dtype="bfloat16")
-    assert said["rate"] == 4.8e12
-    assert said["floor"] == 14.0  # microseconds, as it is printed
-    assert said["floor"] == pytest.approx(1e6 * 2 * 2**25 / 4.8e12, rel=5e-3)
-    assert said["predicted"] == 5 * said["floor"]
-    assert said["measured"] is None
+def test_each_machine_has_its_own_copies_and_times(node):
+    faster = case(SHAPES[PROMPT], "float32", 40.0, allocator="cuda")
+    records = {"CPU": RECORD, "GPU": {**RECORD, "cases": [faster]}}
+    for machine, floor in (("CPU", 3000.0), ("GPU", 40.0)):
+        setting = {"shape": PROMPT, "dtype": "float32", "form": TEXTBOOK, "machine": machine}
+        said = node.call(SCRIPT, "budget", budget_data(records), setting)
+        assert (said["floor"], said["measured"]) == (floor, 5.5 * floor)
+        assert said["predicted"] == 5 * floor
 
 
 def test_nothing_recorded_is_not_measured_yet(node):
@@ -122,14 +123,18 @@ SETTINGS = [
     (shape, dtype, machine)
     for shape in SHAPES
     for dtype in ("float32", "bfloat16")
-    for machine in ("the recorded one", "H200, predicted")
+    for machine in MACHINES
 ]
+
+
+def book_data():
+    return budget_data({name: speed.recorded(file) for name, file in MACHINES.items()})
 
 
 @pytest.fixture(scope="module")
 def book(node):
     """What the figure says of every form in every setting, from the record of the book."""
-    data = budget_data(speed.recorded())
+    data = book_data()
     found = {}
     for shape, dtype, machine in SETTINGS:
         for form in FORMS:
@@ -172,7 +177,7 @@ def test_the_texts_ratios_are_up_to_7_percent_from_those_of_the_medians(book):
             continue
         ratios = {(r["form"], r["mode"]): r["ratio"] for r in each["rows"] if r["status"] == "ok"}
         for form, key in FORMS.items():
-            now, _ = book[shape, each["dtype"], "the recorded one", form]
+            now, _ = book[shape, each["dtype"], "CPU", form]
             if key in ratios:
                 apart.append(abs(now["copies"] / ratios[key] - 1))
     assert len(apart) > 50
@@ -180,7 +185,7 @@ def test_the_texts_ratios_are_up_to_7_percent_from_those_of_the_medians(book):
 
 
 def test_one_axis_holds_all_rows_of_a_shape_in_both_types(node, book):
-    data = budget_data(speed.recorded())
+    data = book_data()
     for shape, _, machine in SETTINGS:
         end = node.call(SCRIPT, "longest", data, {"shape": shape, "machine": machine})
         times = [
@@ -195,8 +200,11 @@ def test_one_axis_holds_all_rows_of_a_shape_in_both_types(node, book):
 def test_another_record_has_its_own_name_and_times(node):
     gpu = RECORD | {"machine": {"processor": "some processor", "gpu": "some GPU"}}
     data = explore.byte_budget(record=gpu).children[1].data
-    assert data["machine"] == "some GPU, 2026-01-01"
-    assert data == budget_data(gpu)
+    assert data["machines"]["GPU"]["name"] == "some GPU, 2026-01-01"
+    assert data["machines"]["CPU"] == book_data()["machines"]["CPU"]
+    other = explore.byte_budget(record=RECORD).children[1].data["machines"]
+    assert other["CPU"]["name"] == "some processor, 2026-01-01"
+    assert other["GPU"] == book_data()["machines"]["GPU"]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +222,7 @@ def test_durations_are_said_as_people_do(node, us, said):
 
 
 def test_a_labelled_control_two_in_the_fold_and_a_question():
-    title, figure, row, more = explore.byte_budget(form=COMPLEX, machine="H200, predicted").children
+    title, figure, row, more = explore.byte_budget(form=COMPLEX, machine="GPU").children
     assert title.value.count("?") == 1
     assert [control.description for control in row.children] == ["Number type"]
     assert [control.description for control in more.children] == ["Shape of x", "Machine"]

@@ -215,7 +215,7 @@ def test_compare_times_a_cold_call_alone_after_a_flush(monkeypatch):
     assert fake.log[1::2].count("short") == 3 + 2 * 3
 
 
-def test_on_cuda_events_time_each_call_after_a_flush(monkeypatch):
+def test_on_cuda_events_time_each_call_after_a_flush_or_many_in_a_row(monkeypatch):
     log = []
 
     class Event:
@@ -232,9 +232,16 @@ def test_on_cuda_events_time_each_call_after_a_flush(monkeypatch):
             return 0.25  # milliseconds
 
     class Flush:
+        def __init__(self, size):
+            self.numel = lambda: size
+
         def sum(self):
             log.append("flush")
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    assert clock._cuda_ns(lambda: log.append("call"), 2, Flush()) == 250_000
-    assert log == 2 * ["flush", "record", "call", "record", "wait"]
+    assert clock._cuda_ns(lambda: log.append("call"), 2, Flush(2**26)) == 250_000
+    head = clock.HEAD_START * ["flush"]
+    assert log == 2 * [*head, "record", "call", "record", "wait"]
+    log.clear()
+    assert clock._cuda_ns(lambda: log.append("call"), 2, Flush(0)) == 125_000
+    assert log == ["record", "call", "call", "record", "wait"]

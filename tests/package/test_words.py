@@ -57,6 +57,7 @@ NEAREST = {"score": 1, "height": 2, "best": 60, "peak": 2, "near": 0}
 COPY = {"floor": 3000.0, "predicted": 15000.0, "measured": 16200.0, "copies": 5.4, "rate": 9e9}
 BUDGET = {"bytes": 2**26, "passes": 10, "steps": [["_to_copy", 1, 1.5], ["add_", 2, 1]], **COPY}
 BUDGET |= {"own": True}
+SOME = {"machines": {"CPU": {"name": "some processor"}, "GPU": {"name": "some GPU"}}}
 COPIED = [0.68, 0.26, 0.06, 0.07]
 TRAINED = {
     "task": "copy",
@@ -193,16 +194,19 @@ SENTENCES = [
     ),
     (("bug_bench", PATIENTS, 2, [[], [], [0, 1]], BENCH), "No. It was this: **one row**.\n"),
     (
-        ("byte_budget", {}, {"form": "a way", "machine": "H200"}, {**BUDGET, "measured": None}),
+        (
+            *("byte_budget", SOME),
+            {"form": "a way", "machine": "GPU"},
+            {**BUDGET, "measured": None},
+        ),
         "**a way** makes **10 passes** over memory, 5 times as many as a copy; its time was not "
         "measured.\nconvert 1 + 1.5, add 2 + 1 (read + written): 10 × 64 MiB = **640 MiB**. "
-        "A copy takes **3.00 ms** (at the data sheet's peak of 9 GB/s, an "
-        "assumption). Predicted: 5 × 3.00 ms = **15.0 ms**, not measured.",
+        "A copy takes **3.00 ms** (some GPU). Predicted: 5 × 3.00 ms = **15.0 ms**, not measured.",
     ),
     (
         (
-            *("byte_budget", {"machine": "some processor"}),
-            {"form": "a way", "machine": "the recorded one"},
+            *("byte_budget", SOME),
+            {"form": "a way", "machine": "CPU"},
             {**BUDGET, "passes": 2, "predicted": 3000.0},
         ),
         "**a way** makes **2 passes** over memory, as many as a copy, and took **5.4 times** as "
@@ -212,16 +216,16 @@ SENTENCES = [
     ),
     (
         (
-            *("byte_budget", {"machine": "some processor"}),
-            {"form": "a way", "machine": "the recorded one"},
+            *("byte_budget", SOME),
+            {"form": "a way", "machine": "CPU"},
             {**BUDGET, "own": False},
         ),
-        "(at the rate of the largest copy of this type that was recorded)",
+        "(some processor, at the rate of the largest copy of this type that was recorded)",
     ),
     (
         (
-            *("byte_budget", {"machine": ""}),
-            {"form": "a way", "machine": "the recorded one"},
+            *("byte_budget", SOME),
+            {"form": "a way", "machine": "CPU"},
             {**BUDGET, "measured": None, "rate": None},
         ),
         "= **640 MiB**. No copy was measured here; not measured.",
