@@ -9,6 +9,7 @@ Options: ``--files`` skips what needs the browser, ``--memory`` measures the not
 """
 
 import argparse
+import copy
 import gzip
 import json
 import re
@@ -49,7 +50,7 @@ def page_names() -> list[str]:
 @cache
 def document(name: str) -> BeautifulSoup:
     """Return a parsed page."""
-    return BeautifulSoup((SITE / name).read_text("utf8"), "html.parser")
+    return BeautifulSoup((SITE / name).read_text("utf8"), "lxml")
 
 
 @cache
@@ -98,7 +99,7 @@ def compressed_weight(name: str) -> int:
 
 def html_weight() -> int:
     """Return the bytes of HTML of a page with figures, compressed, on average."""
-    sizes = [compressed(SITE / name) for name in page_names() if contents(name)["figures"]]
+    sizes = [compressed(SITE / name) for name in page_names() if widget_data(name)]
     return round(sum(sizes) / len(sizes))
 
 
@@ -116,6 +117,7 @@ def site_size() -> dict[str, int]:
     return {"site": sum(every.values()) - inside, "python": inside}
 
 
+@cache
 def contents(name: str) -> dict[str, int]:
     """Count what a page offers to a reader."""
     page = document(name)
@@ -132,9 +134,10 @@ def contents(name: str) -> dict[str, int]:
     }
 
 
+@cache
 def words(name: str) -> int:
     """Return how many words a page has to read: formulas count as they are written, code not."""
-    article = BeautifulSoup(str(document(name).find("article")), "html.parser")
+    article = copy.copy(document(name).find("article"))
     for other in article.select("pre, script, style, mjx-container, .skip-figure, .headerlink"):
         other.decompose()
     return len(article.get_text(" ").split())
