@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from difflib import get_close_matches
 from importlib.metadata import version
 from multiprocessing import get_context
 from os import cpu_count
@@ -59,11 +60,18 @@ def main() -> None:
     parser.add_argument("families", nargs="*", help="all where none is named")
     parser.add_argument("--workers", type=int, default=cpu_count())
     chosen = parser.parse_args()
-    names = chosen.families or of_transformers.families()
+    known = of_transformers.families()
+    names = chosen.families or known
+    for name in names:
+        if name in known:
+            continue
+        near = " or ".join(get_close_matches(name, known))
+        hint = f": did you mean {near}?" if near else ""
+        parser.error(f"argument families: {name!r} is no family of transformers that rotates{hint}")
     entries: dict[str, Any] = {}
     if chosen.families and (RESULTS / "transformers.json").exists():
-        known = load("transformers")
-        entries = {k: (v, known["frequencies"]) for k, v in known["families"].items()}
+        before = load("transformers")
+        entries = {k: (v, before["frequencies"]) for k, v in before["families"].items()}
     began = time.perf_counter()
     for family, entry, lists, seconds in asked(names, chosen.workers):
         entries[family] = (entry, lists)

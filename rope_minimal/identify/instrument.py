@@ -395,11 +395,13 @@ class _Examination:
         far = [DENSE // 2, *(place for place in between if place < end), end]
         loose = self._loosened(share, np.outer(far, np.abs(speed)))
         wrong = self._misfits(circuit, speed, far, axis, loose)
-        if wrong[1:].any():
-            one = 1 + int(wrong[1:].argmax())
-            own = self._loosened(share, np.outer(far[one : one + 1], np.abs(speed)))
-            if not self._misfits(circuit, speed, far[one : one + 1], axis, own).any():
-                return  # right alone: what is wrong is not this position
+        own = np.zeros_like(wrong)  # wrong alone; the first was right among those beside it
+        for k in 1 + np.flatnonzero(wrong[1:]):
+            near = loose[[k]] if isinstance(loose, np.ndarray) else loose
+            own[k] = self._misfits(circuit, speed, [far[k]], axis, near)[0]
+        self.findings += judging.far_company(np.array(far), wrong & ~own, self._of_axis(axis))
+        if own.any():
+            one = int(own.argmax())
             self._find_silent_end(circuit, axis, speed, far[one - 1], far[one])
             if self.sizes[axis] > end:
                 self.findings += judging.misfit(far[one], self._of_axis(axis))

@@ -437,6 +437,18 @@ def misfit_points(wrong: np.ndarray, drawn: int) -> Findings:
     return [Finding(WRONG, words, "many-planes")]
 
 
+def far_company(far: np.ndarray, wrong: np.ndarray, along: str) -> Findings:
+    """Say which positions far out, right alone, are not turned so where they are asked together."""
+    if not wrong.any():
+        return []
+    words = (
+        f"The rotation of a position depends on what else is in the call: {int(wrong.sum())} of "
+        f"{len(far)} far positions, such as {far[wrong.argmax()]:,}{along}, get other rotations "
+        "together than alone. What is said here is how they turn alone."
+    )
+    return [Finding(LOOK, words, "longer-contexts")]
+
+
 def misfit(position: int, along: str) -> Findings:
     """Say that a position far out is not turned as frequencies say."""
     words = (

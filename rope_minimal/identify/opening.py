@@ -79,6 +79,7 @@ class Recorder(TorchFunctionMode):
         self.stop: str | None = None
         self.gain: Tensor | None = None
         self.x = torch.empty(0, 0, 0)
+        self.swapped: dict[tuple[str, bool, str], bool] = {}  # whether positions precede heads
         self._forget()
         for name, module in model.named_modules():
             kind = type(module).__name__
@@ -91,6 +92,7 @@ class Recorder(TorchFunctionMode):
         self.inside: list[str] = []
         self.records: dict[str, Record] = {}
         self.normed: dict[str, list[nn.Module]] = {}
+        self.unclear: set[tuple[str, bool, str]] = set()
 
     def run(
         self, x: Tensor, at: Tensor, stop: str | None = None, gain: Tensor | None = None
@@ -118,6 +120,11 @@ class Recorder(TorchFunctionMode):
             pass
         finally:
             _RECORDERS.pop()
+        if self.unclear:  # as many heads as positions: one position more tells which is which
+            self.swapped |= dict.fromkeys(self.unclear, False)
+            more = [*range(len(at)), -1]
+            self.run(x[:, more], at[more], stop, gain)
+            return self.run(x, at, stop, gain)
         return self.records
 
     def _inputs(self, n: int, at: Tensor) -> dict[str, Any]:
@@ -202,16 +209,17 @@ class Recorder(TorchFunctionMode):
         name = self.inside[-1]
         known = self.records.get(name)
         if known is None or (sure and not known.sure):
-            more = None if value is None else self._rows(value)
-            self.records[name] = Record(self._rows(query), self._rows(key), more, sure)
+            more = None if value is None else self._rows(value, sure, "value")
+            q, k = self._rows(query, sure, "query"), self._rows(key, sure, "key")
+            self.records[name] = Record(q, k, more, sure)
         elif not sure and not known.sure and known.value is None:
-            values = self._rows(key.mT)  # weights times values
+            values = self._rows(key.mT, sure, "value")  # weights times values
             if values.shape[:-1] == known.key.shape[:-1]:
                 self.records[name] = replace(known, value=values)
         if self.stop == name and (sure or name in self.products):
             raise _HeardEnoughError
 
-    def _rows(self, scored: Tensor) -> Tensor:
+    def _rows(self, scored: Tensor, sure: bool, what: str) -> Tensor:
         """Return what was scored as (N, heads, T, D); as it is where it has other numbers."""
         n, count, _ = self.x.shape
         *before, length, width = scored.shape
@@ -220,9 +228,14 @@ class Recorder(TorchFunctionMode):
             return scored.reshape(-1, n, count, width).transpose(0, 1) if fits else scored
         if len(before) == 1 and before[0] % n == 0:
             return scored.reshape(n, -1, length, width)
-        if len(before) == 2 and before[1] == count != length:
-            return scored.transpose(1, 2)
-        return scored
+        if len(before) != 2 or count not in (before[1], length):
+            return scored
+        key = (self.inside[-1], sure, what)
+        if before[1] != length:
+            self.swapped[key] = before[1] == count
+        elif key not in self.swapped and count > 1:  # sizes alone do not tell
+            self.unclear.add(key)
+        return scored.transpose(1, 2) if self.swapped.get(key) else scored
 
 
 _RECORDERS: list[Recorder] = []

@@ -126,6 +126,30 @@ def test_families_drawn_anew_are_as_the_file_says() -> None:
     assert not wrong, f"asked {names}: " + "; ".join(wrong[:10])
 
 
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        (["llamma"], "'llamma' is no family of transformers that rotates: did you mean llama"),
+        (["llama", "gema3"], "argument families: 'gema3' is no family"),
+        (["gema3"], "did you mean gemma3"),
+        (["Llama"], "'Llama' is no family of transformers that rotates: did you mean llama"),
+        ([""], "argument families: '' is no family of transformers that rotates\n"),
+    ],
+)
+def test_a_name_that_is_no_family_is_refused(
+    names: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("transformers")
+    command = importlib.import_module("atlas.__main__")
+    for one in ("asked", "save"):
+        monkeypatch.setattr(command, one, lambda *_: [])
+    monkeypatch.setattr("sys.argv", ["atlas", *names])
+    with pytest.raises(SystemExit) as stop:
+        command.main()
+    assert stop.value.code == 2
+    assert words in capsys.readouterr().err
+
+
 def test_every_family_that_says_so_is_in_the_file() -> None:
     pytest.importorskip("transformers")
     from atlas import transformers

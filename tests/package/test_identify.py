@@ -1212,6 +1212,10 @@ def late(what: str) -> Rotate:
             y[:, at == 6144] = x[:, at == 6144]
         elif what == "some":
             y[:, (at > 700) & (at < 710)] *= 1.05
+        elif what in ("company", "both") and len(at) > 8 and at.min() >= 512:
+            y[:, at != 1536] = part(x, at + 1, 1.0)[:, at != 1536]
+        if what == "both":
+            y[:, at == 6144] = x[:, at == 6144]
         return y
 
     return rotate
@@ -1225,6 +1229,8 @@ def late(what: str) -> Rotate:
         ("wrap", "69,999 without a word: after it, it starts again from position 0"),
         ("place", "Position 6,144 is not rotated"),
         ("some", "9 of the positions below 1,024 are not rotated"),
+        ("company", "what else is in the call: 15 of 16 far positions, such as 512, get"),
+        ("both", "Position 6,144 is not rotated"),
     ],
 )
 def test_what_begins_late_is_seen(what: str, words: str) -> None:

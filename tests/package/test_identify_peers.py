@@ -4,13 +4,20 @@ transformers and rotary-embedding-torch are needed by these tests only: without 
 """
 
 import importlib
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from rope_minimal import RotaryEmbedding, RotarySelfAttention, mutants, rope_table
+from rope_minimal import (
+    RotaryEmbedding,
+    RotarySelfAttention,
+    apply_rope,
+    mutants,
+    rope_table,
+)
 from rope_minimal.identify import identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
 from rope_minimal.identify.layers import CHECKS, examine, tiny_model
@@ -127,6 +134,55 @@ def test_what_a_model_does_beside_the_main_thing_is_heard() -> None:
     assert (main.head_dim, indexer.head_dim) == (192, 128)
     assert (indexer.layout, indexer.place, indexer.width) == ("half-split", "first", 64)
     assert np.array_equal(main.inv_freq, indexer.inv_freq)
+
+
+@pytest.mark.parametrize("heads", [5, 16])  # as many as positions are heard, or asked far out
+def test_an_indexer_of_as_many_heads_as_positions_is_heard(heads: int) -> None:
+    config = config_of("axk2", "AXK2Config", n_routed_experts=8, index_n_heads=heads)
+    indexer = of_transformers(config)["AXK2Model[layers.0.self_attn.indexer]"]
+    x, at = torch.randn(2, 16, 128), torch.arange(16) ** 2
+    alone = [indexer.rotate(x[:, [t]], at[t : t + 1]) for t in range(16)]
+    assert torch.allclose(indexer.rotate(x, at), torch.cat(alone, dim=1), atol=1e-5)
+    report = indexer.identify()
+    assert (report.layout, report.place, report.width) == ("half-split", "first", 32)
+    assert report.findings == ()
+
+
+class _Scores(torch.nn.Module):
+    """Makes scores by a plain product, of queries that have positions before heads or after."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.to_q = config, torch.nn.Linear(8, 8 * config.heads)
+
+    def forward(self, x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        q = self.to_q(x).unflatten(-1, (self.config.heads, 8))
+        q = apply_rope(q.transpose(1, 2), *rope_table(at[0], 8))
+        q = q.transpose(1, 2) if self.config.positions_first else q
+        return q @ q.mT
+
+
+class _Model(torch.nn.Module):
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        self.config, self.attention = config, type("Attention", (_Scores,), {})(config)
+
+    def forward(self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor) -> torch.Tensor:
+        return self.attention(inputs_embeds, position_ids)
+
+
+@pytest.mark.parametrize("heads", [2, 5, 7])
+def test_heads_are_told_from_as_many_positions(heads: int) -> None:
+    pytest.importorskip("transformers")
+    x = torch.randn(3, 7, 8)
+    for first in (True, False):
+        config = SimpleNamespace(hidden_size=8, heads=heads, positions_first=first)
+        (heard,) = hear(_Model, config)
+        assert heard.turned
+        for count in range(1, 8):
+            at = 3 * torch.arange(count)
+            wanted = apply_rope(x[:, :count], *rope_table(at, 8))
+            assert torch.allclose(heard.rotate(x[:, :count], at), wanted, atol=1e-5), count
 
 
 def test_a_model_that_counts_tokens_itself_is_asked_so() -> None:
