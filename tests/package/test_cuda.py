@@ -223,33 +223,3 @@ def test_what_is_counted_and_timed_there_is_what_it_says() -> None:
     )
     assert found["copy_"].ratio == 1
     assert found["rotate_half"].us > 0
-
-
-def test_autocast_rounds_a_matrix_product_and_leaves_mul_and_outer_alone() -> None:
-    """What chapter 10 says of CUDA's autocast."""
-    theta = torch.tensor([1.0, 0.1], device="cuda")
-    m = torch.tensor([257.0, 4095.0], device="cuda")
-    with torch.autocast("cuda", torch.bfloat16):
-        products = theta[:, None] @ m[None], torch.einsum("i,m->im", theta, m)
-        others = theta[:, None] * m, torch.outer(theta, m)
-    assert [y.dtype for y in products] == 2 * [torch.bfloat16]
-    assert [y.dtype for y in others] == 2 * [torch.float32]
-    assert products[0][0].tolist() == [256.0, 4096.0]  # 257 and 4095 are no bfloat16 numbers
-
-
-def test_tf32_keeps_eleven_bits_of_a_position() -> None:
-    """What chapter 10 says of a product that is called float32."""
-    theta = torch.ones(64, 1, device="cuda")
-    m = torch.arange(8192.0, device="cuda")[None]
-    before = torch.get_float32_matmul_precision()
-    try:
-        torch.set_float32_matmul_precision("high")
-        rounded = theta @ m
-        torch.set_float32_matmul_precision("highest")
-        exact = theta @ m
-    finally:
-        torch.set_float32_matmul_precision(before)
-    assert rounded.dtype == exact.dtype == torch.float32
-    assert torch.equal(exact[0], m[0])
-    wrong = (rounded[0] != m[0]).nonzero()[:, 0]
-    assert wrong[0] == 2049
