@@ -109,7 +109,10 @@ class Asker:
 
 def _named(error: BaseException) -> str:
     """Return an error's type, and the beginning of what it says."""
-    said = " ".join(str(error).split())[:160]
+    try:
+        said = " ".join(str(error).split())[:160]
+    except Exception:  # its words fail, too
+        said = ""
     return f"{type(error).__name__}{': ' if said else ''}{said}"
 
 

@@ -134,6 +134,13 @@ class _Examination:
             answer = manners.read(ask, positions)
         except RefusalError as said:
             ask(np.eye(ask.head_dim), positions[:2])  # does it still answer at all?
+            for i, at in enumerate(positions):
+                try:
+                    ask(np.eye(ask.head_dim), positions[[0, i]])
+                except RefusalError as refusal:
+                    place = ", ".join(f"{p:,}" for p in np.atleast_1d(at))
+                    self._refused(RefusalError(f"{refusal}, asked for position {place}"))
+                    return report
             words = f"It answers each position alone, but together it {said}."
             self.findings.append(Finding(WRONG, words, "attention"))
             return report
@@ -185,7 +192,7 @@ class _Examination:
 
     def _refusal(self, axis: int, p: int) -> str | None:
         """Return what is said at position ``p`` along an axis; None where it is answered."""
-        x = np.ones((1, self.ask.head_dim))
+        x = self._vector()[None]  # a mean taken away would leave nothing of equal numbers
         x[:, self.still] = 0.0
         try:
             self.ask(x, [_along(axis, len(self.sizes), q) for q in (0, p)])

@@ -51,7 +51,7 @@ class Examination:
     errors: dict[str, float]
     with_gains: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    shift: int = 500
+    shift: int = 499
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -81,7 +81,7 @@ def _passes(key: str, error: float) -> bool:
     return error > TOLERANCE if key == "order" else error <= TOLERANCE
 
 
-def examine(model: nn.Module, *, shift: int = 500) -> Examination:
+def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     """Ask a causal layer or model the five questions of `CHECKS`.
 
     Parameters
@@ -92,7 +92,7 @@ def examine(model: nn.Module, *, shift: int = 500) -> Examination:
         its attention aims: see `tiny_model`. It is examined in the type that it has, left as it
         was, and asked without gradients.
     shift
-        By how much all positions move, at least 1.
+        By how much all positions move, at least 1; a prime is no period of anything.
 
     Returns
     -------

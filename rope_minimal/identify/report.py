@@ -49,7 +49,7 @@ class Difference:
     Attributes
     ----------
     words
-        What to do or what differs, a sentence each; empty where the two rotate alike.
+        What to do or what differs, a sentence each; empty where they give the same scores.
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
@@ -62,7 +62,7 @@ class Difference:
     convert: Callable[[Array, int], Array] | None = field(compare=False)
 
     def __str__(self) -> str:
-        return "\n".join(self.words) or "They rotate alike."
+        return "\n".join(self.words) or "They give the same scores."
 
 
 @dataclass(frozen=True, eq=False)

@@ -1583,7 +1583,7 @@ def test_what_has_no_frequencies_is_not_compared() -> None:
 def test_a_difference_is_said_in_words() -> None:
     plain = report_of()
     assert plain.differs_from(report_of()).words == ()
-    assert str(plain.differs_from(report_of())) == "They rotate alike."
+    assert str(plain.differs_from(report_of())) == "They give the same scores."
     assert plain.differs_from(report_of("interleaved")).words == (
         "Permute the rows of each head of W_q and W_k: "
         "from half-split (first) to interleaved (first).",
@@ -1754,3 +1754,49 @@ def test_the_precision_covers_angles_that_wobble() -> None:
     error = abs(report.inv_freq[0] - 0.7)
     assert 1e-6 < error <= report.inv_freq_error[0] < 1e-3
     assert "more than any rounding explains" in report.findings[0].words
+
+
+# what a fourth round of strangers found
+
+
+def one_bad_row(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    if (at == 4).any():
+        raise IndexError("bad row")
+    return part(x, at, 1.0)
+
+
+def one_nan(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+    return np.where((at == 64)[:, None], np.nan, part(x, at, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("rotate", "said"),
+    [
+        (one_bad_row, "raises IndexError: bad row, asked for position 4."),
+        (one_nan, "returns numbers that are not finite, asked for position 64."),
+    ],
+)
+def test_a_position_that_is_not_answered_is_named_where_calls_meet_it(rotate, said) -> None:
+    (finding,) = identify(rotate, 16).findings
+    assert finding.words == f"Not every position is answered: it {said}"
+
+
+def test_a_mean_taken_away_is_no_end_of_a_table() -> None:
+    def centred(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return part(x - x.mean(axis=-1, keepdims=True), at, 1.0)
+
+    report = identify(centred, 16)
+    assert report.table_end is None
+    assert report.asked.endswith(f"positions 0..{2**17 - 1:,}")
+    assert report.is_rotation is False
+
+
+def test_an_error_whose_words_fail_is_named_by_its_type() -> None:
+    class SpeechlessError(Exception):
+        def __str__(self) -> str:
+            raise ZeroDivisionError
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        raise SpeechlessError
+
+    assert "raises SpeechlessError" in identify(rotate, 4).findings[0].words

@@ -376,7 +376,16 @@ def test_the_bugs_of_a_layer_fail_the_checks_that_they_should(key: str | None) -
 
 
 def _says(words: str, check: str) -> bool:
-    return words.startswith(CHECKS[check].format(shift=500))
+    return words.startswith(CHECKS[check].format(shift=499))
+
+
+@pytest.mark.parametrize("step", [lambda p: p // 2, lambda p: p // 4, lambda p: p % 250])
+def test_a_period_of_round_length_does_not_hide_from_the_shift(step) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama")
+    forward = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda x, position_ids: forward(x, step(position_ids))
+    assert any(_says(finding.words, "shift") for finding in examine(model).findings)
 
 
 def test_a_layer_is_left_as_it_was() -> None:
@@ -399,6 +408,6 @@ def test_gains_after_the_turn_break_the_promise(family: str, fails: bool) -> Non
     assert max(v for k, v in found.errors.items() if k != "order") < 1e-3
     assert bool(found.with_gains) == (family != "llama")
     assert [f.words.split(":")[0] for f in found.findings] == (
-        ["all positions moved by 500 with gains that are not 1"] if fails else []
+        ["all positions moved by 499 with gains that are not 1"] if fails else []
     )
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
