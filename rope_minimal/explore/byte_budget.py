@@ -149,11 +149,11 @@ def byte_budget(
     figure.data = deepcopy(budget_data(records))  # what `passes` keeps stays as it is
     return controls.box(
         figure,
-        [
-            controls.choice(figure, "dtype", "Number type"),
+        [controls.choice(figure, "dtype", "Number type")],
+        more=[
             controls.choice(figure, "machine", "Machine"),
+            controls.choice(figure, "shape", "Shape of x"),
         ],
-        more=[controls.choice(figure, "shape", "Shape of x")],
         question="How many times does the rotation go to memory and back?",
     )
 
