@@ -168,20 +168,22 @@ def test_every_ratio_that_is_printed_follows_from_the_numbers_beside_it(book):
             assert float(took[1]) == pytest.approx(measured / number_of(copy), abs=0.0501)
 
 
-def test_the_texts_ratios_are_up_to_7_percent_from_those_of_the_medians(book):
-    record, apart = speed.recorded(), []
+@pytest.mark.parametrize(("machine", "share"), [("CPU", 0.07), ("GPU", 0.14)])
+def test_the_texts_ratios_are_a_little_off_those_of_the_medians(book, machine, share):
+    record, apart = speed.recorded(MACHINES[machine]), []
     for each in record["cases"]:
-        usual = {"allocator": "reused", "direction": "forward", "memory": "contiguous"}
+        allocator = "reused" if machine == "CPU" else "cuda"
+        usual = {"allocator": allocator, "direction": "forward", "memory": "contiguous"}
         shape = next((n for n, s in SHAPES.items() if list(s) == each["shape"]), None)
         if shape is None or any(each[name] != value for name, value in usual.items()):
             continue
         ratios = {(r["form"], r["mode"]): r["ratio"] for r in each["rows"] if r["status"] == "ok"}
         for form, key in FORMS.items():
-            now, _ = book[shape, each["dtype"], "CPU", form]
+            now, _ = book[shape, each["dtype"], machine, form]
             if key in ratios:
                 apart.append(abs(now["copies"] / ratios[key] - 1))
     assert len(apart) > 50
-    assert 0.06 < max(apart) < 0.07
+    assert share - 0.01 < max(apart) < share
 
 
 def test_one_axis_holds_all_rows_of_a_shape_in_both_types(node, book):
