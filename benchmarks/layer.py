@@ -14,21 +14,21 @@ TEXTS, TOKENS = 8, 4096
 FORM = "four products, cat"  # what is compiled
 
 
-def calls(device: str, texts: int = TEXTS, tokens: int = TOKENS) -> dict[str, Callable[[], Any]]:
+def calls(device: str) -> dict[str, Callable[[], Any]]:
     """Return what is timed, on bfloat16 numbers drawn from N(0, 1) and small weights."""
     torch.manual_seed(0)
     options = {"device": device, "dtype": torch.bfloat16}
     wide, inner = HEADS * HEAD, KV_HEADS * HEAD
     sizes = ((WIDTH, wide + 2 * inner), (wide, WIDTH), (WIDTH, 2 * MLP), (MLP, WIDTH))
     products = [
-        (torch.randn(texts * tokens, a, **options), torch.randn(a, b, **options) / 64)
+        (torch.randn(TEXTS * TOKENS, a, **options), torch.randn(a, b, **options) / 64)
         for a, b in sizes
     ]
     q, k, v = (  # in memory as a projection leaves them
-        torch.randn(texts, tokens, heads, HEAD, **options).transpose(1, 2)
+        torch.randn(TEXTS, TOKENS, heads, HEAD, **options).transpose(1, 2)
         for heads in (HEADS, KV_HEADS, KV_HEADS)
     )
-    table = rope_table(torch.arange(tokens, device=device), HEAD)
+    table = rope_table(torch.arange(TOKENS, device=device), HEAD)
     made = {
         "products": lambda: [x @ w for x, w in products],
         "attention": lambda: scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True),

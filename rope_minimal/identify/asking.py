@@ -11,7 +11,7 @@ import numpy as np
 
 from ..checks import check_count
 
-__all__ = ["Asker", "RefusalError", "check_dtype", "check_positions"]
+__all__ = ["Asker", "RefusalError", "check_dtype", "check_positions", "named"]
 
 
 EXTREME = 1e100
@@ -67,7 +67,7 @@ class Asker:
         try:
             y = self.rotate(x, given)
         except (Exception, SystemExit) as error:  # whatever a stranger's code raises
-            raise RefusalError(f"raises {_named(error)}") from error
+            raise RefusalError(f"raises {named(error)}") from error
         if not isinstance(y, type(x)) or isinstance(y, np.ma.MaskedArray):
             raise RefusalError(f"returns {type(y).__name__} where {type(x).__name__} was given")
         if tuple(y.shape) != tuple(x.shape):
@@ -78,7 +78,7 @@ class Asker:
         try:
             answer = _float64(y)
         except Exception as error:  # a tensor that is sparse, or on no device
-            raise RefusalError(f"returns what cannot be read: {_named(error)}") from error
+            raise RefusalError(f"returns what cannot be read: {named(error)}") from error
         self.first = self.first or (y, answer)
         if not np.array_equal(_float64(self.first[0]), self.first[1]):
             self.writes_into.add("answer of an earlier call")
@@ -107,10 +107,10 @@ class Asker:
         return torch.tensor(values) if whole else torch.tensor(values, dtype=self.dtype)
 
 
-def _named(error: BaseException) -> str:
+def named(error: BaseException, longest: int = 160) -> str:
     """Return an error's type, and the beginning of what it says."""
     try:
-        said = " ".join(str(error).split())[:160]
+        said = " ".join(str(error).split())[:longest]
     except Exception:  # its words fail, too
         said = ""
     return f"{type(error).__name__}{': ' if said else ''}{said}"

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..checks import check_count
+from .asking import named
 from .report import Finding
 
 __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
@@ -92,7 +93,7 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
         its attention aims: see `tiny_model`. It is examined in the type that it has, left as it
         was, and asked without gradients.
     shift
-        By how much all positions move, at least 1; a prime is no period of anything.
+        By how much all positions move, at least 1; by default a prime, which few periods divide.
 
     Returns
     -------
@@ -135,8 +136,7 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
         try:
             errors[key] = float(check().abs().max() / size)
         except Exception as error:  # whatever a stranger's model raises
-            said = " ".join(str(error).split())
-            refused[key] = f"{type(error).__name__}: {said[:120]}"
+            refused[key] = named(error, 120)
     return errors, refused
 
 

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .asking import named
 from .opening import ATTENTION, MIXERS, Record, Recorder, arguments, build
 
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of"]
@@ -469,8 +470,7 @@ def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], 
         try:
             found = hear(model_class, part)
         except Exception as error:  # whatever a family's code raises
-            said = " ".join(str(error).split())[:120]
-            refusals.append(f"{model_class.__name__}: {type(error).__name__}: {said}")
+            refusals.append(f"{model_class.__name__}: {named(error, 120)}")
             continue
         heard += found
         if any(one.turned for one in found):

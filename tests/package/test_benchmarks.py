@@ -342,11 +342,10 @@ def layer_schema():
 
 
 def test_a_layer_is_timed_with_its_rotation(monkeypatch):
-    for name, size in {"WIDTH": 32, "HEADS": 4, "KV_HEADS": 2, "HEAD": 8, "MLP": 48}.items():
+    sizes = {"WIDTH": 32, "HEADS": 4, "KV_HEADS": 2, "HEAD": 8, "MLP": 48, "TEXTS": 2, "TOKENS": 12}
+    for name, size in sizes.items():
         monkeypatch.setattr(layer, name, size)
-    for name, size in {"TEXTS": 2, "TOKENS": 12}.items():
-        monkeypatch.setattr(layer, name, size)
-    made = layer.calls("cpu", 2, 12)
+    made = layer.calls("cpu")
     shapes = [tuple(y.shape) for y in made["products"]()]
     assert shapes == [(24, 64), (24, 32), (24, 96), (24, 32)]
     assert made["attention"]().shape == (2, 4, 12, 8)

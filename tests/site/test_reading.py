@@ -5,7 +5,6 @@ import re
 from itertools import pairwise
 
 import pytest
-from bs4 import BeautifulSoup
 
 from tests.tools.browser import wait_for
 from tests.tools.report import document
@@ -322,7 +321,7 @@ def test_the_reference_says_what_every_field_holds():
 
 def test_every_checked_sentence_of_the_sources_is_a_row():
     checks = (ROOT / "notebooks" / "A-sources.ipynb").read_text("utf8").count('"@claim(')
-    page = BeautifulSoup((SITE / "notebooks/A-sources.html").read_text("utf8"), "html.parser")
+    page = document("notebooks/A-sources.html")
     assert checks > 80
     assert len(page.select("table tbody tr")) == checks
 

@@ -134,7 +134,6 @@ def contents(name: str) -> dict[str, int]:
     }
 
 
-@cache
 def words(name: str) -> int:
     """Return how many words a page has to read: formulas count as they are written, code not."""
     article = copy.copy(document(name).find("article"))
