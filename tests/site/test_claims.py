@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.tools.boxes import boxes_with_checks
-from tests.tools.report import AXE, document, violations
+from tests.tools.report import AXE, READ_TO_THE_END, document, violations
 
 from .conftest import PAGES, ROOT
 
@@ -59,6 +59,7 @@ def test_what_cite_copies_names_the_claim_the_chapter_the_book_and_the_address(v
 def test_a_second_check_is_found_open_and_every_fold_is_accessible(visit):
     seen = visit()
     page = seen.open("notebooks/04-many-planes.html")
+    page.evaluate(READ_TO_THE_END)  # a picture that is on its way would be broken off
     page.locator("#claim-4-2 .admonition-title a").first.click()
     page.wait_for_url("**/claims.html#claim-4-2-check")
     page.locator("#claim-4-2-check pre").wait_for(state="visible")
