@@ -110,8 +110,7 @@ const LABEL =
   "Every way of writing the rotation is a row: its passes over memory as blocks that end at the predicted time, and " +
   "under them a bar for the measured time; all rows have one time axis";
 const NOTICE =
-  "Each row turns the same pairs; Clay's also takes the cosines anew. For one new token of a few texts the blocks " +
-  "are not all: a call has a cost, too; on the GPU such a bar is the program's time.";
+  "For one new token of a few texts the blocks are not all: a call has a cost, too, on the GPU the program's time.";
 
 const SIZES = {
   broad: { left: 252, right: 108, top: 44, row: 32, blocks: 5, size: 13 },
@@ -121,7 +120,7 @@ const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 
 export default figure((fig) => {
   const data = fig.model.get("data");
-  const forms = Object.keys(data.forms);
+  const forms = data.order;
   let played = Infinity; // blocks of the chosen row drawn so far while "Show me" plays
 
   const plot = fig.canvas({

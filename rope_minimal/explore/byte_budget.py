@@ -101,6 +101,7 @@ def budget_data(records: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
     return {
         "shapes": {label: list(shape) for label, shape in SHAPES.items()},
         "forms": forms,
+        "order": list(FORMS),  # a page that is built from the cache has sorted keys
         "machines": {name: _machine(record) for name, record in records.items()},
     }
 
