@@ -264,8 +264,9 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"x must have at least dim = {self.dim} channels, got shape {tuple(x.shape)}"
             )
-        if x.device != self.table.device:
-            raise ValueError(f"x must be on {self.table.device} as the table is, got {x.device}")
+        table = self.table
+        if x.device != table.device:
+            raise ValueError(f"x must be on {table.device} as the table is, got {x.device}")
         offset = check_count("offset", offset, least=0)
         if position_ids is None:
             end = offset + x.shape[-2]
@@ -274,12 +275,12 @@ class RotaryEmbedding(nn.Module):
                     f"positions offset..offset+T = {offset}..{end} exceed "
                     f"max_seq_len = {self.max_seq_len}"
                 )
-            table = self.table.narrow(0, offset, x.shape[-2])
+            table = table.narrow(0, offset, x.shape[-2])
         else:
             if offset != 0:
                 raise ValueError(f"give offset or position_ids, not both, got offset = {offset}")
             index = self._index(x, position_ids)
-            table = nn.functional.embedding(index, self.table)
+            table = nn.functional.embedding(index, table)
         if x.requires_grad or not fast.serves(table, table):
             return _rotate(x, *self._cos_and_sin(table), self.interleaved)
         dtype = fast.compute_dtype(x)
@@ -287,7 +288,7 @@ class RotaryEmbedding(nn.Module):
             table = table.to(dtype)
         if self.interleaved:
             return fast.rotate(x, table.view(dtype.to_complex()))
-        return fast.rotate(x, *table.split((self.dim, self.dim // 2), dim=-1))
+        return fast.rotate(x, *table.split_with_sizes((self.dim, self.dim // 2), dim=-1))
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse another value of an argument: the table would not follow."""

@@ -656,14 +656,6 @@ def test_trained_keys_want_a_grid_before_the_turn() -> None:
 # A lost base -------------------------------------------------------------------------------------
 
 
-def test_the_chapter_reads_a_base_from_where_a_hand_points() -> None:
-    for base in (1e4, 5e5, 1e6):
-        one = np.zeros((1, 64))
-        one[0, 1] = 1.0
-        there = rotate_by_matrix(one, [1], base)[0]
-        assert math.atan2(there[33], there[1]) ** -32 == pytest.approx(base, rel=1e-9)
-
-
 @pytest.mark.drawn(1)
 @torch.no_grad()
 def test_a_lost_base_is_fine_near_and_gone_far() -> None:
