@@ -125,7 +125,7 @@ class Oracle:
 
 def candidates(case: Case, device: str) -> Iterator[tuple[Form, str, str]]:
     """Yield (form, package, why it cannot run or an empty string)."""
-    for form in FORMS.values():
+    for form in (*FORMS.values(), *peers.module(case.first)):
         yield form, "rope_minimal", _too_long(form, case)
     for name in COMPILED:
         yield FORMS[name].compiled(), "rope_minimal", ""
@@ -186,7 +186,7 @@ def _checked(candidate: Candidate, case: Case, data: tuple, oracle: Oracle) -> C
         back = partial(form.rotate, gradient, *form.tables(gradient, cos, sin))
         call = lambda: (there(), back())  # noqa: E731
     elif case.backward:
-        inputs = [x, *(t for t in tables if t.requires_grad)]
+        inputs = [x, *(t for t in tables if isinstance(t, Tensor) and t.requires_grad)]
         given = [gradient.to(y.dtype) for y in outputs]
         call = lambda: torch.autograd.grad(there(), inputs, given)  # noqa: E731
         error = max(error, *(oracle.error(g, form.interleaved, gradient=True) for g in call()))

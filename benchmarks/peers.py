@@ -9,6 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from rope_minimal import RotaryEmbedding
 from rope_minimal.speed import Form
 
 Tables = tuple[Tensor, ...]
@@ -18,6 +19,23 @@ def _twice_and_keys(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
     """Return cos and sin (1, T, D), and keys as large as the queries ``x``."""
     cos, sin = (torch.cat((t, t), dim=-1).to(x.dtype)[None] for t in (cos, sin))
     return cos, sin, x.detach().clone().requires_grad_(x.requires_grad)
+
+
+def module(first: int) -> list[Form]:
+    """Return this package's module, which keeps its table in the form that a call reads."""
+
+    def rotate(x, rope):
+        return rope(x, first)
+
+    def made(interleaved: bool) -> Form:
+        def tables(x, cos, sin):
+            length, width = x.shape[-2:]
+            return (RotaryEmbedding(width, first + length, interleaved=interleaved).to(x.device),)
+
+        layout = "interleaved" if interleaved else "half-split"
+        return Form(f"RotaryEmbedding, {layout}", interleaved, None, rotate, tables)
+
+    return [made(False), made(True)]
 
 
 def transformers(first: int) -> list[Form]:
@@ -30,12 +48,12 @@ def transformers(first: int) -> list[Form]:
 
 
 def rotary_embedding_torch(first: int) -> list[Form]:
-    from rotary_embedding_torch import RotaryEmbedding
+    from rotary_embedding_torch import RotaryEmbedding as Module
 
     modules = {}
 
     def tables(x, cos, sin):  # the module makes its own, and keeps its angles
-        modules["last"] = RotaryEmbedding(dim=x.shape[-1]).to(x.device)
+        modules["last"] = Module(dim=x.shape[-1]).to(x.device)
         return ()
 
     def rotate(x):
