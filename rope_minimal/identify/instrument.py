@@ -353,9 +353,10 @@ class _Examination:
     ) -> Report:
         """Compare every angle with position times frequency."""
         inside = (positions <= np.array(ends)).all(axis=1)
-        error = (angles - positions @ waves.T + np.pi) % (2.0 * np.pi) - np.pi
-        error = np.abs(error).max(axis=1) * inside
+        off = (angles - positions @ waves.T + np.pi) % (2.0 * np.pi) - np.pi
+        error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
+        made = judging.rounding(off[inside], positions[inside], waves, self.unit)
         report = replace(
             report,
             angle_error=float(error[worst]),
@@ -364,12 +365,12 @@ class _Examination:
         )
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
-        self.findings += judging.angles(report, error, positions, waves, self.unit)
+        self.findings += judging.angles(report, error, positions, waves, self.unit, made)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, self.ask, positions)
         lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places
         start = np.ptp(np.linalg.svd(circuit.blocks[0], compute_uv=False), axis=-1).max()
-        plain = error[worst] < 0.05
+        plain = error[worst] < 0.05 or made is None
         if self.alone and plain and max(lengths, start) <= 0.02 * circuit.scales().mean():
             share = 1e-3 + 4.0 * error[worst] + 64.0 * self.unit + 2.0 * lengths
             share = share if report.is_rotation else 0.1  # gains before the turn do not turn

@@ -335,12 +335,22 @@ def no_speed(
 
 
 def angles(
-    report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float
+    report: Report,
+    error: np.ndarray,
+    positions: np.ndarray,
+    waves: np.ndarray,
+    unit: float,
+    made: str | None,
 ) -> Findings:
-    """Say it where angles are not position times frequency. ``error`` has one for each position."""
+    """Say it where angles are not position times frequency; ``made`` is the `rounding`, if any.
+
+    ``error`` has one for each position.
+    """
     mixed = (positions != 0).sum(axis=1) > 1
     along, between = error[~mixed].max(initial=0.0), error[mixed].max(initial=0.0)
-    if between > max(1e-5, 64.0 * unit) + 2.0 * along:
+    size = (np.abs(positions) @ np.abs(waves).T).max(axis=1)  # of what float32 may have rounded
+    apart = (error - 2.0 * FORMATS["float32"] * size)[mixed].max(initial=0.0)
+    if apart > max(1e-5, 64.0 * unit) + 2.0 * along:
         words = (
             "Axes do not add: the rotation at a point is not the product of those along the axes, "
             f"by up to {between:.2g} rad."
@@ -348,23 +358,50 @@ def angles(
         return [Finding(WRONG, words, "layouts")]
     worst = int(error.argmax())
     lost = error[worst] > max(1e-3, 16.0 * unit)
-    if not (lost and report.is_rotation and report.shared_position is None):
+    if not (lost and report.is_rotation and (report.shared_position is None or not made)):
         return []
-    relative = error / np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
-    formats = ("float64", "float32", "float16", "bfloat16")
-    made = next((f for f in formats if relative.max() <= 2.0 * FORMATS[f]), "bfloat16")
     off = f"at position {_at(positions[worst])} the angle is off by {error[worst]:.2g} rad from "
     off += "position times frequency"
-    if relative.max() > 4.0 * FORMATS["bfloat16"]:
-        words = f"Angles are not those of a frequency: {off}, more than any rounding explains."
+    if made is None:
+        rest = float(np.median(error))
+        then = "more than any rounding explains"
+        if rest < error[worst] / 64.0:
+            then = f"at half of those asked by at most {rest:.1g}: no rounding does that"
+        words = f"Angles are not those of a frequency: {off}, {then}."
         return [Finding(WRONG, words, "many-planes")]
-    words = f"Angles lose their digits: {off}, as if the product were made in {made}."
+    words = f"Angles lose their digits: {off}, as if {made}."
     return [Finding(NOTE, words, "precision")]
+
+
+def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float) -> str | None:
+    """Return what may be rounded, and to which format, if angles miss exact ones by ``off`` (T, n).
+
+    None where nothing may: beside most powers of two rounding shows, and a wrong row at its own.
+    """
+    exact, error = positions @ waves.T, np.abs(off).max(axis=1)
+    size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
+    part, worst = (np.maximum(error - 4.0 * unit, 0.0) / size).max(), int(error.argmax())
+    made = next((f for f in reversed(FORMATS) if part <= 2.0 * FORMATS[f]), "bfloat16")
+    if made == "float64":
+        return "the product were made in float64"
+    held = rounded(positions.astype(float), made)
+    if np.isfinite(held).all():
+        moved = (held - positions) @ waves.T
+        if np.abs(np.exp(1j * off) - np.exp(1j * moved)).max() <= error[worst] / 8.0:
+            return f"positions were held in {made}"
+    least = np.abs(rounded(exact, made) - exact).max(axis=1)
+    least = np.minimum(least, error[worst] / size[worst] * size)
+    others = (np.bitwise_count(positions).sum(axis=1) > 1) & (np.arange(len(off)) != worst)
+    others &= least > max(8.0 * unit, 1e-3 * error[worst])
+    shown = (error > 2.0 * unit + least / 8.0)[others]
+    like = shown.mean() > 0.25 if len(shown) else len(off) < 8
+    like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
+    return f"the product were made in {made}" if like and part <= 2.0**-7 else None
 
 
 def promise(report: Report, unit: float) -> Findings:
     """Say it where a score changes under a common shift by more than wrong angles account for."""
-    limit = 8.0 * (report.angle_error or 0.0) + 64.0 * unit
+    limit = max(1e-9, 8.0 * (report.angle_error or 0.0) + 64.0 * unit)
     if not report.is_rotation or report.deviation_at is None or (report.deviation or 0.0) <= limit:
         return []
     m, n, s = map(_at, report.deviation_at)

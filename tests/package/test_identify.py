@@ -1800,3 +1800,77 @@ def test_an_error_whose_words_fail_is_named_by_its_type() -> None:
         raise SpeechlessError
 
     assert "raises SpeechlessError" in identify(rotate, 4).findings[0].words
+
+
+@pytest.mark.parametrize(
+    ("row", "positions", "words"),
+    [
+        (lambda at: at + 7 * (at == 513), 4096, "1 of the positions below 1,024 are not rotated"),
+        (lambda at: at + 0.3 * (at == 2049), 4096, "at position 2,049 the angle is off by 0.3 rad"),
+        (lambda at: at % 2049, 4096, "ends at position 2,048 without a word: after it, it starts"),
+        (lambda at: np.where(at < 2049, at, 0), 4096, "ends at position 2,048 without a word"),
+        (
+            lambda at: np.where(at < 2049, at, 2048 + (at - 2048) / 8),
+            4096,
+            "turns by its frequencies to position 2,048 only",
+        ),
+        (lambda at: at % 65, 100, "ends at position 64 without a word"),
+    ],
+)
+@pytest.mark.parametrize("table", [np.float64, np.float32])
+def test_a_wrong_position_beside_a_power_of_two_is_no_rounding(
+    row: Any, positions: int, words: str, table: type
+) -> None:
+    plain = table_at(0, table, half=8)
+    report = identify(lambda x, at: plain(x, row(at)), 16, positions=positions)
+    assert any(words in f.words and f.gravity == 3 for f in report.findings), str(report)
+    assert "lose their digits" not in str(report)
+
+
+def rounded_to(table: str, numbers: np.ndarray) -> np.ndarray:
+    return torch.tensor(numbers).to(getattr(torch, table)).double().numpy()
+
+
+@pytest.mark.parametrize("table", ["float64", "bfloat16", "float16"])
+@pytest.mark.parametrize("made", ["bfloat16", "float16"])
+@pytest.mark.parametrize("half", [1, 8, 32])
+@pytest.mark.parametrize("positions", [100, 4096])
+def test_products_made_in_16_bits_are_called_so_and_no_wrong_positions(
+    table: str, made: str, half: int, positions: int
+) -> None:
+    theta = 0.7 * 1e4 ** (-np.arange(half) / half)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = rounded_to(made, np.outer(at, theta))
+        c, s = (rounded_to(table, f(angle)) for f in (np.cos, np.sin))
+        a, b = np.split(x, 2, axis=-1)
+        return np.concatenate((a * c - b * s, a * s + b * c), axis=-1)
+
+    report = identify(rotate, 2 * half, positions=positions)
+    assert report.table_end is None
+    assert "no rounding does that" not in str(report)
+    if report.angle_error > 0.1 and report.shared_position is None:
+        assert f"as if the product were made in {made}" in str(report)
+
+
+@pytest.mark.parametrize("side", [1024, 4096])
+def test_axes_that_add_but_for_float32_are_not_said_not_to(side: int) -> None:
+    """Wave vectors in directions of their own: points between the axes have the largest angles."""
+    for seed in range(6):
+        turn = np.random.default_rng(seed).uniform(0, 2 * np.pi, 8)
+        waves = np.float32((10.0 ** (-np.arange(8) / 8) * [np.cos(turn), np.sin(turn)]).T)
+
+        def rotate(x: np.ndarray, at: np.ndarray, waves: np.ndarray = waves) -> np.ndarray:
+            angle = (np.float32(at)[:, None] * waves).sum(-1, dtype=np.float32)
+            return turner(layout_of("half", 16), np.eye(8))(x, angle)
+
+        exact = turner(layout_of("half", 16), waves)
+        one, two = (identify(f, 16, positions=(side, side)) for f in (rotate, exact))
+        assert "Axes do not add" not in str(one)
+        assert one.differs_from(two).convert is not None
+
+
+def test_a_promise_kept_but_for_what_float64_rounds_is_not_broken() -> None:
+    plain = turner(layout_of("half", 16), 4 * np.pi * 10007.0 ** (-np.arange(8) / 8), -1.0)
+    report = identify(lambda x, at: plain(x, at - 3), 16, positions=100)
+    assert "promise is broken" not in str(report)
