@@ -284,7 +284,7 @@ PICTURES = {
     "rounding": Picture("bfloat16 counts to 256, then angles go wrong", rounding),
     "table": Picture("A cosine and a sine for every position and pair", table),
     "mrope": Picture("After an image, token 27 stands at position 9", mrope),
-    "axial": Picture("Axial: rows and columns. Mixed: diagonals, too", axial),
+    "axial": Picture("Axial: a row part plus a column part", axial),
 }
 """The pictures by the names of their files."""
 

@@ -216,26 +216,42 @@ def test_a_hand_on_a_grid_stays_where_a_move_is_less_than_half_a_step() -> None:
 
 def test_most_slow_pairs_stay_on_their_multiples_of_a_scale_that_moves() -> None:
     """Blocks of 32 half-split channels in 8 bits, 256 turns of one token, in NumPy."""
-    rng = np.random.default_rng(7)
-    theta = 10000.0 ** (-np.arange(64) / 64)
-    c, s = np.cos(theta), np.sin(theta)
-    keys = rng.normal(size=(300, 128))
+    keys = np.random.default_rng(7).normal(size=(300, 128))
 
-    def whole(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        blocks = z.reshape(-1, 4, 32)
-        step = np.abs(blocks).max(-1, keepdims=True) / 127
-        return np.round(blocks / step), step
+    def worn(base: float, fixed: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """The share of keys that keep a pair's multiples, and the error by the pair's size."""
+        theta = base ** (-np.arange(64) / 64)
+        c, s = np.cos(theta), np.sin(theta)
 
-    first, step = whole(keys)
-    number = first
-    for _ in range(256):
-        a, b = np.split((number * step).reshape(-1, 128), 2, axis=1)
-        number, step = whole(np.concatenate([a * c - b * s, b * c + a * s], axis=1))
-    same = (number == first).reshape(-1, 2, 64).all(1).mean(0)
+        def whole(z: np.ndarray) -> np.ndarray:
+            return np.abs(z.reshape(-1, 4, 32)).max(-1, keepdims=True) / 127
+
+        step = whole(keys)
+        first = number = np.round(keys.reshape(-1, 4, 32) / step)
+        for _ in range(256):
+            a, b = np.split((number * step).reshape(-1, 128), 2, axis=1)
+            turned = np.concatenate([a * c - b * s, b * c + a * s], axis=1)
+            step = step if fixed else whole(turned)
+            number = np.round(turned.reshape(-1, 4, 32) / step)
+        (a, b), (x, y) = (np.split(z.reshape(-1, 128), 2, axis=1) for z in (number * step, keys))
+        error = abs(a + 1j * b - (x + 1j * y) * np.exp(256j * theta)) ** 2
+        same = (number == first).reshape(-1, 2, 64).all(1).mean(0)
+        return same, np.sqrt(error.mean(0) / (x**2 + y**2).mean(0))
+
+    same, lost = worn(1e4)
     assert same[:30].max() < 0.2
     assert same[44:].min() > 0.8
     assert same[44:].max() < 0.98
     assert 0.02 < same[36] < 0.6
+    # fast pairs move the scale of their blocks, and that shakes slow ones of these blocks loose
+    assert lost[31] < 0.4 < 0.6 < lost[32]
+    _, still = worn(1e4, fixed=True)
+    assert min(still[31], still[32]) > 0.6
+    assert worn(5e5)[0][26:32].max() < 0.1
+    assert worn(5e5, fixed=True)[0][26:32].min() > 0.6
+    # the far end: what it loses it loses with the scale
+    assert lost[60:].mean() > 1.5 * lost[:16].mean()
+    assert lost[63] > 3 * still[63]
 
 
 # Raw keys ----------------------------------------------------------------------------------------

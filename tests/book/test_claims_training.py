@@ -134,11 +134,12 @@ def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
     models = trained("copy", "rope", seeds, learning_rate=0.1)
     models.ask(bank=np.where(np.arange(16) < 5, models.bank, models.bank / 4))
     assert score(models, "copy", 4, seeds).min() > 0.9
-    small = with_some_pairs_clamped(
-        trained("copy", "rope", seeds, learning_rate=1e-2), "copy", seeds
-    )
-    for name in ("slow", "fast"):  # at this rate either change mends a good part
-        assert np.median(small[name] - small["alone"]) > 0.1
+    for rate in (3e-2, 1e-2):  # at these rates either change mends a good part
+        small = with_some_pairs_clamped(
+            trained("copy", "rope", seeds, learning_rate=rate), "copy", seeds
+        )
+        for name in ("slow", "fast"):
+            assert np.median(small[name] - small["alone"]) > 0.1, (rate, small)
     english = with_some_pairs_clamped(trained("language", "rope"), "language")
     assert (english["alone"] - english["slow"]).min() > 0.5
     assert (english["alone"] - english["fast"]).max() < 0.4
