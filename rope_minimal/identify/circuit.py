@@ -265,7 +265,7 @@ def made_format(matrices: np.ndarray) -> str:
         return (off <= 4.0 * FORMATS[outer] * np.abs(numbers)).all(axis=(0, 1))
 
     for name, unit in FORMATS.items():
-        if unit <= FORMATS[outer]:
+        if unit < 64.0 * FORMATS[outer]:  # what a factor rounds would hide it
             break
         left = np.arange(len(near))
         for step in (0, 1, -1, 2, -2):

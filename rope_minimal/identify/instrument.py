@@ -23,7 +23,7 @@ from .circuit import (
     made_format,
     read_circuit,
 )
-from .naming import explain_axes, name_layout, name_place
+from .naming import Explanation, explain_axes, name_layout, name_place
 from .report import LOOK, WRONG, Finding, Report
 
 __all__ = ["identify"]
@@ -275,7 +275,7 @@ class _Examination:
             deviation=deviation,
             deviation_at=where,
         )
-        self.findings += judging.lengths(report, circuit, positions)
+        self.findings += judging.lengths(report, circuit, self.ask, positions)
         self.findings += judging.out_of_place(report, circuit)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
         if len(circuit.reads) and high - low <= 0.5 and start > 1e-12 * factor**2:
@@ -302,7 +302,10 @@ class _Examination:
                     (speed, error, fits), unit = rough, wobble
             last = 2.0 ** (fits - 1)
             speeds.append(np.where(np.abs(speed) <= 2.0 * unit / last, 0.0, speed))
-            errors.append(error + 4.0 * max(unit, wobble) / last + unit**2)
+            off, near = found[:fits] - np.outer(powers[:fits], speed), 4.0 * max(unit, wobble)
+            off = np.abs((off + np.pi) % (2.0 * np.pi) - np.pi).max(axis=0)
+            off = 8.0 * np.maximum(off - near, 0.0)  # rounded, as none is that starts at 0
+            errors.append(error + (near + off) / last + unit**2)
             ends.append(size if fits == len(powers) else int(last))
             if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
                 report = replace(report, shared_position=self._shared(circuit))
@@ -338,9 +341,7 @@ class _Examination:
                 rescaling=None if best.kind == "default" else (best.kind, best.parameters),
                 explanations=tuple(series[0]),
             )
-        self.findings += judging.numbers(report, series)
-        self.findings += judging.origin(circuit, waves, self.unit)
-        return self._compare(report, circuit, positions, angles, waves, ends)
+        return self._compare(report, circuit, positions, angles, waves, ends, series)
 
     def _compare(
         self,
@@ -350,6 +351,7 @@ class _Examination:
         angles: np.ndarray,
         waves: np.ndarray,
         ends: list[int],
+        series: list[list[Explanation]],
     ) -> Report:
         """Compare every angle with position times frequency."""
         inside = (positions <= np.array(ends)).all(axis=1)
@@ -363,9 +365,11 @@ class _Examination:
             angle_error_at=int(positions[worst].max()),
             shared_position=self._shared(circuit),
         )
+        self.findings += judging.numbers(report, series, made)
+        self.findings += judging.origin(circuit, waves, self.unit)
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
-        self.findings += judging.angles(report, error, positions, waves, self.unit, made)
+        self.findings += judging.angles(report, error, positions, waves, made, self.unit)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, self.ask, positions)
         lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places

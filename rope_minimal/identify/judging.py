@@ -1,6 +1,8 @@
 """Judging: what the numbers mean, in words. Each function returns the findings of one question."""
 
 import math
+import re
+from collections.abc import Callable
 
 import numpy as np
 
@@ -27,7 +29,7 @@ def still() -> Findings:
     return [Finding(WRONG, words, "why-position")]
 
 
-def lengths(report: Report, circuit: Circuit, positions: np.ndarray) -> Findings:
+def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say why this is no rotation, with the position that shows it best."""
     found = []
     low, high = report.singular_values or (1.0, 1.0)
@@ -55,25 +57,25 @@ def lengths(report: Report, circuit: Circuit, positions: np.ndarray) -> Findings
     exact = high - low <= 64.0 * FORMATS[report.numbers or "float64"]
     if report.is_rotation or not report.pairs or (found and exact):
         return found
-    return [*found, _not_a_rotation(report, circuit, positions)]
+    return [*found, _not_a_rotation(report, circuit, ask, positions)]
 
 
-def _not_a_rotation(report: Report, circuit: Circuit, positions: np.ndarray) -> Finding:
+def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Finding:
     """Say what is wrong with the blocks of the pairs."""
     factor = float(circuit.scales().mean()) or 1.0
     values = np.linalg.svd(circuit.blocks, compute_uv=False) / factor  # (T, n, 2)
     low, high = float(values.min()), float(values.max())
     loose = max(1e-6, 64.0 * FORMATS[report.numbers or "float64"])
-    digits, _ = np.frexp(circuit.blocks / np.abs(circuit.blocks).max())
-    if low > 0.5 and high < 1.5 and np.allclose(digits * 16.0, np.round(digits * 16.0), 0.0, 1e-5):
+    if low > 0.5 and high < 1.5 and _in_8_bits(circuit.blocks / np.abs(circuit.blocks).max()):
         words = (
-            "cos and sin are rounded to 8 bits, as float8 holds them: lengths are multiplied by "
-            f"{factor * low:.3g} to {factor * high:.3g}."
+            f"{_what(ask, positions, _in_8_bits)} rounded to 8 bits, as in float8: lengths are "
+            f"multiplied by {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
     fixed = bool((np.ptp(values, axis=0) <= loose).all())  # the same at every position
     alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
-    if high - low < 0.02 and not ((fixed or alike) and high - low > loose):
+    steady = fixed or alike or (low > 0.5 and len(values) > 4 and _steady(values, positions, loose))
+    if high - low < 0.02 and not (steady and high - low > loose):
         words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "
         words += "are rounded coarsely."
         return Finding(WRONG, words, "precision")
@@ -126,6 +128,28 @@ def _not_a_rotation(report: Report, circuit: Circuit, positions: np.ndarray) -> 
         f"smallest determinant {determinant:.3g}). {why}"
     )
     return Finding(WRONG, words, "layouts")
+
+
+def _in_8_bits(numbers: np.ndarray) -> bool:
+    """Return whether numbers have four binary digits, as those of float8 at most."""
+    digits = np.frexp(numbers)[0] * 16.0
+    return np.allclose(digits, np.round(digits), 0.0, 1e-5)
+
+
+def _steady(values: np.ndarray, positions: np.ndarray, loose: float) -> bool:
+    """Return whether lengths (T, n, 2) grow or fall exponentially, as no rounding makes them."""
+    change = np.log(values.min(axis=2) / values[0].min(axis=1))
+    rate = np.linalg.lstsq(positions, change)[0]
+    return bool(np.abs(change - positions @ rate).max() <= loose + 0.1 * np.abs(change).max())
+
+
+def _what(ask: Asker, positions: np.ndarray, rounded: Callable[[np.ndarray], bool]) -> str:
+    """Say what is rounded: cos and sin, or all, if a vector of many digits comes out of few."""
+    try:
+        digits = ask(np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None], positions)
+    except RefusalError:
+        digits = np.full(1, np.pi)
+    return "What comes out is" if rounded(digits) else "cos and sin are"
 
 
 def out_of_place(report: Report, circuit: Circuit) -> Findings:
@@ -205,10 +229,10 @@ def _even_step(waves: np.ndarray) -> float | None:
     return float(first) if np.abs(off).max() < 1e-3 else None
 
 
-def numbers(report: Report, series: list[list[Explanation]]) -> Findings:
+def numbers(report: Report, series: list[list[Explanation]], made: str | None) -> Findings:
     """Say it where frequencies have no formula, several, one but for some pairs, or a wrong order.
 
-    ``series`` holds the explanations of each axis.
+    ``series`` holds the explanations of each axis, ``made`` is the `rounding` of angles.
     """
     found = []
     if np.abs(report.inv_freq).max() < STILL:
@@ -231,7 +255,7 @@ def numbers(report: Report, series: list[list[Explanation]]) -> Findings:
         )
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
-        found += _rounded(report, best, ranked) + _repeated(report, best, ranked)
+        found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
     elif len(series) > 1 and any(series):
         names = "; ".join(str(e[0]) if e else "none that I know" for e in series)
         words = f"The axes have series of their own: {names}."
@@ -266,7 +290,7 @@ def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings
     return [Finding(LOOK, words, "many-planes")]
 
 
-def _rounded(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
+def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: str | None) -> Findings:
     """Say it where the numbers fit a formula in 16 bits only, and are known better than that."""
     if best.made_in != "16 bits":
         return []
@@ -283,9 +307,11 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
         words = f"The inverse frequencies are near those of {best}, off by up to {off:.2g} of them"
         words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
-    words = "The inverse frequencies are rounded to 16 bits: "
-    words += f"off by up to {off:.2%} from {best}{where}."
-    if (report.deviation or 0.0) <= PROMISE:
+    # at powers of two, where speeds are read, products lose what frequencies would
+    either = (report.angle_error or 0.0) > 1e-3 and re.match(r"the product.* b?float16", made or "")
+    words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to 16 bits:"
+    words += f" off by up to {off:.2%} from {best}{where}."
+    if not either and (report.deviation or 0.0) <= PROMISE:
         words += " Scores still depend on the distance alone, and every one is wrong far out."
     return [Finding(WRONG, words, "precision")]
 
@@ -335,17 +361,10 @@ def no_speed(
 
 
 def angles(
-    report: Report,
-    error: np.ndarray,
-    positions: np.ndarray,
-    waves: np.ndarray,
+    report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, made: str | None,
     unit: float,
-    made: str | None,
-) -> Findings:
-    """Say it where angles are not position times frequency; ``made`` is the `rounding`, if any.
-
-    ``error`` has one for each position.
-    """
+) -> Findings:  # fmt: skip
+    """Say it where angles miss position times frequency by ``error`` (T,), as ``made`` or not."""
     mixed = (positions != 0).sum(axis=1) > 1
     along, between = error[~mixed].max(initial=0.0), error[mixed].max(initial=0.0)
     size = (np.abs(positions) @ np.abs(waves).T).max(axis=1)  # of what float32 may have rounded
@@ -419,11 +438,7 @@ def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
     low, high = report.singular_values or (1.0, 1.0)
     if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
-    try:
-        digits = ask(np.sqrt(np.arange(2.0, report.head_dim + 2.0))[None], positions)
-    except RefusalError:
-        digits = np.full(1, np.pi)
-    what = "cos and sin are" if holding_format(digits) not in ROUNDED else "What comes out is"
+    what = _what(ask, positions, lambda digits: holding_format(digits) in ROUNDED)
     words = (
         f"{what} rounded to {report.numbers} although x is {ask.kind}: numbers up to 1 are off by "
         f"up to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."

@@ -98,6 +98,11 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     Returns
     -------
     Examination
+
+    Raises
+    ------
+    TypeError, ValueError
+        If ``model`` is no module, or does not run.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -120,7 +125,11 @@ TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13
 
 def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], dict[str, str]]:
     """Return the error of each check, and what was said where one could not be asked."""
-    plain = asked.run()
+    try:
+        plain = asked.run()
+    except Exception as error:  # whatever a stranger's model raises
+        words = f"model must run on {TOKENS} tokens, got {named(error, 120)}"
+        raise ValueError(words) from error
     size = plain.square().mean().sqrt()
     rest = torch.arange(TOKENS)
     swapped = torch.cat((rest[:-1].flip(0), rest[-1:]))
@@ -250,6 +259,7 @@ SMALL: dict[str, Any] = {
     "n_head": 4, "head_dim": 16, "num_hidden_layers": 2, "n_layer": 2, "vocab_size": 101,
     "intermediate_size": 96, "moe_intermediate_size": 8, "shared_expert_intermediate_size": 8,
     "num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1, "pad_token_id": None,
+    "n_routed_experts": 2, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
     "initializer_range": 0.3, "rotary_dim": 16, "n_positions": 4096,
     "max_position_embeddings": 4096,
 }  # fmt: skip
@@ -269,6 +279,8 @@ def tiny_model(family: str, **sizes: Any) -> Any:
 
     default = transformers.AutoConfig.for_model(family)
     small = {key: value for key, value in SMALL.items() if hasattr(default, key)}
+    if hasattr(default, "qk_rope_head_dim"):  # a head has parts, each of a width of its own
+        small.pop("head_dim", None)
     config = type(default)(**{**small, **sizes})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -7,7 +7,7 @@ equally is listed as such.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -158,7 +158,12 @@ def explain(
                 if _holds(proposal, speeds, allowed):
                     found.setdefault(str(proposal), proposal)
         if found:
-            ranked = sorted(found.values(), key=Explanation._effort)
+            fine = [  # proposed by coarse numbers alone
+                replace(one, made_in="float32")
+                for one in found.values()
+                if made_in == "16 bits" and _holds(one, speeds, np.maximum(8e-6, reached))
+            ]
+            ranked = sorted(fine or found.values(), key=Explanation._effort)
             most = ranked[0]._effort()[0] + CONTRIVED
             return [one for one in ranked if one._effort()[0] <= most]
     return []

@@ -121,7 +121,9 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
             if widths.get(name) != width or query.ndim != 4 or query[:, 0].shape != x.shape:
                 continue
             if not query.any():
-                raise ValueError(f"{name}: queries come out as zeros; a weight follows the turn")
+                raise ValueError(
+                    f"{name}: queries come out as zeros: a weight stands before the score"
+                )
             turned = _moves(query)
             recorder.counts |= turned and torch.equal(query, moved[name].query)
             key = (re.sub(r"\d+", "*", name), turned, query[:, 0].numpy().tobytes())
@@ -470,7 +472,10 @@ def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], 
         try:
             found = hear(model_class, part)
         except Exception as error:  # whatever a family's code raises
-            refusals.append(f"{model_class.__name__}: {named(error, 120)}")
+            sizes = part.to_dict() if hasattr(part, "to_dict") else {}
+            unset = [k for k, v in sizes.items() if v is None and re.match("n_|num_", k)]
+            told = f" (its configuration leaves {', '.join(unset)} unset)" if unset else ""
+            refusals.append(f"{model_class.__name__}: {named(error, 120)}{told}")
             continue
         heard += found
         if any(one.turned for one in found):

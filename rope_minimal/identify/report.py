@@ -9,6 +9,7 @@ import numpy as np
 
 from ..checks import check_count
 from ..layout import _shape
+from .circuit import FORMATS
 from .naming import Explanation
 
 __all__ = ["Difference", "Finding", "Report"]
@@ -401,12 +402,14 @@ def _compare(one: Report, two: Report) -> Difference:
         )
     if convertible:
         turns = np.arange(one.head_dim) < one.width
+        unit = max(FORMATS[report.numbers or "float64"] for report in (one, two))
+        loose = max(1e-6, 4.0 * unit)  # rounding alone makes such factors
         for rows, which, mine, others in (
             (source[turns], "turn", one.attention_factor, two.attention_factor),
             (source[~turns], "do not turn", one.rest_factor, two.rest_factor),
         ):
             factor = float(mine or 1.0) / float(others or 1.0)
-            if len(rows) and abs(factor - 1.0) > 1e-6:
+            if len(rows) and abs(factor - 1.0) > loose:
                 words.append(
                     f"Multiply the rows that {which} by {factor:.10g}: the rotations carry "
                     f"{mine:.10g} against {others:.10g} there."

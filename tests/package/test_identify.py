@@ -1874,3 +1874,85 @@ def test_a_promise_kept_but_for_what_float64_rounds_is_not_broken() -> None:
     plain = turner(layout_of("half", 16), 4 * np.pi * 10007.0 ** (-np.arange(8) / 8), -1.0)
     report = identify(lambda x, at: plain(x, at - 3), 16, positions=100)
     assert "promise is broken" not in str(report)
+
+
+@pytest.mark.parametrize(("start", "positions"), [(100, 64), (100, 1000), (4096, 64), (4096, 1000)])
+def test_the_precision_covers_angles_of_float32_that_start_far_out(
+    start: int, positions: int
+) -> None:
+    """Two of them may lie on one grid, and agree by chance."""
+    theta = np.float32(1e4 ** (-np.arange(32) / 32))
+    pairs = layout_of("half", 64)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        angle = np.float32(at + start)[:, None] * theta
+        return turner(pairs, np.eye(32))(x, angle)
+
+    report = identify(rotate, 64, positions=positions)
+    assert (np.abs(report.inv_freq - theta) <= report.inv_freq_error).all()
+    assert report.inv_freq_error.max() < 1e-4
+    assert report.base == 1e4
+    assert "but for" not in str(report)
+
+
+def test_a_slow_decay_of_each_pair_is_no_rounding() -> None:
+    scale = np.tile(np.linspace(0.999, 0.99999, 4), 2)
+    report = identify(lambda x, at: turned(x, at) * scale ** (at[:, None] / 512), 8, positions=4096)
+    assert report.findings[0].words.startswith("Lengths change with the position, in each pair by")
+    assert "rounded coarsely" not in str(report)
+
+
+@pytest.mark.parametrize(("base", "slower", "positions"), [(1e6, 8, 64), (1e4, 1, 64)])
+def test_rounded_angles_are_not_called_rounded_frequencies_alone(
+    base: float, slower: int, positions: int
+) -> None:
+    """At powers of two both are the same numbers."""
+    theta, pairs = base ** (-np.arange(64) / 64) / slower, layout_of("half", 128)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return turner(pairs, np.eye(64))(x, rounded_to("bfloat16", np.outer(at, theta)))
+
+    report = identify(rotate, 128, positions=positions)
+    words = report.findings[0].words
+    assert words.startswith(
+        "The inverse frequencies, or the angles, are rounded to 16 bits: off by"
+    )
+    assert "distance alone" not in words
+
+
+@pytest.mark.parametrize("start", [1, 5, 7, 11])
+def test_a_factor_that_rounding_makes_is_not_multiplied_in(start: int) -> None:
+    one, two = (identify(table_at(start, table, half=1), 2) for table in ("bfloat16", np.float64))
+    for difference in (one.differs_from(two), two.differs_from(one)):
+        assert not [words for words in difference.words if words.startswith("Multiply")]
+        assert difference.convert is not None
+        assert (difference.convert(np.ones((2, 1)), 1) == 1).all()
+
+
+def test_what_comes_out_in_8_bits_is_told_from_a_table_of_8_bits() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        digits, power = np.frexp(turned(x, at))
+        return np.ldexp(np.round(digits * 16) / 16, power)
+
+    report = identify(rotate, 8, positions=4096)
+    assert "What comes out is rounded to 8 bits, as in float8: lengths are" in str(report)
+    assert "cos and sin are" not in str(report)
+
+
+def test_few_numbers_of_float16_are_not_read_as_bfloat16() -> None:
+    for fastest in np.linspace(0.3, 1.0, 40):
+        plain = turner([(0, 1)], [fastest])
+        rotate = lambda x, at: plain(x, at).astype(np.float16).astype(float)  # noqa: B023, E731
+        assert identify(rotate, 2, positions=4).numbers == "float16"
+
+
+def test_a_formula_that_holds_to_float32_is_not_called_near() -> None:
+    """Its parameters are found by numbers of 16 bits alone."""
+    theta, _ = rescaled_frequencies(
+        "llama3", 32, 1000.0, factor=3.0, original_max_position_embeddings=4096,
+        low_freq_factor=1.0, high_freq_factor=8.0,
+    )  # fmt: skip
+    report = identify(rotate_in_float32(theta, "half-split"), 32, positions=2**20)
+    assert (report.base, report.rescaling and report.rescaling[0]) == (1000, "llama3")
+    assert report.explanations[0].made_in == "float32"
+    assert "are near those" not in str(report)

@@ -411,3 +411,32 @@ def test_gains_after_the_turn_break_the_promise(family: str, fails: bool) -> Non
         ["all positions moved by 499 with gains that are not 1"] if fails else []
     )
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+
+
+@pytest.mark.parametrize("family", ["deepseek_v3", "dots1"])
+def test_a_tiny_model_of_parted_heads_or_of_unset_experts_runs(family: str) -> None:
+    pytest.importorskip("transformers")
+    found = examine(tiny_model(family))
+    assert found.findings == ()
+    assert set(found.errors) == set(CHECKS)
+
+
+def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama")
+    model.model.rotary_emb.forward = None
+    with pytest.raises(ValueError, match="model must run on 32 tokens, got TypeError: 'NoneType'"):
+        examine(model)
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "words"),
+    [
+        ("dots1", "Dots1Config", "configuration leaves n_shared_experts, n_routed_experts, num_ex"),
+        ("jetmoe", "JetMoeConfig", "queries come out as zeros: a weight stands before the score"),
+    ],
+)
+def test_what_keeps_a_model_from_running_is_said(family: str, name: str, words: str) -> None:
+    rotations = of_transformers(config_of(family, name))
+    report = next(r for part, r in rotations.items() if part.endswith("Model")).identify()
+    assert words in report.findings[0].words
