@@ -183,7 +183,7 @@ function drawKey(plot, map, show, largest) {
   if (show === "true angle") {
     for (let e = Math.floor(Math.log10(Math.max(largest, SMALL))); e >= -1; e--) {
       const at = angleScale(10 ** e, largest);
-      if (marks.every(([other]) => Math.abs(other - at) * width > 34)) marks.push([at, num(10 ** e, Math.max(-e, 0))]);
+      if (marks.every(([other]) => Math.abs(other - at) * width > 46)) marks.push([at, num(10 ** e, Math.max(-e, 0))]);
     }
   }
   colorBar(plot, map.x1 - width, y + 8, width, TABLE[show], marks);

@@ -61,7 +61,7 @@ export const SHOW = {
 const plain = (factor) => Math.abs(factor - 1) < 1e-6;
 
 const missing = "–";
-const baseWords = (base) => (base === null ? missing : Number.isInteger(base) ? num(base, 0) : digits(base, 6));
+const baseWords = (base) => (base === null ? missing : num(base, Number.isInteger(base) ? 0 : 1));
 const layoutWords = ({ layout, direction }) =>
   (layout ?? "no name").replace(/^read (.*), written (.*)$/, "$1 → $2") + (direction === -1 ? " ↻" : "");
 const turnWords = ({ width, head, place }) =>
@@ -82,8 +82,8 @@ export const COLUMNS = {
 const haystack = (row) =>
   [
     row.name,
-    row.norm,
-    row.rests,
+    row.norm && `norm ${row.norm}`,
+    row.rests && `${row.rests} layers at rest`,
     row.direction === -1 ? "clockwise" : "",
     ...Object.values(COLUMNS).map(({ cell }) => cell(row)),
   ]
@@ -271,7 +271,10 @@ function answer({ total, found, kept, half, neighbours, show, search }) {
       `**${half}** are half-split, and **${neighbours}** are interleaved.`
     );
   }
-  const that = [show !== "all rotations" && show, search && `matching “${search.slice(0, 40)}”`].filter(Boolean);
+  const that = [
+    show !== "all rotations" && show,
+    search && `matching “${search.replace(/[*`]/g, "").slice(0, 40)}”`,
+  ].filter(Boolean);
   const which = that.join(", ");
   const start = `${which[0].toUpperCase()}${which.slice(1)}: **${found || "none"} of ${total}** rotations.`;
   if (!found || show === "promise broken") return start;
@@ -337,10 +340,12 @@ export function bridge(held, chosen) {
     const still = said[0].startsWith("Angles"); // two that are not compared
     const start = still
       ? `**${held.name}** cannot be compared with **${chosen.name}**:`
-      : `Weights of **${held.name}** cannot be run with the rotation of **${chosen.name}**:`;
+      : `Weights of **${held.name}** cannot be run as **${chosen.name}** turns them:`;
     return `${start} ${said.map((one, i) => (i ? one : one[0].toLowerCase() + one.slice(1))).join(" ")}`;
   }
-  const start = `To run weights of **${held.name}** with the rotation of **${chosen.name}**:`;
+  const start = said.every((one) => /^(\*\*|Both:)/.test(one))
+    ? `No row of W_q and W_k has to change from **${held.name}** to **${chosen.name}**, but:`
+    : `To run weights of **${held.name}** with the rotation of **${chosen.name}**:`;
   return [start, ...said, ...(converts ? [ending(held, chosen, around)] : [])].join(" ");
 }
 

@@ -92,7 +92,7 @@ export function words(data, { form, machine }, now) {
   const { name } = data.machines[machine];
   const whence = own ? name : `${name}, at the rate of the largest copy of this type that was recorded`;
   const copy = rate
-    ? `A copy takes **${duration(floor)}** (${whence}). ` +
+    ? `A copy ${own ? "takes" : "would take"} **${duration(floor)}** (${whence}). ` +
       `Predicted: ${half} × ${duration(floor)} = **${duration(predicted)}**, `
     : "No copy was measured here; ";
   const found = measured === null ? "not measured." : `measured **${duration(measured)}**.`;

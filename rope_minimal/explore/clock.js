@@ -73,7 +73,7 @@ export function walk(marks, m, step) {
   return ahead[Math.abs(step) - 1] ?? ahead.at(-1) ?? m;
 }
 
-const fine = (x) => num(x, x < 0.01 ? 6 : 3);
+const fine = (x) => (x < 1e-9 ? "0" : num(x, x < 0.01 ? 6 : 3));
 
 /** What is said of so many hands, or those of given speeds, of which the survey is given, and of a distance m. */
 export function words(m, given, { neighbour, count, nearest }) {
@@ -95,7 +95,7 @@ export function words(m, given, { neighbour, count, nearest }) {
   const off = Math.abs(shortWay(angle));
   const turns = Math.round(angle / TURN);
   const side = angle > turns * TURN ? "past" : "short of";
-  const after = turns && off < 0.3 ? `, ${side} ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
+  const after = turns && off < 0.3 && off > 1e-9 ? `, ${side} ${num(turns, 0)} turn${turns === 1 ? "" : "s"}` : "";
   return `${answer}\n${here}. The fastest hand is **${fine(off)}** rad from its start${after}.`;
 }
 

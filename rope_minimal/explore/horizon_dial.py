@@ -34,6 +34,7 @@ def horizon_dial(slower: float = 2048 / math.pi) -> controls.FigureBox:
         If a value is of the wrong kind or out of range; the message names it.
     """
     figure = HorizonDial(slower=slower)
-    slow = controls.log_slider(figure, "slower", "All hands slowed by a factor of", stops=500)
+    label = "All hands slowed by a factor of"
+    slow = controls.log_slider(figure, "slower", label, stops=500, digits=4)
     question = "What does it cost to slow all hands until none turns back in the window?"
     return controls.box(figure, [slow], question=question)

@@ -157,6 +157,10 @@ def _made(
     return OwnModel(-np.sort(-speeds), words, formula, attention_factor)
 
 
+def _said(number: float) -> str:
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
+
+
 def _name(formula: Explanation) -> str:
     """Return base and rescaling in words."""
     base = f"base {formula.base:,.10g}"
@@ -165,6 +169,6 @@ def _name(formula: Explanation) -> str:
     values = []
     for key, value in formula.parameters.items():
         ends = sorted({min(value), max(value)}) if isinstance(value, list) else [value]
-        told = (str(end) if isinstance(end, bool) else f"{end:,.6g}" for end in ends)
+        told = (str(end) if isinstance(end, bool) else _said(end) for end in ends)
         values.append(f"{key} {' to '.join(told)}")
     return f"{base}, rescaled by {formula.kind}: {', '.join(values)}"

@@ -101,11 +101,11 @@ export function faderMultiplier(part, { low, high, factor } = EXAMPLE) {
   return 2 ** octaves;
 }
 
-/** The multiplier a quarter of an octave above or below, for the arrow keys; below the scale there is only 0. */
+/** The multiplier a quarter of an octave above or below, for the arrow keys; below the scale a step down leads to 0. */
 export function nextMultiplier(multiplier, up, { low, high } = EXAMPLE) {
   if (multiplier <= 0 && up < 0) return 0;
   const octaves = (multiplier > 0 ? Math.log2(multiplier) : low - 0.25) + up / 4;
-  return octaves < low - 1e-9 ? 0 : 2 ** clamp(octaves, low, high);
+  return octaves < low - 1e-9 && up < 0 ? 0 : 2 ** clamp(octaves, low, high);
 }
 
 /** Where two lists of multipliers differ most; `still`: how many pairs stand still in one of them alone. */

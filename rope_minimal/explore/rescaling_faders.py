@@ -149,6 +149,8 @@ def _beside(own: OwnModel) -> dict[str, Any]:
     turning = formula.inv_freq()
     copies = np.count_nonzero(own.inv_freq) // len(turning)  # one series for each block
     plain = np.repeat(inverse_frequencies(formula.dim, formula.base), copies)
+    if len(plain) != len(own.inv_freq):
+        raise ValueError(f"model must have its pairs at rest in the series, got {own.words}")
     turning = np.repeat(turning, copies)
     speeds = np.pad(turning, (0, len(plain) - len(turning)))
     given = formula.parameters

@@ -303,6 +303,6 @@ function drawScore(plot, side, { theta }, far) {
   ctx.fillRect(x - width / 2, Math.min(y, at.y(0)), width, Math.abs(y - at.y(0)));
   disc(plot, at.x(far), y, 6, colors.accent);
   const written = { align: "center", bold: true, size: 13, color: colors.accent, halo: true };
-  text(plot, said(score), x, y + (score < 0 ? 10 : -10), written);
+  text(plot, said(score), x, y + (score < 0 && score > -0.8 ? 10 : -10), written); // the tick of 0 is below
   text(plot, "score q·k", x - width / 2, 8, { size: 12 });
 }

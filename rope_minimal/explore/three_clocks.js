@@ -248,7 +248,7 @@ function drawText(plot, tokens, token) {
   text(plot, "row (h) ↓", LEFT + 90, 8, { size: 12, color: colors.ink });
   const chosen = tokens[token];
   for (const p of [0, 5, 10, 15, 20]) {
-    const free = (axis) => Math.abs(chosen.at[axis] - p) > 1;
+    const free = (axis) => Math.abs(chosen.at[axis] - p) * cell > 20;
     if (free(2)) text(plot, String(p), LEFT + edge(p), TOP - 9, { align: "center", size: 11.5 });
     if (free(1)) text(plot, String(p), LEFT - 5, TOP + edge(p), { align: "right", size: 11.5 });
   }

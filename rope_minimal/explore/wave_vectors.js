@@ -47,7 +47,8 @@ export function planVectors(plan, size) {
 export function held([x, y]) {
   const [right, down] = [clamp(x, 0, LONGEST), clamp(y, -LONGEST, LONGEST)];
   const size = Math.hypot(right, down);
-  return size > LONGEST ? [(right / size) * LONGEST, (down / size) * LONGEST] : [right, down];
+  const part = size > LONGEST ? LONGEST / size : 1;
+  return [right, down].map((value) => (Math.abs(value) < 1e-9 ? 0 : value * part)); // steps leave a rounding error
 }
 
 /** Mean over the pairs of cos(k . (dx, dy)): the score of equal vectors. */

@@ -116,7 +116,12 @@ export function reading(kind, moves, step) {
   return { many, one: wear(kind, 1, moves * step), worst: many.errors.indexOf(Math.max(...many.errors)) };
 }
 
-const share = (x) => percent(x, x === 0 || x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2);
+/** A part as a percentage; errors that have grown beyond the keys hang on the keys that were drawn. */
+function share(x) {
+  if (x >= 10) return "over 1,000%";
+  if (x >= 2) return `about ${num(Number(x.toPrecision(1)) * 100, 0)}%`;
+  return percent(x, x === 0 || x >= 0.0995 ? 0 : x >= 0.00995 ? 1 : 2);
+}
 const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 

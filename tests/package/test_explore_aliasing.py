@@ -3,6 +3,7 @@
 Every number is compared with the package, or with an oracle that rounds in another way.
 """
 
+import functools
 import itertools
 import math
 import re
@@ -447,6 +448,12 @@ def test_the_multiplier_of_every_pair_is_said(node, name):
         number = float(number.replace(",", ""))
         assert (1 / number if over else number) == pytest.approx(multiplier, rel=0.026), pair
     assert ("**100%** of the size" in said) == (meters["kept"] == 1)
+
+
+def test_a_key_raises_a_fader_that_stands_below_the_scale(node):
+    step = functools.partial(node.call, "rescaling_faders.js", "nextMultiplier")
+    assert step(1 / 20_861, 1) == step(0, 1) == 1 / 32
+    assert step(1 / 20_861, -1) == step(1 / 32, -1) == 0
 
 
 def test_one_fader_at_the_bottom_is_one_pair_that_stands_still(node):

@@ -378,8 +378,8 @@ def test_the_bridge_names_both_rows(node, shown):
     assert same.startswith("Choose another row")
     assert other.endswith("no row of W_q and W_k has to change for the turn.")
     none = node.call("atlas.js", "bridge", by_name["llama"], by_name["singular"])
-    start = "Weights of **llama** cannot be run with the rotation of "
-    assert none == f"{start}**singular**: **singular** is no rotation."
+    start = "Weights of **llama** cannot be run as "
+    assert none == f"{start}**singular** turns them: **singular** is no rotation."
     larger = by_name["llama"] | {"name": "large", "head": 80, "axes": 2}
     for change, said in (
         ({}, "heads of 16 channels against 80, 1 axis against 2."),
@@ -388,7 +388,7 @@ def test_the_bridge_names_both_rows(node, shown):
         ({"head": 16, "axes": 1, "width": 4}, "16 channels turn against 4."),
     ):
         over = node.call("atlas.js", "bridge", by_name["llama"], larger | change)
-        assert over == f"{start}**large**: {said}"
+        assert over == f"{start}**large** turns them: {said}"
     still = by_name["llama"] | {"name": "still", "waves": []}
     over = node.call("atlas.js", "bridge", by_name["llama"], still)
     assert over.startswith("**llama** cannot be compared with **still**: angles that")

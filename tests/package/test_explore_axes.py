@@ -146,6 +146,7 @@ def test_a_vector_is_kept_in_the_half_plane(node):
     held = partial(node.call, "wave_vectors.js", "held")
     assert held([-1.0, 0.5]) == [0, 0.5]
     assert held([1e9, 0]) == [1.25, 0]
+    assert held([1.4e-17, -1.4e-17]) == [0, 0]  # what is left of steps there and back
     edge = np.array(held([0.3, -1e9]))
     np.testing.assert_allclose(edge, 1.25 * np.array([0.3, -1.25]) / math.hypot(0.3, 1.25))
 

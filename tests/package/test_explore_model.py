@@ -219,6 +219,17 @@ def test_the_faders_stand_beside_the_series_of_the_base(node):
     y.agrees([top + 3.5 for _, top, _, _ in caps], llama / plain)
 
 
+def test_pairs_at_rest_that_no_series_has_are_not_drawn_as_faders():
+    with pytest.raises(ValueError, match="model must have its pairs at rest in the series, got"):
+        explore.rescaling_faders(model=[1, 0.5, 0])
+
+
+def test_a_window_of_millions_is_said_in_whole_tokens():
+    stretch = {"factor": 4.0, "original_max_position_embeddings": 2**20}
+    own = rescaled_frequencies("yarn", 128, 1e6, **stretch)[0]
+    assert "embeddings 1,048,576" in explore.rescaling_faders(model=own).children[2].value
+
+
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_rescaling_of_the_models_series(name):
     own = rescaled_frequencies("yarn", 64, 1e6, **STRETCH)[0]

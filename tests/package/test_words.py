@@ -709,7 +709,7 @@ SENTENCES = [
     ),
     (
         ("worn_key", "bf16", 512, 256, 1, {**WORN, "many": {**WORN["many"], "all": 10.38}}),
-        "In bf16, 512 moves by 256 tokens leave keys **1,038%** off; one move by 131,072, "
+        "In bf16, 512 moves by 256 tokens leave keys **over 1,000%** off; one move by 131,072, "
         "**0.73%**.\n",
     ),
     (
