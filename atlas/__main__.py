@@ -121,9 +121,11 @@ def alone(family: str, pools: SimpleQueue[Any]) -> tuple[str, dict[str, Any], li
     """Ask one family in a process that it may bring down."""
     pool = pools.get()
     try:
-        return pool.submit(timed, family).result()
-    except BrokenProcessPool:
-        pool = new_pool()
+        for _ in range(2):  # once more in a fresh process: the peak may be another family's
+            try:
+                return pool.submit(timed, family).result()
+            except BrokenProcessPool:
+                pool = new_pool()
         entry = {"status": "refused", "why": TOO_MUCH, "rotations": [], "without": []}
         return family, entry, [], 0.0
     finally:

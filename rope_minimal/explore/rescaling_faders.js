@@ -28,7 +28,7 @@ export function presets() {
     "as trained": ["default", {}],
     PI: ["linear", { factor: FACTOR }],
     NTK: ["ntk", { factor: FACTOR }],
-    "dynamic NTK (α = 2)": ["dynamic", { factor: 2, max_position_embeddings: TRAINED, seq_len: ASKED }],
+    "dynamic NTK (κ = 2)": ["dynamic", { factor: 2, max_position_embeddings: TRAINED, seq_len: ASKED }],
     "by parts": ["by_parts", STRETCH],
     "YaRN, paper": ["yarn_paper", STRETCH],
     "YaRN, code": ["yarn", STRETCH],

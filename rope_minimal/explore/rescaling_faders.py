@@ -18,7 +18,7 @@ PRESETS = [
     "as trained",
     "PI",
     "NTK",
-    "dynamic NTK (α = 2)",
+    "dynamic NTK (κ = 2)",
     "by parts",
     "YaRN, paper",
     "YaRN, code",

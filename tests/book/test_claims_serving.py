@@ -704,6 +704,8 @@ def test_who_asks_for_rope_theta_gets_the_default() -> None:
         rope_parameters={"rope_theta": 5e5}, rope_scaling={**stretched}
     )
     assert config.rope_parameters == {**stretched, "rope_theta": 10_000.0}  # lost in writing
+    other = transformers.MixtralConfig(rope_scaling={**stretched})
+    assert other.rope_parameters == {**stretched, "rope_theta": 1e6}  # the class's own
     config = transformers.LlamaConfig(rope_theta=5e5, rope_scaling={**stretched})
     assert config.rope_parameters["rope_theta"] == 5e5  # as version 4 wrote it
 

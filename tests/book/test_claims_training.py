@@ -158,6 +158,9 @@ def test_a_small_rate_reaches_farther():
         assert (score(models, "copy", 4, seeds) < 0.6).sum() >= 2
     longer = trained("copy", "rope", seeds[:4], longer=4, learning_rate=3e-3)
     assert np.median(score(longer, "copy", 4, seeds[:4])) > 0.9
+    # its loss is in the range of the large rate's after 200 steps
+    bits = run.score(longer, TASKS["copy"], "valid", seeds[:4], 1)["bits"]
+    assert max(bits) < 2.3e-4
 
 
 def test_absolute_positions_do_not_reach_beyond_the_window():

@@ -8,8 +8,11 @@ import os
 import random
 import re
 from collections.abc import Iterator
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -17,6 +20,7 @@ import pytest
 import torch
 
 import atlas
+from atlas import __main__ as command
 
 STATUSES = {"asked", "refused", "dead code", "none"}
 MEASURED = {"deviation", "angle_error", "singular_values"}  # sizes of rounding differ by machine
@@ -241,3 +245,30 @@ def test_a_note_says_where_less_than_a_model_was_asked() -> None:
 def test_pairs_become_runs_and_back() -> None:
     for pairs in ([(0, 1), (2, 3)], [(0, 8), (1, 9), (4, 6)], [(3, 5)], []):
         assert atlas.all_pairs(atlas.runs(pairs)).tolist() == [list(p) for p in pairs]
+
+
+class Pool:
+    """A process that ends under a family, or does not."""
+
+    def __init__(self, breaks: bool) -> None:
+        self.breaks = breaks
+
+    def submit(self, _: Any, family: str) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.breaks:
+            future.set_exception(BrokenProcessPool())
+        else:
+            future.set_result((family, {"status": "asked"}, [], 1.0))
+        return future
+
+
+@pytest.mark.parametrize(("broken", "status"), [(0, "asked"), (1, "asked"), (2, "refused")])
+def test_a_family_is_refused_only_if_it_brings_a_fresh_process_down_too(
+    monkeypatch: pytest.MonkeyPatch, broken: int, status: str
+) -> None:
+    pools, fresh = SimpleQueue[Any](), iter([Pool(broken > 1), Pool(False)])
+    pools.put(Pool(broken > 0))
+    monkeypatch.setattr(command, "new_pool", lambda: next(fresh))
+    family, entry, _, _ = command.alone("llama", pools)
+    assert (family, entry["status"]) == ("llama", status)
+    assert not pools.get().breaks  # what is put back works
