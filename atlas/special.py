@@ -110,7 +110,8 @@ def _of_function(
 def _of_pixels(family: str, name: str, table: str, attention: str, patch: int) -> list[Heard]:
     """A table for a picture of 16 x 16 patches, row by row."""
     config = getattr(_of(family, "configuration"), name)()
-    cos, sin = getattr(_of(family), table)(config)(torch.zeros(1, 3, 16 * patch, 16 * patch))
+    rope = getattr(_of(family), table)(config).eval()  # in training it stretches places at random
+    cos, sin = rope(torch.zeros(1, 3, 16 * patch, 16 * patch))
 
     def embed(at: Tensor) -> tuple[Tensor, Tensor]:
         place = at[:, 0] * 16 + at[:, 1]

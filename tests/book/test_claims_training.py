@@ -227,6 +227,16 @@ def test_the_positional_layer_needs_the_fast_pairs_and_the_content_layer_the_slo
             weight.copy_(kept)
     assert left[0, "fast"] < 0.5 < 0.8 < left[0, "slow"]
     assert left[1, "slow"] < 0.5 < 0.8 < left[1, "fast"]
+    # the use is what a pair can add: copying heads hardly need what their slow pairs have of it
+    models = trained("copy", "rope", MORE, learning_rate=0.1)
+    _, used = seen(models, "copy", MORE)
+    assert (used[:, 1, 5:].sum(-1) / used[:, 1].sum(-1)).min() > 0.25
+    weight = models.weights["1_q"].data
+    kept = weight.clone()
+    weight[:, :, 10:] = 0.0
+    copied = score(models, "copy", 1, MORE)
+    weight.copy_(kept)
+    assert copied.min() > 0.9
 
 
 # Longer texts ------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ import torch
 
 import atlas
 from atlas import __main__ as command
+from rope_minimal import wave_vectors
 
 STATUSES = {"asked", "refused", "dead code", "none"}
 MEASURED = {"deviation", "angle_error", "singular_values"}  # sizes of rounding differ by machine
@@ -272,3 +273,12 @@ def test_a_family_is_refused_only_if_it_brings_a_fresh_process_down_too(
     family, entry, _, _ = command.alone("llama", pools)
     assert (family, entry["status"]) == ("llama", status)
     assert not pools.get().breaks  # what is put back works
+
+
+@pytest.mark.parametrize("family", ["dinov3_vit", "eomt_dinov3", "sapiens2"])
+def test_a_picture_is_asked_as_it_is_used_and_not_stretched_by_chance(family: str) -> None:
+    """In training these multiply the coordinates of a picture by a random number."""
+    found = atlas.load("transformers")
+    (one,) = found["families"][family]["rotations"]
+    heard = found["frequencies"][one["frequencies"]]
+    np.testing.assert_allclose(heard, wave_vectors("dinov3", 64).T / 16, atol=1e-6)
