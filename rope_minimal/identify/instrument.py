@@ -22,6 +22,7 @@ from .circuit import (
     by_doubling,
     made_format,
     read_circuit,
+    rounded,
 )
 from .naming import Explanation, explain_axes, name_layout, name_place
 from .report import LOOK, WRONG, Finding, Report
@@ -160,7 +161,8 @@ class _Examination:
             found += manners.left_behind(answer, again)
         self.alone = not found and not answer.added.any()
         self.findings += found + manners.arguments(ask, answer)
-        matrices, numbers = answer.matrices, made_format(answer.matrices)
+        matrices = answer.matrices  # a difference is rounded as what it is made of
+        numbers = max(answer.numbers, made_format(matrices), key=FORMATS.__getitem__)
         self.unit = FORMATS[numbers] * max(1.0, float(np.abs(answer.added).max()))
         report = replace(report, numbers=numbers)
         circuit = read_circuit(matrices, 64.0 * self.unit)
@@ -254,9 +256,10 @@ class _Examination:
         low, high = float(values.min()) / factor, float(values.max()) / factor
         if high - low <= 8.0 * FORMATS["float32"]:  # in float64, some of it was made in float32
             self.unit = max(self.unit, min(FORMATS["float32"], high - low))
-        one_factor = bool(np.ptp(scales) <= 64.0 * self.unit * factor)
+        loose = self.unit * (16.0 if report.numbers in judging.ROUNDED else 64.0)
+        one_factor = bool(np.ptp(scales) <= loose * factor)
         rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
-        one_rest = bool(np.ptp(rest) <= 64.0 * self.unit * rest.max())
+        one_rest = bool(np.ptp(rest) <= loose * rest.max())
         deviation, where = broken_promise(circuit, positions)
         # in 16 bits a length may be off by some thousandths: that is a finding of its own
         rotates = one_factor and one_rest and not circuit.tangles and high - low <= 16.0 * self.unit
@@ -330,9 +333,8 @@ class _Examination:
             inv_freq_error=known.reshape(shape),
         )
         self.findings += judging.direction(report)
-        series = explain_axes(
-            np.abs(waves), known, report.head_dim, self.span, report.attention_factor or 1.0
-        )
+        scale = report.attention_factor or 1.0
+        series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale, self.unit)
         if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
             best = series[0][0]
             report = replace(
@@ -395,7 +397,7 @@ class _Examination:
         if wrong.any():
             some = np.flatnonzero(wrong)[:8]
             alone = not self._misfits(circuit, speed, some, axis, share).any()
-            if not alone and end < DENSE and wrong[some[0] :].all():
+            if not alone and end < DENSE and some[0] and wrong[some[0] :].all():
                 self._find_silent_end(circuit, axis, speed, int(some[0]) - 1, int(some[0]))
                 if self.sizes[axis] <= end:
                     return
@@ -439,9 +441,9 @@ class _Examination:
     # ---- one vector at many positions --------------------------------------------------------
 
     def _vector(self) -> np.ndarray:
-        """Return a vector of shape (D,) without a zero or a symmetry."""
+        """Return a vector of shape (D,), without a zero or a symmetry, that every format holds."""
         n = np.arange(self.ask.head_dim)
-        return (np.cos(1.7 * n**2) + 2.0) * (-1.0) ** (n * (n + 1) // 2)
+        return rounded((np.cos(1.7 * n**2) + 2.0) * (-1.0) ** (n * (n + 1) // 2), "bfloat16")
 
     def _turned(self, places: Any, axis: int | None = 0, x: np.ndarray | None = None) -> np.ndarray:
         """Return that vector, or x, at places along an axis, (T, D): cheaper than matrices.

@@ -65,7 +65,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     factor = float(circuit.scales().mean()) or 1.0
     values = np.linalg.svd(circuit.blocks, compute_uv=False) / factor  # (T, n, 2)
     low, high = float(values.min()), float(values.max())
-    loose = max(1e-6, 64.0 * FORMATS[report.numbers or "float64"])
+    times = 16.0 if report.numbers in ROUNDED else 64.0  # 64 units of bfloat16 would hide gains
+    loose = max(1e-6, times * FORMATS[report.numbers or "float64"])
     if low > 0.5 and high < 1.5 and _in_8_bits(circuit.blocks / np.abs(circuit.blocks).max()):
         words = (
             f"{_what(ask, positions, _in_8_bits)} rounded to 8 bits, as in float8: lengths are "

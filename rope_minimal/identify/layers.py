@@ -1,13 +1,14 @@
 """Whole layers and models, from outside: whether what surrounds a rotation keeps the promise.
 
 A rotation may be right and the model wrong: positions forgotten while decoding, padding counted as
-tokens, gains that act after the turn. Five questions with known answers are asked of random
+tokens, gains that act after the turn. Six questions with known answers are asked of random
 weights, and once more with random gains in every norm of queries and keys.
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from ..checks import check_count
 from .asking import named
-from .report import Finding
+from .report import LOOK, NOTE, WRONG, Finding
 
 __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
 
@@ -25,13 +26,17 @@ CHECKS = {
     "padded": "a row padded on the left",
     "packed": "two documents in one row under a document mask",
     "order": "earlier tokens in another order",
+    "doubled": "all distances doubled",
 }
-"""What is done. All but the last must change nothing; the last must change something."""
+"""What is done. All but the last two must change nothing; these must change something."""
+
+TOLD = ("order", "doubled")
+"""What must change something."""
 
 TOLERANCE = 1e-3
 """Of the output's typical size: far above what float32 tables round off, far below a failure."""
 
-CHAPTERS = {"shift": "why-position", "order": "why-position"}
+CHAPTERS = {"shift": "why-position", "order": "why-position", "doubled": "why-position"}
 
 
 @dataclass(frozen=True)
@@ -47,25 +52,44 @@ class Examination:
         The same with random gains in the norms of queries and keys; empty where there are none.
     refused
         For each check that could not be asked, what was said.
+    exact
+        Where a model of 16 bits fails, what was measured of a copy in float32.
+    meant
+        What in a configuration may mean that a model knows no positions; None where nothing does.
     """
 
     errors: dict[str, float]
     with_gains: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     shift: int = 499
+    exact: "Examination | None" = None
+    meant: str | None = None
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One finding for each check that failed."""
         found = []
-        for gains, errors in (("", self.errors), (" with gains that are not 1", self.with_gains)):
+        exact = self.exact or self
+        for gains, errors, exactly in (
+            ("", self.errors, exact.errors),
+            (" with gains that are not 1", self.with_gains, exact.with_gains),
+        ):
             for key, error in errors.items():
                 if _passes(key, error) or (gains and not _passes(key, self.errors.get(key, 0.0))):
                     continue  # it is right, or it was said already
                 done = CHECKS[key].format(shift=self.shift)
-                must = "must change something" if key == "order" else "must change nothing"
-                words = f"{done}{gains}: outputs change by {error:.2g} of their size; it {must}."
-                found.append(Finding(3, words, CHAPTERS.get(key, "attention")))
+                must = f"must change {'something' if key in TOLD else 'nothing'}"
+                words = f"{done}{gains}: outputs change by {error:.2g} of their size"
+                gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
+                if _passes(key, other := exactly.get(key, error)):
+                    gravity, chapter = NOTE, "precision"
+                    must += f", and does in float32, to {other:.1g}: this is rounding to 16 bits"
+                elif key == "doubled" and error <= TOLERANCE and self.meant:
+                    gravity = LOOK
+                    must = f"uses no positions, as {self.meant} of its configuration may mean, or "
+                    must += "its rotation is lost"
+                words = f"{words}; it {must}."
+                found.append(Finding(gravity, words, chapter))
         return tuple(found)
 
     def __str__(self) -> str:
@@ -79,11 +103,11 @@ class Examination:
 
 def _passes(key: str, error: float) -> bool:
     """Whether the answer is the right one; what is no number is not."""
-    return error > TOLERANCE if key == "order" else error <= TOLERANCE
+    return error > TOLERANCE if key in TOLD else error <= TOLERANCE
 
 
 def examine(model: nn.Module, *, shift: int = 499) -> Examination:
-    """Ask a causal layer or model the five questions of `CHECKS`.
+    """Ask a causal layer or model the six questions of `CHECKS`.
 
     Parameters
     ----------
@@ -102,7 +126,7 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     Raises
     ------
     TypeError, ValueError
-        If ``model`` is no module, or does not run.
+        If ``model`` is neither, or does not run.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
@@ -117,7 +141,21 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
                 gains = _ask_all(asked, shift)[0] if count else {}
     finally:
         model.train(training)
-    return Examination(errors, gains, refused, shift)
+    found = Examination(errors, gains, refused, shift, meant=_meant(model))
+    if found.findings and next(model.parameters()).dtype in (torch.bfloat16, torch.float16):
+        with suppress(Exception):  # it may run in its own type alone
+            found = replace(found, exact=examine(deepcopy(model).float(), shift=shift))
+    return found
+
+
+def _meant(model: nn.Module) -> str | None:
+    """Return what in a configuration may leave all layers at rest."""
+    config = getattr(model, "config", None)
+    if config is None:  # a layer of this package turns
+        return None
+    if getattr(config, "layer_types", None):
+        return "layer_types"
+    return None if getattr(config, "rope_parameters", None) else "the lack of rope_parameters"
 
 
 TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13
@@ -139,6 +177,7 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
         "padded": lambda: asked.run_padded() - plain,
         "packed": lambda: asked.run_packed() - asked.run_documents(),
         "order": lambda: (asked.run(tokens=swapped) - plain)[:, -1:],
+        "doubled": lambda: asked.run_apart(2) - asked.run_apart(1),
     }
     errors, refused = {}, {}
     for key, check in checks.items():
@@ -164,6 +203,9 @@ class _Layer:
         ids = None if positions is None else positions[None]
         return self.layer(x, position_ids=ids)
 
+    def run_apart(self, step: int) -> Tensor:
+        return self.run(positions=step * torch.arange(TOKENS))
+
     def run_cached(self) -> Tensor:
         cache = self.layer.new_cache(1, TOKENS)
         return torch.cat([self.layer(part, cache=cache) for part in _pieces(self.x)], dim=1)
@@ -188,7 +230,11 @@ class _Model:
     def __init__(self, model: Any) -> None:
         self.model = model
         random = torch.Generator().manual_seed(0)
-        words = model.get_input_embeddings().num_embeddings
+        try:
+            words = model.get_input_embeddings().num_embeddings
+        except (AttributeError, NotImplementedError) as error:
+            wanted = "a causal language model of transformers or a layer of this package"
+            raise TypeError(f"model must be {wanted}, got {type(model).__name__}") from error
         self.ids = torch.randint(3, words, (1, TOKENS), generator=random)
 
     def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
@@ -213,13 +259,19 @@ class _Model:
 
     def run_packed(self) -> Tensor:
         place = torch.arange(TOKENS)
-        document = (place >= CUT).long()
-        seen = (document[:, None] == document) & (place[:, None] >= place)
+        return self._run_seen(place >= CUT, torch.where(place < CUT, place, place - CUT))
+
+    def run_apart(self, step: int) -> Tensor:
+        place = torch.arange(TOKENS)  # without a mask, a gap may be taken for another document
+        return self._run_seen(place < 0, step * place)
+
+    def _run_seen(self, document: Tensor, positions: Tensor) -> Tensor:
+        """Run under a mask by which a token sees the earlier ones of its document."""
+        seen = (document[:, None] == document) & torch.ones(TOKENS, TOKENS).tril().bool()
         mask = torch.zeros(1, 1, TOKENS, TOKENS, dtype=next(self.model.parameters()).dtype)
         mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
-        positions = torch.where(place < CUT, place, place - CUT)[None]
         answer = self.model(
-            input_ids=self.ids, attention_mask=mask, position_ids=positions, use_cache=False
+            input_ids=self.ids, attention_mask=mask, position_ids=positions[None], use_cache=False
         )
         return answer.logits
 
@@ -258,7 +310,7 @@ SMALL: dict[str, Any] = {
     "hidden_size": 64, "n_embd": 64, "num_attention_heads": 4, "num_key_value_heads": 4,
     "n_head": 4, "head_dim": 16, "num_hidden_layers": 2, "n_layer": 2, "vocab_size": 101,
     "intermediate_size": 96, "moe_intermediate_size": 8, "shared_expert_intermediate_size": 8,
-    "num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1, "pad_token_id": None,
+    "num_experts": 2, "num_local_experts": 2, "num_experts_per_tok": 1, "pad_token_id": 0,
     "n_routed_experts": 2, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
     "initializer_range": 0.3, "rotary_dim": 16, "n_positions": 4096,
     "max_position_embeddings": 4096,
@@ -281,7 +333,13 @@ def tiny_model(family: str, **sizes: Any) -> Any:
     small = {key: value for key, value in SMALL.items() if hasattr(default, key)}
     if hasattr(default, "qk_rope_head_dim"):  # a head has parts, each of a width of its own
         small.pop("head_dim", None)
-    config = type(default)(**{**small, **sizes})
+    for refused in (None, *small):  # a class may refuse one of them
+        with suppress(Exception):
+            few = {key: value for key, value in small.items() if key != refused}
+            config = type(default)(**{**few, **sizes})
+            break
+    else:
+        config = type(default)(**{**small, **sizes})  # says why
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager")

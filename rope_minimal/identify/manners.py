@@ -20,17 +20,20 @@ LONG = 64.0
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came back at T positions, (T, axes): matrices (T, D, D), and of zeros (T, D, 1)."""
+    """What came back at T positions, (T, axes): matrices (T, D, D), and of zeros (T, D, 1).
+
+    ``numbers`` is the smallest format that held what came back, before a difference was taken.
+    """
 
     positions: np.ndarray
     matrices: np.ndarray
     added: np.ndarray
+    numbers: str
 
     @property
     def loose(self) -> float:
         """The difference up to which two answers are one."""
-        unit = FORMATS[holding_format(self.matrices)]
-        return 32.0 * unit * float(np.abs(self.matrices).max())
+        return 32.0 * FORMATS[self.numbers] * float(np.abs(self.matrices).max())
 
 
 def read(ask: Asker, positions: np.ndarray) -> Answer:
@@ -40,7 +43,7 @@ def read(ask: Asker, positions: np.ndarray) -> Answer:
         added = ask(np.zeros((1, ask.head_dim)), positions).transpose(1, 2, 0)
     except RefusalError:  # a norm divides by 0
         added = np.zeros((len(positions), ask.head_dim, 1))
-    return Answer(positions, matrices - added, added)
+    return Answer(positions, matrices - added, added, holding_format(matrices))
 
 
 def arguments(ask: Asker, answer: Answer) -> Findings:

@@ -102,6 +102,7 @@ def explain(
     errors: np.ndarray,
     widths: tuple[int, ...],
     attention_factor: float = 1.0,
+    unit: float = 0.0,
 ) -> list[Explanation]:
     """Return every formula known here that gives these frequencies, the plainest first.
 
@@ -115,6 +116,8 @@ def explain(
         Widths, in channels, that the series may be built for; the first is 2n.
     attention_factor
         The factor on cos and sin: of two formulas that differ by it alone, it decides.
+    unit
+        Of the format of numbers: the factor is rounded to it.
 
     Returns
     -------
@@ -132,6 +135,7 @@ def explain(
     copies = _copies(speeds[order])
     if copies > 1:  # one series for each block or axis
         order, widths = order[::copies], tuple(w // copies for w in widths if w % (2 * copies) == 0)
+    scale = (attention_factor, max(1e-4, 2.0 * unit))
     speeds, reached = speeds[order], 4.0 * (errors / speeds)[order]
     for made_in, precision in MADE_IN.items():
         if made_in == "float64" and np.median(reached) > precision:
@@ -147,8 +151,8 @@ def explain(
         found: dict[str, Explanation] = {}
         for proposals in (
             _known(speeds, widths, tolerance) if coarse else (),
-            _proposals(speeds, allowed, widths, attention_factor, tolerance),
-            _other_knees(speeds, allowed, attention_factor, tolerance),
+            _proposals(speeds, allowed, widths, scale, tolerance),
+            _other_knees(speeds, allowed, scale, tolerance),
             _searched(speeds, tolerance),
         ):
             for kind, dim, base, parameters in proposals if not found else ():
@@ -196,11 +200,15 @@ def _holds(proposal: Explanation, speeds: np.ndarray, allowed: np.ndarray) -> bo
 Proposal = tuple[str, int, float, dict[str, Any]]
 
 
+Scale = tuple[float, float]
+"""The factor on cos and sin, and its relative error."""
+
+
 def _proposals(
     speeds: np.ndarray,
     allowed: np.ndarray,
     widths: tuple[int, ...],
-    attention_factor: float,
+    scale: Scale,
     tolerance: float,
 ) -> Iterator[Proposal]:
     """Propose formulas with parameters; none of them is believed before it was run."""
@@ -218,7 +226,7 @@ def _proposals(
             yield from _stretched(base, width, tolerance)
     series = speeds[0] * np.exp(-slope * np.arange(len(speeds)))
     if (np.abs(series / speeds - 1.0) > 2.0 * allowed).any():  # it bends
-        yield from _ramps(speeds, allowed, attention_factor, tolerance)
+        yield from _ramps(speeds, allowed, scale, tolerance)
 
 
 def _known(speeds: np.ndarray, widths: tuple[int, ...], tolerance: float) -> Iterator[Proposal]:
@@ -306,28 +314,28 @@ class _Bent:
         power = math.log(self.base) * at / len(self.plain)
         return 2.0 * math.pi * math.exp(min(max(power, -300.0), 300.0))
 
-    def shared(self, attention_factor: float, tolerance: float) -> dict[str, Any]:
+    def shared(self, scale: Scale, tolerance: float) -> dict[str, Any]:
         """Return YaRN's factor, and that on cos and sin where it is not its own."""
         if self.hot:
             return {"factor": self.factor}
-        own = round_number(attention_factor, max(tolerance, 1e-6))
+        own = round_number(scale[0], max(tolerance, 1e-6))
         return {"factor": self.factor, "attention_factor": own}
 
 
 def _ramps(
-    speeds: np.ndarray, allowed: np.ndarray, attention_factor: float, tolerance: float
+    speeds: np.ndarray, allowed: np.ndarray, scale: Scale, tolerance: float
 ) -> Iterator[Proposal]:
     """Fast pairs as trained, slow ones divided, a ramp between: by parts, Llama 3, YaRN."""
     loose = 50.0 * float(allowed.max())
-    for bent in _bents(speeds, allowed, attention_factor, tolerance):
+    for bent in _bents(speeds, allowed, scale, tolerance):
         if bent.straight_over(bent.plain, loose):
             yield from _ramps_in_turns(bent, tolerance)
         if bent.straight_over(np.arange(len(speeds)), loose):
-            yield from _ramps_in_pairs(bent, attention_factor, tolerance)
+            yield from _ramps_in_pairs(bent, scale, tolerance)
 
 
 def _other_knees(
-    speeds: np.ndarray, allowed: np.ndarray, attention_factor: float, tolerance: float
+    speeds: np.ndarray, allowed: np.ndarray, scale: Scale, tolerance: float
 ) -> Iterator[Proposal]:
     """Propose YaRN between other knees than 32 turns and 1, where these were tried in vain.
 
@@ -336,12 +344,12 @@ def _other_knees(
     """
     if len(speeds) < 2 or tolerance > COARSE:
         return
-    for bent in _bents(speeds, allowed, attention_factor, tolerance):
+    for bent in _bents(speeds, allowed, scale, tolerance):
         straight = bent.straight_over(np.arange(len(speeds)), 50.0 * float(allowed.max()))
         knees = bent.knees()
         if not straight or knees is None:
             continue
-        shared = bent.shared(attention_factor, tolerance)
+        shared = bent.shared(scale, tolerance)
         for slow, truncate in product((1.0, 2.0, 4.0), (True, False)):
             if truncate:  # which hides the knees between two pairs
                 low, high = round(knees[0]), round(knees[1])
@@ -361,7 +369,7 @@ def _other_knees(
 
 
 def _bents(
-    speeds: np.ndarray, allowed: np.ndarray, attention_factor: float, tolerance: float
+    speeds: np.ndarray, allowed: np.ndarray, scale: Scale, tolerance: float
 ) -> Iterator[_Bent]:
     """Take speeds for a series bent so, over each base that its ends tell or models ship with."""
     dim, n = 2 * len(speeds), len(speeds)
@@ -375,7 +383,7 @@ def _bents(
         if abs(ratio[0] - 1.0) > tolerance or ratio[-1] <= 0:
             continue
         near = max(4.0 * tolerance, float(allowed[-1]))
-        for factor in _factors(1.0 / float(ratio[-1]), near, attention_factor):
+        for factor in _factors(1.0 / float(ratio[-1]), near, scale):
             if not 1.0 + 4.0 * tolerance < factor < FARTHEST:
                 continue
             keep = (ratio - 1.0 / factor) / (1.0 - 1.0 / factor)
@@ -383,15 +391,16 @@ def _bents(
             if ((keep < -clear) | (keep > 1.0 + clear)).any():
                 continue
             ramp = np.flatnonzero((keep > clear) & (keep < 1.0 - clear))
-            hot = math.isclose(attention_factor, 0.1 * math.log(factor) + 1.0, rel_tol=1e-3)
+            hot = math.isclose(scale[0], 0.1 * math.log(factor) + 1.0, rel_tol=scale[1])
             yield _Bent(plain, keep, ramp, base, factor, hot)
 
 
-def _factors(found: float, tolerance: float, attention_factor: float) -> list[float]:
-    """Return factors as near to the one found: YaRN's own, a power of two, the shortest number."""
-    told = round_number(math.exp(min(10.0 * (attention_factor - 1.0), 700.0)), 1e-3)
-    power = 2.0 ** round(math.log2(found))
-    tried = (told, power, round_number(found, tolerance))
+def _factors(found: float, tolerance: float, scale: Scale) -> list[float]:
+    """Return factors as near to the one found: a power of two, YaRN's own, the shortest number."""
+    told = math.exp(min(10.0 * (scale[0] - 1.0), 700.0))  # known to ten times the error of its root
+    powers = [2.0 ** round(math.log2(factor)) for factor in (found, told)]
+    own = (round_number(told, 10.0 * scale[1]), round(2.0 * told) / 2.0)
+    tried = (*powers, *own, round_number(found, tolerance))
     return [f for f in dict.fromkeys(tried) if abs(f - found) <= tolerance * found]
 
 
@@ -426,10 +435,10 @@ def _ramps_in_turns(bent: _Bent, tolerance: float) -> Iterator[Proposal]:
                 yield "by_parts", 2 * len(plain), bent.base, shared | betas
 
 
-def _ramps_in_pairs(bent: _Bent, attention_factor: float, tolerance: float) -> Iterator[Proposal]:
+def _ramps_in_pairs(bent: _Bent, scale: Scale, tolerance: float) -> Iterator[Proposal]:
     """Propose ramps straight in the pair's index, between knees that were rounded, or not."""
     base, dim = bent.base, 2 * len(bent.keep)
-    shared = bent.shared(attention_factor, tolerance)
+    shared = bent.shared(scale, tolerance)
     lengths = {2.0**k for k in range(6, 24)}
     knees = bent.knees()
     if knees is None:
@@ -508,6 +517,7 @@ def explain_axes(
     head_dim: int,
     span: int | None,
     attention_factor: float = 1.0,
+    unit: float = 0.0,
 ) -> list[list[Explanation]]:
     """Return what explains the wave vectors: one list for each axis, or one for all together.
 
@@ -517,7 +527,7 @@ def explain_axes(
         Their sizes without signs, and how well they are known, (pairs, axes).
     head_dim, span
         Channels of the head, and of the whole that is split (see `name_layout`).
-    attention_factor
+    attention_factor, unit
         As in `explain`.
     """
 
@@ -526,7 +536,7 @@ def explain_axes(
         count = 2 * int(on.sum())
         widths = (count, span or count, 2 * len(waves), head_dim)
         fits = tuple(w for w in dict.fromkeys(widths) if w >= count)
-        found = explain(speeds[on], known[on], fits, attention_factor)
+        found = explain(speeds[on], known[on], fits, attention_factor, unit)
         if waves.shape[1] == 1 and span and span > count:  # halves as wide as the whole series
             found.sort(key=lambda one: one.dim != span)
         return found

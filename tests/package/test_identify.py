@@ -1956,3 +1956,108 @@ def test_a_formula_that_holds_to_float32_is_not_called_near() -> None:
     assert (report.base, report.rescaling and report.rescaling[0]) == (1000, "llama3")
     assert report.explanations[0].made_in == "float32"
     assert "are near those" not in str(report)
+
+
+# what a fifth round of strangers found
+
+
+def halves(
+    x: torch.Tensor, at: Any, theta: Any, factor: float = 1.0, wide: bool = False
+) -> torch.Tensor:
+    """Turn halves as models do: angles in float32, cos and sin as x is, or left so wide."""
+    angle = torch.as_tensor(at).float()[:, None] * torch.as_tensor(theta).float()
+    c, s = (factor * f(torch.cat((angle, angle), -1)) for f in (torch.cos, torch.sin))
+    c, s = (c, s) if wide else (c.to(x.dtype), s.to(x.dtype))
+    a, b = x.chunk(2, -1)
+    return x * c + torch.cat((-b, a), -1) * s
+
+
+def sinusoid(at: torch.Tensor) -> torch.Tensor:
+    return torch.cat(((at[:, None] * SERIES).sin(), (at[:, None] * SERIES).cos()), -1).float()
+
+
+SERIES = 1e4 ** (-torch.arange(0, 64, 2) / 64)
+GAINS = torch.linspace(0.9, 1.1, 64)
+BIAS = torch.linspace(-2.7, 2.5, 64)
+HALF, SINGLE = torch.bfloat16, torch.float32
+FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else is known
+    **{
+        f"wide tables, {size}": (
+            lambda x, at: halves(x, at, SERIES, wide=True),
+            HALF,
+            size,
+            [(2, "It returns float32 where bfloat16 was given.")],
+            {"table_end": None, "base": 1e4},
+        )
+        for size in (64, 1024, 1025, 4096)
+    },
+    "gains after, bfloat16": (
+        lambda x, at: halves(x, at, SERIES) * GAINS.to(HALF),
+        HALF,
+        4096,
+        [(3, "Channels carry gains, 0.896 to 1.1, after the turn: the promise is broken.")],
+        {"attention_factor": None},
+    ),
+    "gains before, bfloat16": (
+        lambda x, at: halves(x * GAINS.to(HALF), at, SERIES),
+        HALF,
+        4096,
+        [(2, "Channels carry gains, 0.896 to 1.1, before the turn: the promise is kept: a gain")],
+        {"attention_factor": None},
+    ),
+    "sinusoids added": (
+        lambda x, at: x + sinusoid(at),
+        SINGLE,
+        4096,
+        [(3, "It adds a vector of its own"), (3, "It turns nothing")],
+        {"numbers": "float32"},
+    ),
+    "bias before": (
+        lambda x, at: halves(x + BIAS, at, SERIES),
+        SINGLE,
+        4096,
+        [(3, "It adds a vector of its own")],
+        {"numbers": "float32", "is_rotation": True},
+    ),
+    "bias after, bfloat16": (
+        lambda x, at: halves(x, at, SERIES) + BIAS.to(HALF),
+        HALF,
+        4096,
+        [(3, "It adds a vector of its own")],
+        {"numbers": "bfloat16", "is_rotation": True},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FIFTH)
+def test_what_a_function_of_rounded_numbers_does_is_told_as_such(name: str) -> None:
+    rotate, dtype, positions, findings, known = FIFTH[name]
+    report = identify(rotate, 64, positions=positions, dtype=dtype)
+    assert len(report.findings) == len(findings), str(report)
+    for finding, (gravity, words) in zip(report.findings, findings, strict=True):
+        assert finding.gravity == gravity, str(report)
+        assert words in finding.words
+    assert {key: getattr(report, key) for key in known} == known
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("positions", [2**17, 4096])
+@pytest.mark.parametrize(
+    ("base", "dim", "factor", "length", "more"),
+    [
+        (150000.0, 64, 32.0, 4096, {"truncate": False}),
+        (1e6, 128, 4.0, 32768, {}),
+        (1e6, 128, 10.0, 32768, {}),
+        (1e4, 64, 40.0, 4096, {}),
+        (1e4, 128, 2.5, 4096, {}),
+    ],
+)
+def test_yarn_s_factor_is_round_where_its_root_is_rounded(
+    dtype: torch.dtype, positions: int, base: float, dim: int, factor: float, length: int, more: Any
+) -> None:
+    parameters = {"factor": factor, "original_max_position_embeddings": length, **more}
+    theta, scale = rescaled_frequencies("yarn", dim, base, **parameters)
+    report = identify(
+        lambda x, at: halves(x, at, theta, scale), dim, positions=positions, dtype=dtype
+    )
+    assert (report.base, report.rescaling) == (base, ("yarn", parameters))

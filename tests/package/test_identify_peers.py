@@ -20,7 +20,7 @@ from rope_minimal import (
 )
 from rope_minimal.identify import identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
-from rope_minimal.identify.layers import CHECKS, examine, tiny_model
+from rope_minimal.identify.layers import CHECKS, TOLD, examine, tiny_model
 from rope_minimal.identify.recording import hear, hear_cells
 
 
@@ -345,10 +345,10 @@ FAILS = {
     None: set(),
     "offset": {"cached", "padded"},
     "sign": {"shift"},
-    "cache_key": {"cached", "padded"},
+    "cache_key": {"cached", "padded", "doubled"},
     "halves": {"shift"},
     "padding": {"padded"},
-    "heads": {"order"},
+    "heads": {"order", "doubled"},
     "positions": {"shift"},
     "base": {"cached", "padded"},
     # right by themselves, and another model than the weights were trained for
@@ -405,12 +405,67 @@ def test_gains_after_the_turn_break_the_promise(family: str, fails: bool) -> Non
     before = {name: weight.clone() for name, weight in model.named_parameters()}
     found = examine(model)
     assert set(found.errors) == set(CHECKS), found.refused
-    assert max(v for k, v in found.errors.items() if k != "order") < 1e-3
+    assert max(v for k, v in found.errors.items() if k not in TOLD) < 1e-3
     assert bool(found.with_gains) == (family != "llama")
     assert [f.words.split(":")[0] for f in found.findings] == (
         ["all positions moved by 499 with gains that are not 1"] if fails else []
     )
     assert all(torch.equal(weight, before[name]) for name, weight in model.named_parameters())
+
+
+@pytest.mark.parametrize("layers", [1, 2, 4])
+def test_a_model_that_has_lost_its_rotation_is_wrong(layers: int, monkeypatch: Any) -> None:
+    """Two causal layers tell orders without positions."""
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", lambda q, k, *table, **more: (q, k))
+    finding = examine(tiny_model("llama", num_hidden_layers=layers)).findings[-1]
+    assert finding.gravity == 3
+    assert _says(finding.words, "doubled")
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes", "meant"),
+    [
+        ("smollm3", {"no_rope_layers": [1, 0]}, None),
+        ("smollm3", {"no_rope_layers": [0, 0]}, "layer_types"),
+        ("cohere2", {"layer_types": ["sliding_attention", "full_attention"]}, None),
+        ("cohere2", {"layer_types": ["full_attention"] * 2}, "layer_types"),
+        ("bamba", {"num_hidden_layers": 2}, "layer_types"),
+    ],
+)
+def test_layers_at_rest_are_looked_at_only_where_all_are(
+    family: str, sizes: dict[str, Any], meant: str | None
+) -> None:
+    pytest.importorskip("transformers")
+    found = [f for f in examine(tiny_model(family, **sizes)).findings if _says(f.words, "doubled")]
+    assert [f.gravity for f in found] == ([2] if meant else [])
+    assert not meant or f"as {meant} of its configuration may mean" in found[0].words
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_rounding_to_16_bits_is_no_broken_promise(dtype: torch.dtype) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama").to(dtype)
+    (finding,) = examine(model).findings
+    assert (finding.gravity, finding.chapter) == (1, "precision")
+    assert "nothing, and does in float32, to" in finding.words
+    assert model.dtype == dtype
+    forward = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda x, position_ids: forward(x, position_ids**2)
+    assert {f.gravity for f in examine(model).findings} == {3}
+
+
+def test_what_is_no_causal_model_is_refused_in_words() -> None:
+    pytest.importorskip("transformers")
+    for model in (torch.nn.Linear(3, 3), tiny_model("llama").model.layers[0]):
+        with pytest.raises(TypeError, match="model must be a causal language model of tr"):
+            examine(model)
+
+
+@pytest.mark.parametrize("family", ["falcon", "modernbert-decoder"])
+def test_a_tiny_model_leaves_out_what_its_class_refuses(family: str) -> None:
+    pytest.importorskip("transformers")
+    assert examine(tiny_model(family)).findings == ()
 
 
 @pytest.mark.parametrize("family", ["deepseek_v3", "dots1"])
