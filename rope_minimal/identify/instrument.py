@@ -115,6 +115,7 @@ class _Examination:
     past: str | None = None
     ended: list[Finding] = field(default_factory=list)
     still: np.ndarray = field(default_factory=lambda: np.empty(0, int))
+    loss: float = FORMATS["float32"]
 
     def report(self) -> Report:
         """Ask, read, name and judge; once more within the table where that ends without a word."""
@@ -361,6 +362,11 @@ class _Examination:
         error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
         made = judging.rounding(off[inside], positions[inside], waves, self.unit)
+        if made and made.startswith("positions") and self._stops(positions[worst]):
+            made = None
+        if made == judging.IN_FLOAT32:  # of more than what these speeds make: whole turns
+            size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
+            self.loss = max(self.loss, 2.0 * float((error / size).max()))
         report = replace(
             report,
             angle_error=float(error[worst]),
@@ -388,6 +394,14 @@ class _Examination:
             except RefusalError as said:
                 self._refused(said)
         return report
+
+    def _stops(self, at: np.ndarray) -> bool:
+        """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up."""
+        step = (at == at.max()).astype(int)
+        if (at + 2 * step >= self.sizes).any():
+            return False
+        y = self._turned(np.stack((at - step, at + 2 * step)), None)
+        return np.array_equal(y[0], y[1])
 
     def _ask_each(self, circuit: Circuit, axis: int, speed: np.ndarray, share: float) -> None:
         """Ask each place along an axis, far out some; where one misfits, a table may end."""
@@ -429,10 +443,10 @@ class _Examination:
         self.findings += judging.misfit_points(points[wrong], len(points))
 
     def _loosened(self, share: float, angles: np.ndarray) -> float | np.ndarray:
-        """Return the share, and where numbers are of float32 what it loses of angles (T, n)."""
+        """Return the share, and where numbers are of float32 what is lost of angles (T, n)."""
         if self.unit < FORMATS["float32"]:
             return share
-        return np.minimum(0.1, share + FORMATS["float32"] * angles)
+        return np.minimum(0.1, share + self.loss * angles)
 
     def _of_axis(self, axis: int | None) -> str:
         """Return which axis in words, where there are several."""

@@ -23,6 +23,10 @@ ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 """Largest error of rounding a number up to 1."""
 
 
+IN_FLOAT32 = "the product were made in float32"
+"""What `rounding` says of angles that lose what float32 does, or as they also hold whole turns."""
+
+
 def still() -> Findings:
     """Say that nothing moves."""
     words = "It turns nothing: every position gets the same matrix."
@@ -82,11 +86,12 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         return Finding(WRONG, words, "precision")
     if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
         if fixed:
+            kept = low > loose and (report.deviation or 0.0) <= max(PROMISE, loose)
             words = (
                 "Pairs carry different factors at every position: "
-                f"{factor * low:.6g} to {factor * high:.6g}."
+                f"{factor * low:.6g} to {factor * high:.6g}{'; the promise is kept' * kept}."
             )
-            return Finding(WRONG, words, "longer-contexts")
+            return Finding(LOOK if kept else WRONG, words, "longer-contexts")
         words = (
             f"Lengths change with the position{' alone' if alike else ', in each pair by its own'}"
             f"{'' if alike else ' factor'}, by {low:.3g} to {high:.3g}: scores do not depend on "
@@ -280,8 +285,13 @@ def numbers(report: Report, series: list[list[Explanation]], made: str | None) -
 
 
 def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
-    """Say it where several pairs of one block turn at each speed: the formula is of fewer pairs."""
+    """Say it where several pairs of one block turn at each speed, or all at one."""
     speeds = len(best.inv_freq())
+    if report.axes == 1 < len(ranked) and np.ptp(ranked) <= 1e-6 * ranked[0]:
+        words = (
+            f"All {len(ranked)} pairs turn by {ranked[0]:.6g} rad a position: there is one speed."
+        )
+        return [Finding(LOOK, words, "many-planes")]
     if report.axes > 1 or "blocks" in (report.layout or "") or len(ranked) < 2 * speeds:
         return []
     words = (
@@ -326,18 +336,20 @@ def _held_in_16_bits(report: Report) -> bool:
 
 def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
     """Say it where position 0 is turned already."""
-    phase, loose = turn_of(circuit.blocks[0]), max(1e-3, 4.0 * unit)
+    phase, loose = turn_of(circuit.blocks[0]), max(1e-6, 4.0 * unit)
     fastest = int(np.abs(waves).max(axis=1).argmax())
     if np.abs(phase).max() < 1e-3 or not waves[fastest].any():
         return []
     words = f"Position 0 is turned already, by up to {np.abs(phase).max():.3g} rad"
     starts = []
-    if waves.shape[1] == 1:  # up to whole turns, of which a few are tried
-        turns = 2.0 * np.pi * np.arange(-20, 21)
-        found = (phase[fastest] + turns) / waves[fastest, 0]
-        tried = np.concatenate((np.round(found), [round_number(float(p), 1e-6) for p in found]))
+    if waves.shape[1] == 1:  # up to whole turns, of which some are tried
+        speed = waves[fastest, 0]
+        found = (phase[fastest] + 2.0 * np.pi * np.arange(-1000, 1001)) / speed
+        few = [p for p in found[980:1021].tolist() if p]
+        few = [round_number(p, max(1e-6, abs(loose / speed / p))) for p in few]
+        tried = np.concatenate((np.round(found), few))
         off = np.abs(np.exp(1j * phase) - np.exp(1j * np.outer(tried, waves[:, 0]))).max(axis=1)
-        starts = tried[off < loose].tolist()
+        starts = tried[off < loose + 4.0 * FORMATS["float32"] * np.abs(tried * speed)].tolist()
     if starts:
         start = min(starts, key=lambda p: (round(abs(p)), p % 1 != 0))  # whole, if it may be
         words = f"Position 0 is turned as position {start:g} should be: it counts from there"
@@ -401,7 +413,8 @@ def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: fl
     exact, error = positions @ waves.T, np.abs(off).max(axis=1)
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
     part, worst = (np.maximum(error - 4.0 * unit, 0.0) / size).max(), int(error.argmax())
-    made = next((f for f in reversed(FORMATS) if part <= 2.0 * FORMATS[f]), "bfloat16")
+    least = {f: (64.0 if f == "float32" else 2.0) * unit for f, unit in FORMATS.items()}
+    made = next((f for f in reversed(FORMATS) if part <= least[f]), "bfloat16")
     if made == "float64":
         return "the product were made in float64"
     held = rounded(positions.astype(float), made)

@@ -221,7 +221,7 @@ def _proposals(
     for width in dict.fromkeys(widths):
         loose = width * float((allowed[1:] / steps).min()) / 4.0  # no frequency moves too far
         base = round_number(math.exp(slope * width / 2.0), loose)
-        yield from _series(speeds, width, base, tolerance)
+        yield from _series(speeds, width, base, min(tolerance, float(allowed[0])))
         if width == 2 * len(speeds) and abs(speeds[0] - 1.0) <= tolerance:
             yield from _stretched(base, width, tolerance)
     series = speeds[0] * np.exp(-slope * np.arange(len(speeds)))
@@ -545,13 +545,14 @@ def explain_axes(
         one = formulas(waves.sum(axis=1), errors.max(axis=1))
         if one and one[0].kind != "longrope":
             return [one]  # one series, dealt out to the axes
-    if waves.shape[1] == 1 and waves.any() and not waves.all():
-        # each pair was seen to move: a speed that rounding hides may be as large as its error
-        known = errors[:, 0]
-        if found := formulas(np.where(waves[:, 0] > 0, waves[:, 0], known), known):
-            return [found]
-    axes = zip(waves.T, errors.T, strict=True)
-    return [formulas(speeds, known) for speeds, known in axes if speeds.any()]
+    found, each = [], -(-len(waves) // waves.shape[1])
+    for speeds, known in zip(waves.T, errors.T, strict=True):
+        if speeds.any():
+            # each pair was seen to move: a speed that rounding hides may be as large as its error
+            some = known[~waves.any(axis=1)][: max(0, each - np.count_nonzero(speeds))]
+            more = formulas(np.append(speeds, some), np.append(known, some)) if len(some) else []
+            found.append(more or formulas(speeds, known))
+    return found
 
 
 def follows_but(speeds: np.ndarray, errors: np.ndarray) -> tuple[float, np.ndarray] | None:

@@ -473,7 +473,7 @@ def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], 
             found = hear(model_class, part)
         except Exception as error:  # whatever a family's code raises
             sizes = part.to_dict() if hasattr(part, "to_dict") else {}
-            unset = [k for k, v in sizes.items() if v is None and re.match("n_|num_", k)]
+            unset = [k for k, v in sizes.items() if v is None and re.match("n_|num_|head_dim", k)]
             told = f" (its configuration leaves {', '.join(unset)} unset)" if unset else ""
             refusals.append(f"{model_class.__name__}: {named(error, 120)}{told}")
             continue

@@ -2026,6 +2026,77 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
         [(3, "It adds a vector of its own")],
         {"numbers": "bfloat16", "is_rotation": True},
     ),
+    **{
+        f"{rows} rows, clamped": (
+            lambda x, at, last=rows - 1: halves(x, at.clamp(max=last), SERIES),
+            SINGLE,
+            positions,
+            [(3, f"ends at position {rows - 1:,} without a word: after it, every position gets")],
+            {"table_end": rows - 1, "base": 1e4},
+        )
+        for rows, positions in ((257, 512), (2049, 4096), (257, 1024))
+    },
+    "positions in bfloat16": (
+        lambda x, at: halves(x, at.to(HALF), SERIES),
+        SINGLE,
+        512,
+        [(3, "Position 257 shares its rotation with 256")],
+        {"table_end": None, "shared_position": 257},
+    ),
+    "a factor for each pair": (
+        lambda x, at: halves(x * torch.linspace(0.9, 1.1, 32).repeat(2), at, SERIES),
+        SINGLE,
+        4096,
+        [(2, "Pairs carry different factors at every position: 0.9 to 1.1; the promise is kept.")],
+        {"attention_factor": None, "is_rotation": False},
+    ),
+    "by the last position": (
+        lambda x, at: halves(x, at.float() / 16383, SERIES),
+        SINGLE,
+        2**14,
+        [],
+        {"base": 1e4, "rescaling": ("linear", {"factor": 16383.0})},
+    ),
+    "from -1 to 1": (
+        lambda x, at: halves(x, 2 * at.float() / 16383 - 1, SERIES),
+        SINGLE,
+        2**14,
+        [(1, "Position 0 is turned as position -8191.5 should be")],
+        {"base": 1e4, "rescaling": ("linear", {"factor": 8191.5})},
+    ),
+    "from a half": (
+        lambda x, at: halves(x, at + 0.5, SERIES),
+        HALF,
+        2**14,
+        [(1, "Position 0 is turned as position 0.5 should be")],
+        {"base": 1e4},
+    ),
+    "from 2,048": (
+        lambda x, at: halves(x, at + 2048, SERIES),
+        SINGLE,
+        4096,
+        [(1, "Position 0 is turned as position 2048 should be")],
+        {"base": 1e4},
+    ),
+    "degrees": (
+        lambda x, at: halves(x, at, 180 / math.pi * SERIES),
+        SINGLE,
+        8192,
+        [
+            (2, "pairs turn clockwise"),
+            (2, "No formula that I know"),
+            (1, "Speeds do not fall"),
+            (1, "as if the product were made in float32"),
+        ],
+        {"base": None},
+    ),
+    "one speed": (
+        lambda x, at: halves(x, at, 1e4 ** -(torch.arange(0, 64, 2) // 64).float()),
+        SINGLE,
+        4096,
+        [(2, "All 32 pairs turn by 1 rad a position: there is one speed.")],
+        {},
+    ),
 }
 
 
@@ -2061,3 +2132,19 @@ def test_yarn_s_factor_is_round_where_its_root_is_rounded(
         lambda x, at: halves(x, at, theta, scale), dim, positions=positions, dtype=dtype
     )
     assert (report.base, report.rescaling) == (base, ("yarn", parameters))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dim"), [((32, 48), 64), ((32, 48), 128), ((32, 32), 64), ((64, 64), 64)]
+)
+def test_axes_that_lose_their_slowest_pairs_to_rounding_share_a_base(sizes: Any, dim: int) -> None:
+    series = 1e4 ** (-torch.arange(0, dim // 2, 2) / (dim // 2))
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = torch.cat((at[:, :1] * series, at[:, 1:] * series), -1)
+        c, s = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        a, b = x[..., ::2], x[..., 1::2]
+        return torch.stack((a * c - b * s, a * s + b * c), -1).flatten(-2)
+
+    report = identify(rotate, dim, positions=sizes, dtype=HALF)
+    assert (report.base, report.rescaling) == (1e4, None), str(report)

@@ -487,6 +487,7 @@ def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
 @pytest.mark.parametrize(
     ("family", "name", "words"),
     [
+        ("hunyuan_v1_dense", "HunYuanDenseV1Config", "(its configuration leaves head_dim unset)"),
         ("dots1", "Dots1Config", "configuration leaves n_shared_experts, n_routed_experts, num_ex"),
         ("jetmoe", "JetMoeConfig", "queries come out as zeros: a weight stands before the score"),
     ],
