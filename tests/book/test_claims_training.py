@@ -236,7 +236,7 @@ def test_the_positional_layer_needs_the_fast_pairs_and_the_content_layer_the_slo
     weight[:, :, 10:] = 0.0
     copied = score(models, "copy", 1, MORE)
     weight.copy_(kept)
-    assert copied.min() > 0.9
+    assert np.median(copied) > 0.95
 
 
 # Longer texts ------------------------------------------------------------------------------------
