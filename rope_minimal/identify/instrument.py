@@ -334,8 +334,8 @@ class _Examination:
             inv_freq_error=known.reshape(shape),
         )
         self.findings += judging.direction(report)
-        scale = report.attention_factor or 1.0
-        series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale, self.unit)
+        scale = report.attention_factor or 1.0, 2.0 * self.unit
+        series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale)
         if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
             best = series[0][0]
             report = replace(
@@ -364,7 +364,9 @@ class _Examination:
         made = judging.rounding(off[inside], positions[inside], waves, self.unit)
         if made and made.startswith("positions") and self._stops(positions[worst]):
             made = None
-        if made == judging.IN_FLOAT32:  # of more than what these speeds make: whole turns
+        if (
+            made == "the product were made in float32"
+        ):  # of more than what these speeds make: whole turns
             size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
             self.loss = max(self.loss, 2.0 * float((error / size).max()))
         report = replace(

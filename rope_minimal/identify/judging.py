@@ -23,10 +23,6 @@ ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 """Largest error of rounding a number up to 1."""
 
 
-IN_FLOAT32 = "the product were made in float32"
-"""What `rounding` says of angles that lose what float32 does, or as they also hold whole turns."""
-
-
 def still() -> Findings:
     """Say that nothing moves."""
     words = "It turns nothing: every position gets the same matrix."
@@ -413,8 +409,10 @@ def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: fl
     exact, error = positions @ waves.T, np.abs(off).max(axis=1)
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
     part, worst = (np.maximum(error - 4.0 * unit, 0.0) / size).max(), int(error.argmax())
-    least = {f: (64.0 if f == "float32" else 2.0) * unit for f, unit in FORMATS.items()}
-    made = next((f for f in reversed(FORMATS) if part <= least[f]), "bfloat16")
+    times = {"float32": 64.0}  # angles may hold whole turns, which speeds do not
+    made = next(
+        (f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16"
+    )
     if made == "float64":
         return "the product were made in float64"
     held = rounded(positions.astype(float), made)

@@ -151,11 +151,10 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
 def _meant(model: nn.Module) -> str | None:
     """Return what in a configuration may leave all layers at rest."""
     config = getattr(model, "config", None)
-    if config is None:  # a layer of this package turns
-        return None
     if getattr(config, "layer_types", None):
         return "layer_types"
-    return None if getattr(config, "rope_parameters", None) else "the lack of rope_parameters"
+    turns = config is None or getattr(config, "rope_parameters", None)  # none: a layer of ours
+    return None if turns else "the lack of rope_parameters"
 
 
 TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13

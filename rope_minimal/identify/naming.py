@@ -97,12 +97,15 @@ _ORDER = (
 )
 
 
+Scale = tuple[float, float]
+"""The factor on cos and sin, and its relative error."""
+
+
 def explain(
     speeds: np.ndarray,
     errors: np.ndarray,
     widths: tuple[int, ...],
-    attention_factor: float = 1.0,
-    unit: float = 0.0,
+    scale: Scale = (1.0, 0.0),
 ) -> list[Explanation]:
     """Return every formula known here that gives these frequencies, the plainest first.
 
@@ -114,10 +117,8 @@ def explain(
         Their precision, shape (n,). A speed that it hides may be given as large as its error.
     widths
         Widths, in channels, that the series may be built for; the first is 2n.
-    attention_factor
+    scale
         The factor on cos and sin: of two formulas that differ by it alone, it decides.
-    unit
-        Of the format of numbers: the factor is rounded to it.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def explain(
     copies = _copies(speeds[order])
     if copies > 1:  # one series for each block or axis
         order, widths = order[::copies], tuple(w // copies for w in widths if w % (2 * copies) == 0)
-    scale = (attention_factor, max(1e-4, 2.0 * unit))
+    scale = scale[0], max(scale[1], 1e-4)
     speeds, reached = speeds[order], 4.0 * (errors / speeds)[order]
     for made_in, precision in MADE_IN.items():
         if made_in == "float64" and np.median(reached) > precision:
@@ -198,10 +199,6 @@ def _holds(proposal: Explanation, speeds: np.ndarray, allowed: np.ndarray) -> bo
 
 
 Proposal = tuple[str, int, float, dict[str, Any]]
-
-
-Scale = tuple[float, float]
-"""The factor on cos and sin, and its relative error."""
 
 
 def _proposals(
@@ -516,8 +513,7 @@ def explain_axes(
     errors: np.ndarray,
     head_dim: int,
     span: int | None,
-    attention_factor: float = 1.0,
-    unit: float = 0.0,
+    scale: Scale = (1.0, 0.0),
 ) -> list[list[Explanation]]:
     """Return what explains the wave vectors: one list for each axis, or one for all together.
 
@@ -527,7 +523,7 @@ def explain_axes(
         Their sizes without signs, and how well they are known, (pairs, axes).
     head_dim, span
         Channels of the head, and of the whole that is split (see `name_layout`).
-    attention_factor, unit
+    scale
         As in `explain`.
     """
 
@@ -536,7 +532,7 @@ def explain_axes(
         count = 2 * int(on.sum())
         widths = (count, span or count, 2 * len(waves), head_dim)
         fits = tuple(w for w in dict.fromkeys(widths) if w >= count)
-        found = explain(speeds[on], known[on], fits, attention_factor, unit)
+        found = explain(speeds[on], known[on], fits, scale)
         if waves.shape[1] == 1 and span and span > count:  # halves as wide as the whole series
             found.sort(key=lambda one: one.dim != span)
         return found
