@@ -362,7 +362,8 @@ class _Examination:
         error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
         made = judging.rounding(off[inside], positions[inside], waves, self.unit)
-        if made and made.startswith("positions") and self._stops(positions[worst]):
+        first = positions[int((error > 0.5 * error[worst]).argmax())]  # of those that miss so far
+        if made and made.startswith("positions") and self._stops(first):
             made = None
         if (
             made == "the product were made in float32"

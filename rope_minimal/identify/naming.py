@@ -130,7 +130,7 @@ def explain(
     Numbers of 16 bits do not tell a base of 500,000 from 497,000: in them only `KNOWN_BASES` are
     named. Nor is a ramp found over a base that neither its ends tell nor models ship with.
     """
-    if not len(speeds):
+    if not len(speeds) or np.ptp(np.log(speeds)) > 300.0:  # no base that a float holds
         return []
     order = np.argsort(-speeds, kind="stable")
     copies = _copies(speeds[order])

@@ -1958,7 +1958,7 @@ def test_a_formula_that_holds_to_float32_is_not_called_near() -> None:
     assert "are near those" not in str(report)
 
 
-# what a fifth round of strangers found
+# numbers of few digits, tables that end, gains and series of their own
 
 
 def halves(
@@ -2088,6 +2088,23 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
             (1, "Speeds do not fall"),
             (1, "as if the product were made in float32"),
         ],
+        {"base": None},
+    ),
+    **{
+        f"positions in 16 bits, {size}": (
+            lambda x, at: halves(x, at.to(torch.bfloat16), SERIES),
+            torch.float64,
+            size,
+            [(3, "Position 257 shares its rotation with 256")],
+            {"table_end": None, "base": 1e4},
+        )
+        for size in (4096, 32768)
+    },
+    "a series beyond floats": (
+        lambda x, at: halves(x, at, 1e4 ** -torch.arange(0, 64, 2).double()),
+        torch.float64,
+        4096,
+        [(2, "No formula that I know")],
         {"base": None},
     ),
     "one speed": (
