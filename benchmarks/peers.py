@@ -9,7 +9,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rope_minimal import RotaryEmbedding
 from rope_minimal.speed import Form
 
 Tables = tuple[Tensor, ...]
@@ -23,6 +22,7 @@ def _twice_and_keys(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
 
 def module(first: int) -> list[Form]:
     """Return this package's module, which keeps its table in the form that a call reads."""
+    from rope_minimal import RotaryEmbedding
 
     def rotate(x, rope):
         return rope(x, first)
@@ -48,12 +48,12 @@ def transformers(first: int) -> list[Form]:
 
 
 def rotary_embedding_torch(first: int) -> list[Form]:
-    from rotary_embedding_torch import RotaryEmbedding as Module
+    from rotary_embedding_torch import RotaryEmbedding
 
     modules = {}
 
     def tables(x, cos, sin):  # the module makes its own, and keeps its angles
-        modules["last"] = Module(dim=x.shape[-1]).to(x.device)
+        modules["last"] = RotaryEmbedding(dim=x.shape[-1]).to(x.device)
         return ()
 
     def rotate(x):

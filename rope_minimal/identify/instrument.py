@@ -363,11 +363,9 @@ class _Examination:
         worst = int(error.argmax())
         made = judging.rounding(off[inside], positions[inside], waves, self.unit)
         first = positions[int((error > 0.5 * error[worst]).argmax())]  # of those that miss so far
-        if made and made.startswith("positions") and self._stops(first):
+        if made and made[0] == "positions" and self._stops(first):
             made = None
-        if (
-            made == "the product were made in float32"
-        ):  # of more than what these speeds make: whole turns
+        if made == ("product", "float32"):  # of more than what these speeds make: whole turns
             size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
             self.loss = max(self.loss, 2.0 * float((error / size).max()))
         report = replace(

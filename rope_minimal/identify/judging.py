@@ -1,7 +1,6 @@
 """Judging: what the numbers mean, in words. Each function returns the findings of one question."""
 
 import math
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -21,6 +20,12 @@ STILL = 1e-9
 
 ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 """Largest error of rounding a number up to 1."""
+
+Made = tuple[str, str]
+"""What is rounded, a key of `HOW`, and the format that it is rounded to."""
+
+HOW = {"product": "the product were made in", "positions": "positions were held in"}
+"""The same in words."""
 
 
 def still() -> Findings:
@@ -145,13 +150,13 @@ def _steady(values: np.ndarray, positions: np.ndarray, loose: float) -> bool:
     return bool(np.abs(change - positions @ rate).max() <= loose + 0.1 * np.abs(change).max())
 
 
-def _what(ask: Asker, positions: np.ndarray, rounded: Callable[[np.ndarray], bool]) -> str:
+def _what(ask: Asker, positions: np.ndarray, few: Callable[[np.ndarray], bool]) -> str:
     """Say what is rounded: cos and sin, or all, if a vector of many digits comes out of few."""
     try:
         digits = ask(np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None], positions)
     except RefusalError:
         digits = np.full(1, np.pi)
-    return "What comes out is" if rounded(digits) else "cos and sin are"
+    return "What comes out is" if few(digits) else "cos and sin are"
 
 
 def out_of_place(report: Report, circuit: Circuit) -> Findings:
@@ -231,7 +236,7 @@ def _even_step(waves: np.ndarray) -> float | None:
     return float(first) if np.abs(off).max() < 1e-3 else None
 
 
-def numbers(report: Report, series: list[list[Explanation]], made: str | None) -> Findings:
+def numbers(report: Report, series: list[list[Explanation]], made: Made | None) -> Findings:
     """Say it where frequencies have no formula, several, one but for some pairs, or a wrong order.
 
     ``series`` holds the explanations of each axis, ``made`` is the `rounding` of angles.
@@ -297,7 +302,7 @@ def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings
     return [Finding(LOOK, words, "many-planes")]
 
 
-def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: str | None) -> Findings:
+def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made | None) -> Findings:
     """Say it where the numbers fit a formula in 16 bits only, and are known better than that."""
     if best.made_in != "16 bits":
         return []
@@ -315,7 +320,8 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: str | 
         words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
     # at powers of two, where speeds are read, products lose what frequencies would
-    either = (report.angle_error or 0.0) > 1e-3 and re.match(r"the product.* b?float16", made or "")
+    products = made is not None and made[0] == "product" and made[1] in ROUNDED
+    either = products and (report.angle_error or 0.0) > 1e-3
     words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to 16 bits:"
     words += f" off by up to {off:.2%} from {best}{where}."
     if not either and (report.deviation or 0.0) <= PROMISE:
@@ -370,7 +376,7 @@ def no_speed(
 
 
 def angles(
-    report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, made: str | None,
+    report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, made: Made | None,
     unit: float,
 ) -> Findings:  # fmt: skip
     """Say it where angles miss position times frequency by ``error`` (T,), as ``made`` or not."""
@@ -397,11 +403,12 @@ def angles(
             then = f"at half of those asked by at most {rest:.1g}: no rounding does that"
         words = f"Angles are not those of a frequency: {off}, {then}."
         return [Finding(WRONG, words, "many-planes")]
-    words = f"Angles lose their digits: {off}, as if {made}."
+    what, to = made
+    words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}."
     return [Finding(NOTE, words, "precision")]
 
 
-def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float) -> str | None:
+def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float) -> Made | None:
     """Return what may be rounded, and to which format, if angles miss exact ones by ``off`` (T, n).
 
     None where nothing may: beside most powers of two rounding shows, and a wrong row at its own.
@@ -410,24 +417,22 @@ def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: fl
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
     part, worst = (np.maximum(error - 4.0 * unit, 0.0) / size).max(), int(error.argmax())
     times = {"float32": 64.0}  # angles may hold whole turns, which speeds do not
-    made = next(
-        (f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16"
-    )
-    if made == "float64":
-        return "the product were made in float64"
-    held = rounded(positions.astype(float), made)
+    to = next((f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16")
+    if to == "float64":
+        return "product", to
+    held = rounded(positions.astype(float), to)
     if np.isfinite(held).all():
         moved = (held - positions) @ waves.T
         if np.abs(np.exp(1j * off) - np.exp(1j * moved)).max() <= error[worst] / 8.0:
-            return f"positions were held in {made}"
-    least = np.abs(rounded(exact, made) - exact).max(axis=1)
+            return "positions", to
+    least = np.abs(rounded(exact, to) - exact).max(axis=1)
     least = np.minimum(least, error[worst] / size[worst] * size)
     others = (np.bitwise_count(positions).sum(axis=1) > 1) & (np.arange(len(off)) != worst)
     others &= least > max(8.0 * unit, 1e-3 * error[worst])
     shown = (error > 2.0 * unit + least / 8.0)[others]
     like = shown.mean() > 0.25 if len(shown) else len(off) < 8
     like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
-    return f"the product were made in {made}" if like and part <= 2.0**-7 else None
+    return ("product", to) if like and part <= 2.0**-7 else None
 
 
 def promise(report: Report, unit: float) -> Findings:

@@ -30,7 +30,7 @@ CHECKS = {
 }
 """What is done. All but the last two must change nothing; these must change something."""
 
-TOLD = ("order", "doubled")
+CHANGING = ("order", "doubled")
 """What must change something."""
 
 TOLERANCE = 1e-3
@@ -78,7 +78,7 @@ class Examination:
                 if _passes(key, error) or (gains and not _passes(key, self.errors.get(key, 0.0))):
                     continue  # it is right, or it was said already
                 done = CHECKS[key].format(shift=self.shift)
-                must = f"must change {'something' if key in TOLD else 'nothing'}"
+                must = f"must change {'something' if key in CHANGING else 'nothing'}"
                 words = f"{done}{gains}: outputs change by {error:.2g} of their size"
                 gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
                 if _passes(key, other := exactly.get(key, error)):
@@ -103,7 +103,7 @@ class Examination:
 
 def _passes(key: str, error: float) -> bool:
     """Whether the answer is the right one; what is no number is not."""
-    return error > TOLERANCE if key in TOLD else error <= TOLERANCE
+    return error > TOLERANCE if key in CHANGING else error <= TOLERANCE
 
 
 def examine(model: nn.Module, *, shift: int = 499) -> Examination:

@@ -379,7 +379,7 @@ def _cell(table_class: Any, attention_class: Any, config: Any) -> Heard | None:
     The most axes come first: a table of three takes two as well, and turns less.
     """
     with suppress(Exception):
-        table, like = table_class(config), torch.zeros(1, 1, 1)
+        table, like = table_class(config).eval(), torch.zeros(1, 1, 1)
         for axes in (3, 2, 1):
             for ids in IDS if axes > 1 else (lambda at: at.T,):
                 with suppress(Exception):
