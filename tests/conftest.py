@@ -20,7 +20,7 @@ settings.load_profile("patient")
 
 PAGES = 5  # so many of the book's pages are drawn for each run
 PAGE = re.compile(r"(book|notebooks)/[\w-]+\.html")
-# The files that take longest begin, so that none of them is left alone at the end.
+# The files that take longest begin, then all that opens one page: none is left alone at the end.
 LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
 
 
@@ -71,4 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if shared and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(page_of(item) or item.path.stem))
     order = [f"test_{name}" for name in LONG]
-    items.sort(key=lambda i: order.index(i.path.stem) if i.path.stem in order else len(order))
+    last = len(order)
+    items.sort(
+        key=lambda i: (order.index(i.path.stem) if i.path.stem in order else last, not page_of(i))
+    )

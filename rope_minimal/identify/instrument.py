@@ -363,7 +363,8 @@ class _Examination:
         worst = int(error.argmax())
         made = judging.rounding(off[inside], positions[inside], waves, self.unit)
         first = positions[int((error > 0.5 * error[worst]).argmax())]  # of those that miss so far
-        if made and made[0] == "positions" and self._stops(first):
+        stops = made and made[0] == "positions" and self._stops(first)
+        if stops:
             made = None
         if made == ("product", "float32"):  # of more than what these speeds make: whole turns
             size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
@@ -378,7 +379,8 @@ class _Examination:
         self.findings += judging.origin(circuit, waves, self.unit)
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
-        self.findings += judging.angles(report, error, positions, waves, made, self.unit)
+        may_end = stops is None  # cannot be told
+        self.findings += judging.angles(report, error, positions, waves, made, self.unit, may_end)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, self.ask, positions)
         lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places
@@ -396,13 +398,18 @@ class _Examination:
                 self._refused(said)
         return report
 
-    def _stops(self, at: np.ndarray) -> bool:
-        """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up."""
-        step = (at == at.max()).astype(int)
-        if (at + 2 * step >= self.sizes).any():
-            return False
-        y = self._turned(np.stack((at - step, at + 2 * step)), None)
-        return np.array_equal(y[0], y[1])
+    def _stops(self, at: np.ndarray) -> bool | None:
+        """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up.
+
+        Any axis that goes on so far tells; None where none does.
+        """
+        last = int(at.max())
+        longer = [axis for axis, size in enumerate(self.sizes) if size > last + 2]
+        for axis in longer:
+            y = self._turned([last - 1, last + 2], axis)
+            if np.array_equal(y[0], y[1]):
+                return True
+        return False if longer else None
 
     def _ask_each(self, circuit: Circuit, axis: int, speed: np.ndarray, share: float) -> None:
         """Ask each place along an axis, far out some; where one misfits, a table may end."""
@@ -413,7 +420,7 @@ class _Examination:
             some = np.flatnonzero(wrong)[:8]
             alone = not self._misfits(circuit, speed, some, axis, share).any()
             if not alone and end < DENSE and some[0] and wrong[some[0] :].all():
-                self._find_silent_end(circuit, axis, speed, int(some[0]) - 1, int(some[0]))
+                self._find_silent_end(circuit, axis, speed, int(some[0]) // 2, int(some[0]))
                 if self.sizes[axis] <= end:
                     return
             self.findings += judging.misfits(wrong, len(some) if alone else 0, self._of_axis(axis))
@@ -447,6 +454,8 @@ class _Examination:
         """Return the share, and where numbers are of float32 what is lost of angles (T, n)."""
         if self.unit < FORMATS["float32"]:
             return share
+        if self.loss > FORMATS["float32"]:  # whole turns may be in them, which speeds do not tell
+            return np.minimum(3.0, share + self.loss * angles.max(axis=1, keepdims=True))
         return np.minimum(0.1, share + self.loss * angles)
 
     def _of_axis(self, axis: int | None) -> str:

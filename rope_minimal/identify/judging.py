@@ -88,8 +88,9 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
         if fixed:
             kept = low > loose and (report.deviation or 0.0) <= max(PROMISE, loose)
+            who = "Pairs, or channels," if loose > 1e-3 else "Pairs"  # which rounding hides
             words = (
-                "Pairs carry different factors at every position: "
+                f"{who} carry different factors at every position: "
                 f"{factor * low:.6g} to {factor * high:.6g}{'; the promise is kept' * kept}."
             )
             return Finding(LOOK if kept else WRONG, words, "longer-contexts")
@@ -108,8 +109,9 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         )
         return Finding(WRONG, words, "linear-algebra")
     if fixed:
-        gains = circuit.blocks.mT @ circuit.blocks / factor**2
-        before = bool(np.ptp(gains, axis=0).max() <= 4.0 * loose)  # no turn stands between
+        inner = np.ptp(circuit.blocks.mT @ circuit.blocks, axis=0).max() / factor**2
+        outer = np.ptp(circuit.blocks @ circuit.blocks.mT, axis=0).max() / factor**2
+        before = bool(inner <= min(4.0 * loose, outer))  # no turn stands between
         kept = before and (report.deviation or 0.0) <= max(PROMISE, loose)
         place = "before" if before else "after"
         then = "kept: a gain is part of the query" if kept else "broken"
@@ -377,9 +379,12 @@ def no_speed(
 
 def angles(
     report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, made: Made | None,
-    unit: float,
+    unit: float, may_end: bool = False,
 ) -> Findings:  # fmt: skip
-    """Say it where angles miss position times frequency by ``error`` (T,), as ``made`` or not."""
+    """Say it where angles miss position times frequency by ``error`` (T,), as ``made`` or not.
+
+    ``may_end`` says that a table may end where positions seem to be rounded.
+    """
     mixed = (positions != 0).sum(axis=1) > 1
     along, between = error[~mixed].max(initial=0.0), error[mixed].max(initial=0.0)
     size = (np.abs(positions) @ np.abs(waves).T).max(axis=1)  # of what float32 may have rounded
@@ -404,8 +409,9 @@ def angles(
         words = f"Angles are not those of a frequency: {off}, {then}."
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
-    words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}."
-    return [Finding(NOTE, words, "precision")]
+    words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}"
+    words += ", or a table ended before it." if may_end else "."
+    return [Finding(WRONG if what == "positions" else NOTE, words, "precision")]
 
 
 def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float) -> Made | None:

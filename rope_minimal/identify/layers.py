@@ -165,7 +165,7 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
     try:
         plain = asked.run()
     except Exception as error:  # whatever a stranger's model raises
-        words = f"model must run on {TOKENS} tokens, got {named(error, 120)}"
+        words = f"model must answer {TOKENS} tokens, with logits, got {named(error, 120)}"
         raise ValueError(words) from error
     size = plain.square().mean().sqrt()
     rest = torch.arange(TOKENS)

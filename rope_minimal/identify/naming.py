@@ -217,7 +217,7 @@ def _proposals(
     slope = math.log(speeds[0] / speeds[best]) / best  # of log theta, per pair
     for width in dict.fromkeys(widths):
         loose = width * float((allowed[1:] / steps).min()) / 4.0  # no frequency moves too far
-        base = round_number(math.exp(slope * width / 2.0), loose)
+        base = round_number(math.exp(min(slope * width / 2.0, 700.0)), loose)
         yield from _series(speeds, width, base, min(tolerance, float(allowed[0])))
         if width == 2 * len(speeds) and abs(speeds[0] - 1.0) <= tolerance:
             yield from _stretched(base, width, tolerance)
@@ -537,14 +537,15 @@ def explain_axes(
             found.sort(key=lambda one: one.dim != span)
         return found
 
-    if waves.shape[1] > 1 and ((waves > 0).sum(axis=1) == 1).all():
-        one = formulas(waves.sum(axis=1), errors.max(axis=1))
+    if waves.shape[1] > 1 and ((waves > 0).sum(axis=1) <= 1).all():
+        # each pair was seen to move: a speed that rounding hides may be as large as its error
+        known = errors.max(axis=1)
+        one = formulas(np.where(waves.any(axis=1), waves.sum(axis=1), known), known)
         if one and one[0].kind != "longrope":
             return [one]  # one series, dealt out to the axes
     found, each = [], -(-len(waves) // waves.shape[1])
     for speeds, known in zip(waves.T, errors.T, strict=True):
         if speeds.any():
-            # each pair was seen to move: a speed that rounding hides may be as large as its error
             some = known[~waves.any(axis=1)][: max(0, each - np.count_nonzero(speeds))]
             more = formulas(np.append(speeds, some), np.append(known, some)) if len(some) else []
             found.append(more or formulas(speeds, known))

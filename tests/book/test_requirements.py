@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import sys
+from functools import cache
 from importlib.metadata import distribution, packages_distributions
 from pathlib import Path
 
@@ -23,6 +24,7 @@ CODE = [
 ]
 
 
+@cache
 def brought(file: Path) -> set[str]:
     """Return the distributions that a file of requirements brings, those of its own included."""
     lines = (line.split("#")[0].strip() for line in file.read_text("utf8").splitlines())
@@ -36,6 +38,12 @@ def brought(file: Path) -> set[str]:
         needed = map(Requirement, distribution(name).requires or [])
         waiting += [one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
     return found
+
+
+@cache
+def owners_of_packages() -> dict[str, list[str]]:
+    """Return the distributions that install each package, asked once: there are hundreds."""
+    return dict(packages_distributions())
 
 
 def imported(code: str) -> set[str]:
@@ -61,7 +69,7 @@ def source(path: Path) -> str:
 def test_the_book_imports_nothing_that_its_requirements_do_not_bring(path: Path) -> None:
     names = imported(source(path)) - sys.stdlib_module_names - OWN
     known = brought(ROOT / "requirements.txt")
-    owners = packages_distributions()
+    owners = owners_of_packages()
     missing = {n for n in names if not known & {canonicalize_name(o) for o in owners.get(n, [])}}
     assert missing == set()
 

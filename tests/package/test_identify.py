@@ -2005,6 +2005,18 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
         [(2, "Channels carry gains, 0.896 to 1.1, before the turn: the promise is kept: a gain")],
         {"attention_factor": None},
     ),
+    **{
+        f"gains within {part}, bfloat16": (
+            lambda x, at, gains=1.0 + part * (GAINS - 1.0) / 0.1: (
+                halves(x, at, SERIES) * gains.to(HALF)
+            ),
+            HALF,
+            4096,
+            [(3, "after the turn: the promise is broken.")],
+            {"is_rotation": False},
+        )
+        for part in (0.05, 0.03)
+    },
     "sinusoids added": (
         lambda x, at: x + sinusoid(at),
         SINGLE,
@@ -2090,6 +2102,30 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
         ],
         {"base": None},
     ),
+    "degrees, far out": (
+        lambda x, at: halves(x, at, 180 / math.pi * SERIES),
+        SINGLE,
+        2**17,
+        [
+            (2, "pairs turn clockwise"),
+            (2, "No formula that I know"),
+            (1, "Speeds do not fall"),
+            (1, "as if the product were made in float32"),
+        ],
+        {"base": None, "table_end": None},
+    ),
+    "whole turns more": (
+        lambda x, at: halves(x, at, 2 * math.pi * SERIES),
+        SINGLE,
+        2**17,
+        [
+            (2, "pairs turn clockwise"),
+            (2, "No formula that I know"),
+            (1, "Speeds do not fall"),
+            (1, "made in float32"),
+        ],
+        {"base": None, "table_end": None},
+    ),
     **{
         f"positions in 16 bits, {size}": (
             lambda x, at: halves(x, at.to(torch.bfloat16), SERIES),
@@ -2103,6 +2139,13 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
     "a series beyond floats": (
         lambda x, at: halves(x, at, 1e4 ** -torch.arange(0, 64, 2).double()),
         torch.float64,
+        4096,
+        [(2, "No formula that I know")],
+        {"base": None},
+    ),
+    "a series that ends in zeros": (
+        lambda x, at: halves(x, at, 1e4 ** -torch.arange(0, 64, 2).float()),
+        SINGLE,
         4096,
         [(2, "No formula that I know")],
         {"base": None},
@@ -2165,3 +2208,63 @@ def test_axes_that_lose_their_slowest_pairs_to_rounding_share_a_base(sizes: Any,
 
     report = identify(rotate, dim, positions=sizes, dtype=HALF)
     assert (report.base, report.rescaling) == (1e4, None), str(report)
+
+
+MROPE = ((16, 24, 24), 1e6), ((24, 20, 20), 5e6)
+
+
+def dealt(x: torch.Tensor, at: torch.Tensor, axis_of: torch.Tensor, base: float) -> torch.Tensor:
+    """Turn halves, each pair by the axis that it was dealt, all of one series."""
+    n = len(axis_of)
+    angle = at[:, axis_of].float() * base ** (-torch.arange(n) / n)
+    c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
+    a, b = x.chunk(2, -1)
+    return x * c + torch.cat((-b, a), -1) * s
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("sizes", [(64, 64, 64), (4096, 64, 64), (1024, 1024, 1024)])
+@pytest.mark.parametrize("in_turn", [False, True])
+@pytest.mark.parametrize(("sections", "base"), MROPE)
+def test_sections_are_one_series_in_any_format(
+    sections: Any, base: float, in_turn: bool, sizes: Any, dtype: torch.dtype
+) -> None:
+    """As Qwen's vision models deal their pairs out: in sections, or in turn."""
+    axis_of = torch.tensor([axis for axis, n in enumerate(sections) for _ in range(n)])
+    if in_turn:
+        axis_of = torch.zeros(64, dtype=torch.long)
+        axis_of[1 : 3 * sections[1] : 3], axis_of[2 : 3 * sections[2] : 3] = 1, 2
+    report = identify(lambda x, at: dealt(x, at, axis_of, base), 128, positions=sizes, dtype=dtype)
+    assert (report.base, report.rescaling) == (base, None), str(report)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ends"),
+    [((258, 300), [256, 256]), ((514, 600), [256, 256]), ((258, 258), []), ((258, 64), [])],
+)
+def test_a_table_of_a_power_of_two_and_one_is_no_rounding(sizes: Any, ends: list[int]) -> None:
+    """Where nothing beyond can be asked, both are said."""
+    axis_of = torch.arange(32) // 16
+    report = identify(
+        lambda x, at: dealt(x, at.clamp(max=256), axis_of, 1e4),
+        64, positions=sizes, dtype=torch.float32,
+    )  # fmt: skip
+    told = [finding.words for finding in report.findings if finding.gravity == 3]
+    for end, words in zip(ends, told, strict=False):
+        assert f"ends at position {end} without" in words
+    assert len(told) == max(1, len(ends)), str(report)
+    if not ends:
+        (words,) = told
+        assert words.endswith("as if positions were held in bfloat16, or a table ended before it.")
+
+
+@pytest.mark.parametrize("sizes", [(258, 300), (514, 600), (4096, 64)])
+def test_positions_of_several_axes_in_16_bits_are_wrong(sizes: Any) -> None:
+    axis_of = torch.arange(32) // 16
+    report = identify(
+        lambda x, at: dealt(x, at.to(torch.bfloat16), axis_of, 1e4),
+        64, positions=sizes, dtype=torch.float32,
+    )  # fmt: skip
+    (finding,) = report.findings
+    assert finding.gravity == 3
+    assert finding.words.endswith("as if positions were held in bfloat16.")

@@ -480,8 +480,11 @@ def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
     pytest.importorskip("transformers")
     model = tiny_model("llama")
     model.model.rotary_emb.forward = None
-    with pytest.raises(ValueError, match="model must run on 32 tokens, got TypeError: 'NoneType'"):
+    wanted = "model must answer 32 tokens, with logits, got "
+    with pytest.raises(ValueError, match=f"{wanted}TypeError: 'NoneType'"):
         examine(model)
+    with pytest.raises(ValueError, match=f"{wanted}AttributeError: .* 'logits'"):
+        examine(tiny_model("llama").model)
 
 
 @pytest.mark.parametrize(
