@@ -65,12 +65,15 @@ def test_one_wave_is_spoken_of_as_one(waves):
 
 def test_show_me_ends_where_it_began_with_motion_reduced(visit):
     seen = visit(width=390, theme="dark", reduced_motion="reduce")
+    seen.page.clock.install()  # a reader gets time for each picture, a test need not take it
     waves = OnPage(seen.open(PAGE), "waves")
     waves.button("Show me")
     for pairs in (1, 2, 8, 64):
         waves.values(pairs=pairs, content="key = query")
+        seen.page.clock.fast_forward(2000)
     for content in ("slow half", "fast half", "random", "key = query"):
         waves.values(content=content, pairs=64)
+        seen.page.clock.fast_forward(2000)
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert waves.page.evaluate(overflow) <= 0
     assert seen.problems == []
