@@ -206,7 +206,8 @@ def _yarn(
     """YaRN as released: the ramp runs in the pair index, between the two knees rounded outwards."""
     check_positive("factor", factor)
     check_positive("original_max_position_embeddings", original_max_position_embeddings)
-    _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
+    # equal knees make a ramp from one pair to the next: Kimi K2 has 1 and 1
+    _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast, or_equal=True)
     if base <= 1.0:
         raise ValueError(f"base must be > 1 for kind 'yarn', got {base}")
     check_flag("truncate", truncate)
@@ -366,12 +367,15 @@ def _check_fraction(name: str, value: float) -> None:
         raise ValueError(f"{name} must be in (0, 1], got {value}")
 
 
-def _check_ordered(low_name: str, low: float, high_name: str, high: float) -> None:
-    """Raise unless both are positive and ``low < high``."""
+def _check_ordered(
+    low_name: str, low: float, high_name: str, high: float, *, or_equal: bool = False
+) -> None:
+    """Raise unless both are positive and ``low < high``, or equal where that may be."""
     check_positive(low_name, low)
     check_positive(high_name, high)
-    if not low < high:
-        raise ValueError(f"{low_name} must be < {high_name}, got {low} and {high}")
+    if not (low < high or (or_equal and low == high)):
+        sign = "<=" if or_equal else "<"
+        raise ValueError(f"{low_name} must be {sign} {high_name}, got {low} and {high}")
 
 
 def _check_divisors(name: str, values: Sequence[float], dim: int) -> np.ndarray:

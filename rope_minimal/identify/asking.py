@@ -94,7 +94,7 @@ class Asker:
         empty = before.any(axis=(0, 2)) & ~answer.any(axis=(0, 2))
         if empty.any():
             first = positions[empty.argmax()].tolist()
-            at = "" if empty.all() else f" at position {', '.join(map(str, first))}"
+            at = "" if empty.all() else f" at position {', '.join(f'{p:,}' for p in first)}"
             raise RefusalError(f"returns nothing but zeros{at}")
         return answer
 

@@ -229,6 +229,7 @@ class _Examination:
         loose = 0.1 * share.max() * np.abs(again).max()
         if np.abs(y - again[0]).max() < loose:
             past = "every position gets the rotation of the last"
+            good = min(good, self._first_like(end, axis, good))
         elif np.abs(y[:-1] - again[1:]).max() < loose:
             past = "it starts again from position 0"
         elif np.abs(y - again[1]).max() < loose:
@@ -242,6 +243,15 @@ class _Examination:
         self._ends(axis, good, past)
         self.ended += judging.silent_end(good, f"{past}{self._of_axis(axis)}")
         self.sizes = (*self.sizes[:axis], max(2, good + 1), *self.sizes[axis + 1 :])
+
+    def _first_like(self, end: int, axis: int, at: int) -> int:
+        """Return the first position up to ``at`` that comes out exactly as the last; at if none."""
+        last, other, alike = self._turned([end], axis), 0, at + 1
+        while alike - other > 1:
+            middle = (other + alike) // 2
+            same = np.array_equal(self._turned([middle], axis), last)
+            other, alike = (other, middle) if same else (middle, alike)
+        return min(alike, at)
 
     # ---- reading -----------------------------------------------------------------------------
 

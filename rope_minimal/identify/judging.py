@@ -15,11 +15,17 @@ Findings = list[Finding]
 PROMISE = 0.02
 """A score may change by as much where angles far out are made in float32."""
 
+COARSE = 0.02
+"""Radians by which the first positions may miss where angles of float32 start far out."""
+
 STILL = 1e-9
 """Radians per position of the fastest pair, below which it is rounding or meant as nothing."""
 
 ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 """Largest error of rounding a number up to 1."""
+
+FEW = 6
+"""So many numbers of 16 bits, where more digits were told, are no chance."""
 
 Made = tuple[str, str]
 """What is rounded, a key of `HOW`, and the format that it is rounded to."""
@@ -265,6 +271,9 @@ def numbers(report: Report, series: list[list[Explanation]], made: Made | None) 
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
         found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
+    elif len(series) > 1 and any(series) and not all(series) and _hidden(report, waves):
+        words = "Some pairs turn too slowly along a short axis for a formula to be told."
+        found.append(Finding(NOTE, words, "many-planes"))
     elif len(series) > 1 and any(series):
         names = "; ".join(str(e[0]) if e else "none that I know" for e in series)
         words = f"The axes have series of their own: {names}."
@@ -276,6 +285,10 @@ def numbers(report: Report, series: list[list[Explanation]], made: Made | None) 
         words = "No formula that I know gives these frequencies, "
         words += f"{ranked[0]:.6g} to {ranked[-1]:.6g}{searched}."
         found.append(Finding(LOOK, words, "longer-contexts"))
+        told = (4.0 * report.inv_freq_error <= 2.0**-12 * np.abs(report.inv_freq)).sum()
+        if told >= FEW and report.numbers not in ROUNDED and _held_in_16_bits(report):
+            words = "Each of these frequencies is a number of 16 bits, as where they were cast with"
+            found.append(Finding(LOOK, f"{words} the weights.", "precision"))
     rises = np.flatnonzero(np.diff(waves[:, 0]) > 0)
     if report.axes == 1 and report.layout and "blocks" not in report.layout and len(rises):
         a, b = rises[0], rises[0] + 1
@@ -285,6 +298,12 @@ def numbers(report: Report, series: list[list[Explanation]], made: Made | None) 
         )
         found.append(Finding(NOTE, words, "many-planes"))
     return found
+
+
+def _hidden(report: Report, waves: np.ndarray) -> bool:
+    """Return whether rounding hides the speed of some pair to more than a twentieth."""
+    errors = report.inv_freq_error.reshape(waves.shape).max(axis=1)
+    return bool((errors > 0.05 * waves.max(axis=1)).any())
 
 
 def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
@@ -370,8 +389,8 @@ def no_speed(
     apart = np.abs((two - 2.0 * one + np.pi) % (2.0 * np.pi) - np.pi)
     pair = int(apart.argmax())
     words = (
-        f"Angles do not grow with the position: pair {report.pairs[pair]} is turned by "
-        f"{one[pair]:.4g} rad at {_at(positions[here])} and by {two[pair]:.4g} at "
+        f"Angles do not grow in proportion to the position: pair {report.pairs[pair]} is turned by "
+        f"{one[pair] + 0.0:.4g} rad at {_at(positions[here])} and by {two[pair] + 0.0:.4g} at "
         f"{_at(positions[there])}."
     )
     return [Finding(WRONG, words, "many-planes")]
@@ -403,7 +422,7 @@ def angles(
     off += "position times frequency"
     if made is None:
         rest = float(np.median(error))
-        then = "more than any rounding explains"
+        then = "more than the rounding of that product explains"
         if rest < error[worst] / 64.0:
             then = f"at half of those asked by at most {rest:.1g}: no rounding does that"
         words = f"Angles are not those of a frequency: {off}, {then}."
@@ -421,11 +440,13 @@ def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: fl
     """
     exact, error = positions @ waves.T, np.abs(off).max(axis=1)
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
-    part, worst = (np.maximum(error - 4.0 * unit, 0.0) / size).max(), int(error.argmax())
+    start = 4.0 * error[positions.sum(axis=1) <= 16].max()  # what counts from far out misses there
+    start = float(start) if start < COARSE else 0.0
+    part, worst = (np.maximum(error - 4.0 * unit - start, 0.0) / size).max(), int(error.argmax())
     times = {"float32": 64.0}  # angles may hold whole turns, which speeds do not
     to = next((f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16")
     if to == "float64":
-        return "product", to
+        return "product", "float32" if error[worst] > max(1e-6, 64.0 * unit) else to
     held = rounded(positions.astype(float), to)
     if np.isfinite(held).all():
         moved = (held - positions) @ waves.T

@@ -17,6 +17,9 @@ Findings = list[Finding]
 LONG = 64.0
 """How much longer a vector is whose answer must be as much longer."""
 
+STRICTER = 4.0
+"""How much less what repeats may change from call to call than what is asked otherwise."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answer:
@@ -83,7 +86,7 @@ def memory(ask: Asker, answer: Answer, first: np.ndarray) -> Findings:
     """Ask what was asked before all else once more; ``first`` is what came back then."""
     ask(-np.eye(ask.head_dim), answer.positions[:2])  # whether that overwrites the first answer
     again = ask(np.eye(ask.head_dim), answer.positions[:2])
-    if (change := float(np.abs(again - first).max())) <= answer.loose:
+    if (change := float(np.abs(again - first).max())) <= answer.loose / STRICTER:
         return []
     what = "what it was asked first comes out otherwise later"
     return [_remembered(change, what, "and stay so", "that the longest call left")]
@@ -92,7 +95,7 @@ def memory(ask: Asker, answer: Answer, first: np.ndarray) -> Findings:
 def left_behind(answer: Answer, again: Answer) -> Findings:
     """Compare with what was answered to the same call after others; it is known to repeat."""
     change = float(np.abs(again.matrices + again.added - answer.matrices - answer.added).max())
-    if change <= answer.loose:
+    if change <= answer.loose / STRICTER:
         return []
     what = "after other calls the same call is answered otherwise"
     return [_remembered(change, what, "until a short one sets them back", "before")]

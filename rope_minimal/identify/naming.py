@@ -28,7 +28,7 @@ __all__ = [
 
 KNOWN_BASES = (
     *(1e4, 5e5, 1e6, 1e5, 1.6e5, 5e6, 1e7, 2e4, 5e4, 2.5e5, 6e5, 2e6, 8e6, 2.5e7),
-    *(5e7, 8e7, 1e8, 1e3, 1e2),
+    *(5e7, 7.5e7, 8e7, 1e8, 1e11, 1e3, 1e2),
 )
 """Bases that models ship with: tried where the numbers alone leave the base open."""
 
@@ -352,7 +352,8 @@ def _other_knees(
                 low, high = round(knees[0]), round(knees[1])
                 length = _roundest(slow * bent.wave(high - 1), slow * bent.wave(high))
                 least, most = length / bent.wave(low + 1), length / bent.wave(low)
-                fast = 32.0 if least < 32.0 <= most else _roundest(least, most)
+                usual = (beta for beta in (32.0, slow) if least < beta <= most)
+                fast = next(usual, None) or _roundest(least, most)
             else:
                 length = round_number(slow * bent.wave(knees[1]), 200.0 * tolerance)
                 fast = round_number(length / bent.wave(knees[0]), 200.0 * tolerance)
@@ -371,7 +372,8 @@ def _bents(
     """Take speeds for a series bent so, over each base that its ends tell or models ship with."""
     dim, n = 2 * len(speeds), len(speeds)
     ends = [speeds[1] / speeds[0], speeds[-1] / speeds[-2]]  # a plateau at either end has the slope
-    slopes = [round_number(float(ratio) ** -n, 2.0 * dim * tolerance) for ratio in ends]
+    steep = (-n * math.log(max(float(ratio), 1e-300)) for ratio in ends)
+    slopes = [round_number(math.exp(min(power, 700.0)), 2.0 * dim * tolerance) for power in steep]
     for base in dict.fromkeys([*slopes, *KNOWN_BASES]):
         if base <= 1.0:
             continue
@@ -549,7 +551,21 @@ def explain_axes(
             some = known[~waves.any(axis=1)][: max(0, each - np.count_nonzero(speeds))]
             more = formulas(np.append(speeds, some), np.append(known, some)) if len(some) else []
             found.append(more or formulas(speeds, known))
+    if len(found) == waves.shape[1] > 1 and all(found):  # known to as many digits as the axis tells
+        for each in sorted(found, key=lambda one: one[0]._effort(), reverse=True):
+            axes = zip(waves.T, errors.T, strict=True)
+            if all(
+                _gives(each[0], speeds[speeds > 0], known[speeds > 0]) for speeds, known in axes
+            ):
+                return [each]
     return found
+
+
+def _gives(one: Explanation, speeds: np.ndarray, errors: np.ndarray) -> bool:
+    """Return whether a formula gives these speeds, as well as they are known."""
+    order = np.argsort(-speeds, kind="stable")
+    allowed = MADE_IN[one.made_in] + 4.0 * errors[order] / speeds[order]
+    return _holds(one, speeds[order], allowed)
 
 
 def follows_but(speeds: np.ndarray, errors: np.ndarray) -> tuple[float, np.ndarray] | None:

@@ -632,7 +632,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: longrope(short_factor=["1"] * 4), "TypeError: short_factor must be"),
     (lambda: rescaled("ntk", 2, factor=2), "ValueError: dim must be at least 4"),
     (lambda: rescaled("yarn", 8, 1.0, **PARTS), "ValueError: base must be > 1"),
-    (lambda: yarn(beta_fast=1), "ValueError: beta_slow must be < beta_fast"),
+    (lambda: yarn(beta_fast=0.5), "ValueError: beta_slow must be <= beta_fast"),
     (lambda: rescaled("by_parts", 8, **PARTS, beta_slow=0), "ValueError: beta_slow must be finite"),
     (
         lambda: rescaled("yarn_paper", 8, **PARTS, attention_factor=0),

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from rope_minimal import mutants, rescaled_frequencies, rotate_complex
 from rope_minimal.identify import Report, identify
-from rope_minimal.identify.naming import follows_but
+from rope_minimal.identify.naming import explain, follows_but
 from rope_minimal.identify.picture import circuit
 
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # to shrink an example takes minutes
@@ -604,7 +604,7 @@ STRANGE = {
     "smallest": (lambda x, at: rotate_complex(x, at - at.min()), "Asked one after another, pos"),
     "halves positions": (lambda x, at: rotate_complex(x, at // 2), "Position 1 shares"),
     "groups": (lambda x, at: rotate_complex(x, at // 8), "turned by 0 rad at 4 and by 1 at 8"),
-    "logarithm": (lambda x, at: turned(x, np.log1p(at)), "do not grow with the position"),
+    "logarithm": (lambda x, at: turned(x, np.log1p(at)), "do not grow in proportion"),
     "one slip": (lambda x, at: rotate_complex(x, np.where(at == 77, 3, at)), "1 of the positions"),
     "window": (
         lambda x, at: rotate_complex(x, np.where(at < 99, at, 99 + at // 4)),
@@ -1753,7 +1753,7 @@ def test_the_precision_covers_angles_that_wobble() -> None:
     report = identify(rotate, 2, positions=512)
     error = abs(report.inv_freq[0] - 0.7)
     assert 1e-6 < error <= report.inv_freq_error[0] < 1e-3
-    assert "more than any rounding explains" in report.findings[0].words
+    assert "more than the rounding of that product explains" in report.findings[0].words
 
 
 # what a fourth round of strangers found
@@ -1977,6 +1977,11 @@ def sinusoid(at: torch.Tensor) -> torch.Tensor:
 
 
 SERIES = 1e4 ** (-torch.arange(0, 64, 2) / 64)
+GPT_OSS = torch.tensor(
+    rescaled_frequencies(
+        "yarn", 64, 150000.0, factor=32.0, original_max_position_embeddings=4096, truncate=False
+    )[0]
+)
 GAINS = torch.linspace(0.9, 1.1, 64)
 BIAS = torch.linspace(-2.7, 2.5, 64)
 HALF, SINGLE = torch.bfloat16, torch.float32
@@ -2143,6 +2148,47 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
         [(2, "No formula that I know")],
         {"base": None},
     ),
+    **{
+        f"clamped at {last:,}, slowly": (
+            lambda x, at, last=last: halves(x, at.clamp(max=last), SERIES / 32),
+            HALF,
+            2 * last + 48,
+            findings,
+            {"table_end": last},
+        )
+        for last, findings in (
+            (1000, [(3, "ends at position 1,000 without")]),
+            (20000, [(3, "ends at position 20,000 without")]),
+        )
+    },
+    **{
+        f"counted from {start:,}": (
+            lambda x, at, start=start: halves(x, at + start, SERIES),
+            SINGLE,
+            2**17,
+            [(1, f"turned as position {start} should"), (1, "the product were made in float32")],
+            {"base": 1e4},
+        )
+        for start in (500, 1000, 5000)
+    },
+    "counted down": (
+        lambda x, at: halves(x, 2**17 - 1 - at, SERIES),
+        SINGLE,
+        2**17,
+        [(1, "It turns clockwise"), (1, "turned already"), (1, "product were made in float32")],
+        {"base": 1e4, "direction": -1},
+    ),
+    "gpt-oss, cast": (
+        lambda x, at: halves(x, at, GPT_OSS.to(HALF).float(), 1.3465735902799727),
+        SINGLE,
+        2**17,
+        [
+            (2, "No formula that I know"),
+            (2, "Each of these frequencies is a number of 16 bits"),
+            (1, "cos and sin carry a factor"),
+        ],
+        {"base": None},
+    ),
     "a series that ends in zeros": (
         lambda x, at: halves(x, at, 1e4 ** -torch.arange(0, 64, 2).float()),
         SINGLE,
@@ -2267,3 +2313,80 @@ def test_positions_of_several_axes_in_16_bits_are_wrong(sizes: Any) -> None:
     (finding,) = report.findings
     assert finding.gravity == 3
     assert finding.words.endswith("as if positions were held in bfloat16.")
+
+
+@pytest.mark.parametrize("dim", [64, 128, 256])
+@pytest.mark.parametrize("positions", [512, 2**17])
+@pytest.mark.parametrize("turns", [1, 2])
+def test_whole_turns_in_float64_are_rounding_and_no_error(
+    dim: int, positions: int, turns: int
+) -> None:
+    theta = turns * 2.0 * np.pi * 1e4 ** (-np.arange(0, dim, 2) / dim)
+    report = identify(turner(layout_of("half-split", dim), theta), dim, positions=positions)
+    assert report.is_rotation
+    assert report.base is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "dtype"), [((16, 224), "float16"), ((128, 256), "float16"), ((2, 1000), "float64")]
+)
+def test_a_series_of_both_axes_is_one_however_well_each_tells_it(sizes: Any, dtype: str) -> None:
+    """As DINOv3 turns: places in an image are measured from -1 to 1."""
+    series = 2 * math.pi * 100.0 ** -torch.arange(0, 1, 4 / 64).double()
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = ((2 * (at + 0.5) / 14 - 1)[:, :, None] * series).flatten(1)
+        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
+        a, b = x.chunk(2, -1)
+        return x * c + torch.cat((-b, a), -1) * s
+
+    report = identify(rotate, 64, positions=sizes, dtype=getattr(torch, dtype))
+    assert report.base == 100, str(report)
+    assert "series of their own" not in str(report)
+
+
+@pytest.mark.parametrize("bases", [(1e3, 1e4, 1e4), (1e4, 1.1e4, 1e4)])
+def test_series_of_their_own_stay_so(bases: tuple[float, ...]) -> None:
+    parts = [base ** (-np.arange(n) / n) for base, n in zip(bases, (20, 22, 22), strict=True)]
+    waves = np.zeros((64, 3))
+    for axis, (first, series) in enumerate(zip((0, 20, 42), parts, strict=True)):
+        waves[first : first + len(series), axis] = series
+    report = identify(turner(layout_of("half-split", 128), waves), 128, positions=(512, 64, 64))
+    assert report.base is None
+    assert "The axes have series of their own" in str(report)
+
+
+@pytest.mark.parametrize("sizes", [(2, 64, 64), (3, 128, 128), (4, 64, 64)])
+def test_of_a_short_axis_no_formula_is_told_that_is_none(sizes: Any) -> None:
+    axis_of = torch.zeros(64, dtype=torch.long)
+    axis_of[1:60:3], axis_of[2:60:3] = 1, 2
+    report = identify(lambda x, at: dealt(x, at, axis_of, 5e6), 128, positions=sizes, dtype=HALF)
+    told = [finding.words for finding in report.findings]
+    assert report.base == 5e6 or "Some pairs turn too slowly along a short axis" in str(told)
+    assert "series of their own" not in str(told)
+
+
+@pytest.mark.parametrize(("dim", "positions"), [(32, 4096), (64, 4096), (128, 4800)])
+def test_a_base_that_stays_longer_is_told_in_few_digits(dim: int, positions: int) -> None:
+    base = 1e4
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        """Rebuild the table at the base of a longer call, and keep it."""
+        nonlocal base
+        length = max(2048, int(at.max()) + 1)
+        base = max(base, 1e4 * (2 * length / 2048 - 1) ** (dim / (dim - 2)))
+        return halves(x, at, base ** (-torch.arange(0, dim, 2) / dim))
+
+    report = identify(rotate, dim, positions=positions, dtype=HALF)
+    assert "It remembers: what it was asked first" in str(report)
+
+
+@pytest.mark.parametrize("precision", [1e-15, 1e-9])
+def test_kimi_k2_s_knees_are_both_1(precision: float) -> None:
+    knees = {"beta_fast": 1.0, "beta_slow": 1.0}
+    theta, scale = rescaled_frequencies(
+        "yarn", 64, 5e4, factor=32.0, original_max_position_embeddings=4096, **knees
+    )
+    found = explain(theta, theta * precision, (64,), (scale, 0.0))
+    wanted = "factor=32, original_max_position_embeddings=4096, beta_fast=1"
+    assert any(wanted in str(one) for one in found), found

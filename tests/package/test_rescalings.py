@@ -115,6 +115,17 @@ def test_yarn_at_its_edges_is_that_of_transformers(dim, base, changed):
     assert attention == pytest.approx(want_attention, abs=1e-12)
 
 
+def test_equal_knees_of_yarn_are_those_of_transformers():
+    """Kimi K2 has 1 and 1: from one pair to the next, all or nothing."""
+    own = {"factor": 32.0, "original_max_position_embeddings": 4096}
+    own |= {"beta_fast": 1.0, "beta_slow": 1.0}
+    theirs, _ = peer("yarn", 64, 50000.0, **own)
+    ours, _ = rescaled_frequencies("yarn", 64, 50000.0, **own)
+    assert np.allclose(ours, theirs, rtol=5e-6, atol=0)
+    plain = 50000.0 ** (-np.arange(32) / 32)
+    assert np.allclose(ours, np.where(np.arange(32) < 20, plain, plain / 32), rtol=1e-12, atol=0)
+
+
 def test_no_kind_of_transformers_is_forgotten():
     rope = pytest.importorskip("transformers.modeling_rope_utils")
     assert set(rope.ROPE_INIT_FUNCTIONS) - set(_KINDS) <= {"axial"}

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from rope_minimal.explore.alone import figure_name
+from tests.tools.browser import wait_for
 from tests.tools.report import (
     WIDGET_DATA,
     broken_budgets,
@@ -68,7 +69,9 @@ def is_widget_code_tag(tag):
 def test_text_is_painted_before_the_figures_stand(visit):
     seen = visit()
     page = seen.open("notebooks/06-aliasing.html")
-    names = ["first-contentful-paint", "figures"]
+    names = ["first-contentful-paint", "figures"]  # a busy browser writes them down late
+    written = "names => names.every(name => performance.getEntriesByName(name).length)"
+    wait_for(page, written, names)
     paint, figures = (
         page.evaluate("name => performance.getEntriesByName(name)[0].startTime", name)
         for name in names
