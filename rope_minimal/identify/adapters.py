@@ -5,7 +5,7 @@ configuration of transformers: each becomes a `Rotation`, which `identify` can a
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -15,11 +15,14 @@ from ..checks import check_count
 from ..rotation import RotaryEmbedding
 from ..tensors import check_float
 from .instrument import identify
-from .report import Report
+from .report import LOOK, Finding, Report
 
 __all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
 
 Rotate = Callable[[Tensor, Tensor], Tensor]
+
+KEYS = "Keys do not move with the position as queries do: what is said here is of queries."
+UNHEARD = "it may rotate, and no model that takes tokens runs it: give it to identify as a function"
 
 
 @dataclass(frozen=True)
@@ -30,16 +33,21 @@ class Rotation:
     ----------
     rotate, head_dim, positions, dtype
         The arguments of `identify`.
+    beside
+        What was found besides, while it was taken out of what it is part of.
     """
 
     rotate: Rotate
     head_dim: int
     positions: int | tuple[int, ...] = 2**17
     dtype: Any = torch.float32
+    beside: tuple[Finding, ...] = ()
 
     def identify(self) -> Report:
         """Return the report."""
-        return identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
+        report = identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
+        found = sorted((*report.findings, *self.beside), key=lambda f: -f.gravity)
+        return replace(report, findings=tuple(found))
 
 
 def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
@@ -96,8 +104,9 @@ def of_tables(
 def of_transformers(model: Any) -> dict[str, Rotation]:
     """Return every rotation that a family of transformers makes, by the names of its parts.
 
-    Its own code runs from tokens to scores, without weights: see `recording`. Layers whose queries
-    come out alike are one entry. What does not rotate is no entry.
+    Its own code runs from tokens to scores, without weights: see `recording`. Queries are asked,
+    and a finding says where keys come out otherwise. Layers whose queries come out alike are one
+    entry. What does not rotate is no entry.
 
     Parameters
     ----------
@@ -109,7 +118,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     dict of str to Rotation
         Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
         layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
-        run has a report that says why.
+        run has a report that says why, and so have tables of angles that nothing was heard of.
     """
     config = getattr(model, "config", model)
     place = type(config).__module__
@@ -117,10 +126,10 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         raise TypeError(
             f"model must be a model or configuration of transformers, got {type(model).__name__}"
         )
-    from .recording import listen
+    from .recording import listen, tables_of
 
     heard, refusals = listen([config])
-    turned = [one for one in heard if one.turned]
+    turned = [one for one in heard if one.turned or one.keys_turned]
     named = [(one.part, one.kind) for one in turned]
     rotations: dict[str, Rotation] = {}
     for one in turned:
@@ -128,10 +137,17 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         if sum(part == name for part, _ in named) > 1:
             told = one.kind and named.count((name, one.kind)) == 1
             name = f"{name}[{one.kind if told else one.names[0]}]"
-        rotations[name] = Rotation(one.rotate, one.head_dim, one.positions())
+        if not one.turned:
+            alone = RuntimeError("keys turn with the position and queries do not")
+            rotations[name] = Rotation(_refuse(alone), one.head_dim)
+            continue
+        beside = (Finding(LOOK, KEYS, "attention"),) if one.keys_otherwise else ()
+        rotations[name] = Rotation(one.rotate, one.head_dim, one.positions(), beside=beside)
     for words in refusals:
         name, _, said = words.partition(": ")
         rotations[name] = Rotation(_refuse(RuntimeError(said)), 2)
+    for name in () if rotations else tables_of(config):
+        rotations[name] = Rotation(_refuse(RuntimeError(UNHEARD)), 2)
     return rotations
 
 

@@ -23,6 +23,7 @@ from .circuit import (
     made_format,
     read_circuit,
     rounded,
+    turn_of,
 )
 from .naming import Explanation, explain_axes, name_layout, name_place
 from .report import LOOK, WRONG, Finding, Report
@@ -77,6 +78,7 @@ def identify(
     axis is asked, and some points between the axes; beyond, and of anything else, powers of two,
     their neighbours, what lies halfway between, and sums of some. What a function does to none of
     these is not seen, nor what it has forgotten of calls before: ask one that has just been made.
+    Angles that miss by less than 0.001 rad have no finding; ``angle_error`` tells them.
     """
     if not callable(rotate):
         raise TypeError(f"rotate must be callable, got {type(rotate).__name__}")
@@ -371,7 +373,8 @@ class _Examination:
         off = (angles - positions @ waves.T + np.pi) % (2.0 * np.pi) - np.pi
         error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
-        made = judging.rounding(off[inside], positions[inside], waves, self.unit)
+        starts = bool(np.abs(turn_of(circuit.blocks[0])).max() > 1e-3)
+        made = judging.rounding(off[inside], positions[inside], waves, self.unit, starts)
         first = positions[int((error > 0.5 * error[worst]).argmax())]  # of those that miss so far
         stops = made and made[0] == "positions" and self._stops(first)
         if stops:
@@ -385,7 +388,7 @@ class _Examination:
             angle_error_at=int(positions[worst].max()),
             shared_position=self._shared(circuit),
         )
-        self.findings += judging.numbers(report, series, made)
+        self.findings += judging.numbers(report, series, made, self.sizes)
         self.findings += judging.origin(circuit, waves, self.unit)
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))

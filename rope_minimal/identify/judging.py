@@ -24,6 +24,9 @@ STILL = 1e-9
 ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 """Largest error of rounding a number up to 1."""
 
+SHORT = 16
+"""Positions of an axis so short that rounding may hide which formula its speeds follow."""
+
 FEW = 6
 """So many numbers of 16 bits, where more digits were told, are no chance."""
 
@@ -244,10 +247,13 @@ def _even_step(waves: np.ndarray) -> float | None:
     return float(first) if np.abs(off).max() < 1e-3 else None
 
 
-def numbers(report: Report, series: list[list[Explanation]], made: Made | None) -> Findings:
+def numbers(
+    report: Report, series: list[list[Explanation]], made: Made | None, sizes: tuple[int, ...]
+) -> Findings:
     """Say it where frequencies have no formula, several, one but for some pairs, or a wrong order.
 
-    ``series`` holds the explanations of each axis, ``made`` is the `rounding` of angles.
+    ``series`` holds the explanations of each axis, ``made`` is the `rounding` of angles, ``sizes``
+    how many positions each axis has.
     """
     found = []
     if np.abs(report.inv_freq).max() < STILL:
@@ -259,6 +265,7 @@ def numbers(report: Report, series: list[list[Explanation]], made: Made | None) 
     waves = np.abs(report.inv_freq).reshape(len(report.pairs), -1)
     ranked = np.sort(waves[waves > 0])[::-1]
     best = report.explanations[0] if report.explanations else None
+    short = min(sizes) < SHORT and not all(series) and _hidden(report, waves)
     near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
     if near and (best is None or (best.made_in == "16 bits" and not _held_in_16_bits(report))):
         base, off = near
@@ -271,7 +278,7 @@ def numbers(report: Report, series: list[list[Explanation]], made: Made | None) 
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
         found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
-    elif len(series) > 1 and any(series) and not all(series) and _hidden(report, waves):
+    elif len(series) > 1 and any(series) and short:
         words = "Some pairs turn too slowly along a short axis for a formula to be told."
         found.append(Finding(NOTE, words, "many-planes"))
     elif len(series) > 1 and any(series):
@@ -429,24 +436,29 @@ def angles(
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
     words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}"
+    if what == "product" and to in ROUNDED and report.direction is None and report.axes == 1:
+        words += ", or in float32 at speeds that lack whole turns"
     words += ", or a table ended before it." if may_end else "."
     return [Finding(WRONG if what == "positions" else NOTE, words, "precision")]
 
 
-def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float) -> Made | None:
+def rounding(
+    off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float, starts: bool = False
+) -> Made | None:
     """Return what may be rounded, and to which format, if angles miss exact ones by ``off`` (T, n).
 
     None where nothing may: beside most powers of two rounding shows, and a wrong row at its own.
+    ``starts`` says that position 0 is turned: products may be larger than they seem.
     """
     exact, error = positions @ waves.T, np.abs(off).max(axis=1)
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
-    start = 4.0 * error[positions.sum(axis=1) <= 16].max()  # what counts from far out misses there
-    start = float(start) if start < COARSE else 0.0
+    start = 4.0 * float(error[positions.sum(axis=1) <= 16].max()) if starts else 0.0
+    start = start if start < COARSE else 0.0
     part, worst = (np.maximum(error - 4.0 * unit - start, 0.0) / size).max(), int(error.argmax())
     times = {"float32": 64.0}  # angles may hold whole turns, which speeds do not
     to = next((f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16")
     if to == "float64":
-        return "product", "float32" if error[worst] > max(1e-6, 64.0 * unit) else to
+        return "product", "float32" if start and error[worst] > max(1e-6, 64.0 * unit) else to
     held = rounded(positions.astype(float), to)
     if np.isfinite(held).all():
         moved = (held - positions) @ waves.T
@@ -459,6 +471,8 @@ def rounding(off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: fl
     shown = (error > 2.0 * unit + least / 8.0)[others]
     like = shown.mean() > 0.25 if len(shown) else len(off) < 8
     like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
+    grown = min(1.0, FORMATS[to] * size.max()) / 16.0  # as errors of a product do far out
+    like &= to not in ROUNDED or error[worst] <= max(1e-3, 16.0 * unit) or error[worst] >= grown
     return ("product", to) if like and part <= 2.0**-7 else None
 
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from .asking import named
 from .opening import ATTENTION, MIXERS, Record, Recorder, arguments, build
 
-__all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of"]
+__all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
@@ -50,6 +50,9 @@ class Heard:
         Whether that norm has learned gains.
     queries_scaled
         What queries have more than keys, a factor; None where keys come out otherwise.
+    keys_otherwise, keys_turned
+        Whether keys that are a multiple of queries at the first position are none at others;
+        whether they depend on the position.
     values_turned, output_turned
         Whether values depend on their position, and whether the output of attention to a constant
         depends on the position of the query.
@@ -70,6 +73,8 @@ class Heard:
     norm: str | None = None
     gains: bool = False
     queries_scaled: float | None = None
+    keys_otherwise: bool = False
+    keys_turned: bool = False
     values_turned: bool = False
     output_turned: bool = False
     kind: str | None = None
@@ -199,6 +204,10 @@ def _heard(
     if record.key.ndim == 4 and record.key[:, 0].shape == query.shape:
         key = record.key[:, 0]
         ratio = float((query * key).sum() / key.square().sum())
+        found["keys_turned"] = _moves(record.key)
+        q, k = query[:, 0], key[:, 0]
+        same = torch.allclose(q, (q * k).sum() / k.square().sum() * k, atol=1e-4)
+        found["keys_otherwise"] = same and not torch.allclose(query, ratio * key, atol=1e-4)
         if torch.allclose(query, ratio * key, atol=1e-4):
             found["queries_scaled"] = round(ratio, 6)
             scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0
@@ -392,6 +401,16 @@ def _cell(table_class: Any, attention_class: Any, config: Any) -> Heard | None:
 
 def _embed(table: Any, like: Tensor, ids: Callable[[Tensor], Tensor], at: Tensor) -> Any:
     return table(like, ids(at))
+
+
+def tables_of(config: Any) -> list[str]:
+    """Return the names of classes in a family's files that make tables of angles."""
+    found: dict[str, None] = {}
+    for part in parts_of(config):
+        with suppress(ImportError):
+            names = (value.__name__ for value in _classes(modeling_of(part), nn.Module))
+            found |= dict.fromkeys(n for n in names if re.search("Rotary|Rope|RoPE", n))
+    return list(found)
 
 
 # ---- which models --------------------------------------------------------------------------------

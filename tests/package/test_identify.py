@@ -2178,6 +2178,13 @@ FIFTH: dict[str, Any] = {  # rotation, type, positions, findings, and what else 
         [(1, "It turns clockwise"), (1, "turned already"), (1, "product were made in float32")],
         {"base": 1e4, "direction": -1},
     ),
+    "hundredths of thirds": (
+        lambda x, at: halves(x, (at.double() / 3).mul(100).round() / 100, SERIES),
+        SINGLE,
+        1024,
+        [(3, "Angles are not those of a frequency")],
+        {"base": 1e4},
+    ),
     "gpt-oss, cast": (
         lambda x, at: halves(x, at, GPT_OSS.to(HALF).float(), 1.3465735902799727),
         SINGLE,
@@ -2390,3 +2397,20 @@ def test_kimi_k2_s_knees_are_both_1(precision: float) -> None:
     found = explain(theta, theta * precision, (64,), (scale, 0.0))
     wanted = "factor=32, original_max_position_embeddings=4096, beta_fast=1"
     assert any(wanted in str(one) for one in found), found
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+@pytest.mark.parametrize("sizes", [(32, 32), (128, 128), (16, 224)])
+def test_an_axis_that_follows_no_formula_is_none_too_short(sizes: Any, dtype: torch.dtype) -> None:
+    series = 1e4 ** (-torch.arange(16) / 16)
+    drawn = torch.rand(16, generator=torch.Generator().manual_seed(3)) + 0.05
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = torch.cat((at[:, :1] * series, at[:, 1:] * drawn), -1)
+        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
+        a, b = x.chunk(2, -1)
+        return x * c + torch.cat((-b, a), -1) * s
+
+    report = identify(rotate, 64, positions=sizes, dtype=dtype)
+    assert "none that I know" in str(report), str(report)
+    assert "too slowly" not in str(report)

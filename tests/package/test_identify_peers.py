@@ -499,3 +499,60 @@ def test_what_keeps_a_model_from_running_is_said(family: str, name: str, words: 
     rotations = of_transformers(config_of(family, name))
     report = next(r for part, r in rotations.items() if part.endswith("Model")).identify()
     assert words in report.findings[0].words
+
+
+# what adapters do not hear, they say
+
+
+@pytest.mark.parametrize(
+    ("name", "turned"),
+    [
+        ("backwards", lambda k, by: by(k, -1)),
+        ("twice", lambda k, by: by(by(k, 1), 1)),
+        ("not at all", lambda k, by: k),
+    ],
+)
+def test_keys_that_do_not_turn_as_queries_do_are_told(
+    name: str, turned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    apply = llama.apply_rotary_pos_emb
+
+    def wrong(q: Any, k: Any, cos: Any, sin: Any, **more: Any) -> Any:
+        keys = turned(k, lambda x, way: apply(x, x, cos, way * sin, **more)[1])
+        return apply(q, k, cos, sin, **more)[0], keys
+
+    config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
+    (right,) = of_transformers(config).values()
+    assert not right.beside
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", wrong)
+    (rotation,) = of_transformers(config).values()
+    assert "Keys do not move with the position as queries do" in str(rotation.identify())
+
+
+def test_keys_that_turn_alone_are_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    apply = llama.apply_rotary_pos_emb
+    monkeypatch.setattr(
+        llama,
+        "apply_rotary_pos_emb",
+        lambda q, k, *rest, **more: (q, apply(q, k, *rest, **more)[1]),
+    )
+    config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
+    (rotation,) = of_transformers(config).values()
+    assert "keys turn with the position and queries do not" in str(rotation.identify())
+
+
+@pytest.mark.parametrize("family", ["dinov3_vit", "vjepa2", "sam3_vit_model"])
+def test_a_family_that_may_rotate_and_is_not_heard_says_so(family: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    rotations = of_transformers(transformers.AutoConfig.for_model(family))
+    assert rotations
+    for rotation in rotations.values():
+        assert "it may rotate" in str(rotation.identify())
+
+
+@pytest.mark.parametrize("family", ["bert", "gpt2", "vit", "t5"])
+def test_a_family_without_tables_of_angles_has_no_entry(family: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    assert of_transformers(transformers.AutoConfig.for_model(family)) == {}
