@@ -51,6 +51,7 @@ NOTES = {
 CHOSEN: dict[str, dict[str, Any]] = {
     "EsmConfig": {"position_embedding_type": "rotary", "vocab_size": 33, "pad_token_id": 1},
     "Dots1Config": {"n_routed_experts": 8},
+    "GraniteMoeHybridConfig": {"position_embedding_type": "rope"},
     "Glm4vTextConfig": {"partial_rotary_factor": 0.5},
     "Glm4vMoeTextConfig": {"head_dim": 128},
     "GlmImageTextConfig": {"partial_rotary_factor": 0.5},

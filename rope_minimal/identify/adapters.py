@@ -15,7 +15,7 @@ from ..checks import check_count
 from ..rotation import RotaryEmbedding
 from ..tensors import check_float
 from .instrument import identify
-from .report import LOOK, Finding, Report
+from .report import LOOK, NOTE, Finding, Report
 
 __all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
 
@@ -104,9 +104,10 @@ def of_tables(
 def of_transformers(model: Any) -> dict[str, Rotation]:
     """Return every rotation that a family of transformers makes, by the names of its parts.
 
-    Its own code runs from tokens to scores, without weights: see `recording`. Queries are asked,
-    and a finding says where keys come out otherwise. Layers whose queries come out alike are one
-    entry. What does not rotate is no entry.
+    Its own code runs from tokens to scores, without weights: see `recording`. Queries of the first
+    head are asked, and a finding says where keys that are a multiple of them at the first position
+    are none at others. Layers whose queries come out alike are one entry. What does not rotate is
+    no entry, and a tower for pictures or sound beside a text model may be missing.
 
     Parameters
     ----------
@@ -118,7 +119,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     dict of str to Rotation
         Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
         layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
-        run has a report that says why, and so have tables of angles that nothing was heard of.
+        run has a report that says why. Where nothing was heard, tables of angles have one each.
     """
     config = getattr(model, "config", model)
     place = type(config).__module__
@@ -141,8 +142,14 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             alone = RuntimeError("keys turn with the position and queries do not")
             rotations[name] = Rotation(_refuse(alone), one.head_dim)
             continue
-        beside = (Finding(LOOK, KEYS, "attention"),) if one.keys_otherwise else ()
-        rotations[name] = Rotation(one.rotate, one.head_dim, one.positions(), beside=beside)
+        beside = [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
+        if one.queries_scaled and abs(one.queries_scaled - 1.0) >= 1e-5:
+            words = (
+                f"Queries come out {one.queries_scaled:.6g} times as long as keys; what is said "
+            )
+            beside.append(Finding(NOTE, f"{words}here is without that, as of keys.", "attention"))
+        asked = one.rotate, one.head_dim, one.positions()
+        rotations[name] = Rotation(*asked, beside=tuple(beside))
     for words in refusals:
         name, _, said = words.partition(": ")
         rotations[name] = Rotation(_refuse(RuntimeError(said)), 2)

@@ -231,6 +231,10 @@ def direction(report: Report) -> Findings:
             "need the second row of each pair negated."
         )
         found.append(Finding(NOTE, words, "linear-algebra"))
+    own = np.unique(np.round(waves / np.abs(waves).max(axis=0).clip(1e-300), 6), axis=1)
+    if waves.any(axis=0).all() and own.shape[1] == 1 < waves.shape[1]:
+        words = "All axes turn all pairs alike: points whose places have one sum share a rotation."
+        found.append(Finding(LOOK, words, "many-planes"))
     for axis in np.flatnonzero(~waves.any(axis=0)) if waves.shape[1] > 1 else ():
         words = f"Nothing turns along axis {axis} of a position."
         found.append(Finding(LOOK, words, "many-planes"))
@@ -265,7 +269,7 @@ def numbers(
     waves = np.abs(report.inv_freq).reshape(len(report.pairs), -1)
     ranked = np.sort(waves[waves > 0])[::-1]
     best = report.explanations[0] if report.explanations else None
-    short = min(sizes) < SHORT and not all(series) and _hidden(report, waves)
+    short = min(sizes) < SHORT and not all(series) and _hidden(report, waves, series)
     near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
     if near and (best is None or (best.made_in == "16 bits" and not _held_in_16_bits(report))):
         base, off = near
@@ -307,10 +311,16 @@ def numbers(
     return found
 
 
-def _hidden(report: Report, waves: np.ndarray) -> bool:
-    """Return whether rounding hides the speed of some pair to more than a twentieth."""
+def _hidden(report: Report, waves: np.ndarray, series: list[list[Explanation]]) -> bool:
+    """Return whether rounding hides the speed of a pair, where no formula was found for its axis.
+
+    To more than a twentieth of it; of a pair that has none the axis is not known either.
+    """
     errors = report.inv_freq_error.reshape(waves.shape).max(axis=1)
-    return bool((errors > 0.05 * waves.max(axis=1)).any())
+    told = np.zeros(len(waves), bool)
+    for axis, found in zip(np.flatnonzero(waves.any(axis=0)), series, strict=False):
+        told |= (waves[:, axis] > 0) & bool(found)
+    return bool((errors > 0.05 * waves.max(axis=1))[~told].any())
 
 
 def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
@@ -430,7 +440,7 @@ def angles(
     if made is None:
         rest = float(np.median(error))
         then = "more than the rounding of that product explains"
-        if rest < error[worst] / 64.0:
+        if rest < error[worst] / 64.0 and report.shared_position is None:
             then = f"at half of those asked by at most {rest:.1g}: no rounding does that"
         words = f"Angles are not those of a frequency: {off}, {then}."
         return [Finding(WRONG, words, "many-planes")]
@@ -471,7 +481,7 @@ def rounding(
     shown = (error > 2.0 * unit + least / 8.0)[others]
     like = shown.mean() > 0.25 if len(shown) else len(off) < 8
     like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
-    grown = min(1.0, FORMATS[to] * size.max()) / 16.0  # as errors of a product do far out
+    grown = min(1.0, FORMATS[to] * size.max()) / 8.0  # as errors of a product do far out
     like &= to not in ROUNDED or error[worst] <= max(1e-3, 16.0 * unit) or error[worst] >= grown
     return ("product", to) if like and part <= 2.0**-7 else None
 

@@ -142,21 +142,33 @@ def company(ask: Asker, answer: Answer) -> Findings:
 
 
 def linear(ask: Asker, answer: Answer) -> Findings:
-    """Ask for one vector at every position, and for a long one of its direction."""
-    x = _vector(ask) * np.array([[1.0], [LONG]])
+    """Ask for one vector at every position, a long one of its direction, and one of many digits."""
+    words = (
+        "It is not linear: a vector does not come out as the sum of its channels, by up to "
+        "{:.2g} of its largest. What is said here holds for unit vectors."
+    )
+    if part := _no_sum(ask, answer, _vector(ask) * np.array([[1.0], [LONG]])):
+        return [Finding(WRONG, words.format(part), "linear-algebra")]
+    words = (
+        "What goes in is rounded: a vector of many digits does not come out as the sum of its "
+        "channels, by up to {:.2g} of its largest. What is said here is about one of few digits."
+    )
+    if part := _no_sum(ask, answer, np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None]):
+        return [Finding(WRONG, words.format(part), "precision")]
+    return []
+
+
+def _no_sum(ask: Asker, answer: Answer, x: np.ndarray) -> float:
+    """Return by how much vectors do not come out as the sum of their channels, 0 if they do."""
     found = ask(x, answer.positions)
     wanted = (answer.matrices @ x.T + answer.added).transpose(2, 0, 1)
     size = (np.abs(answer.matrices) @ np.abs(x.T) + np.abs(answer.added)).transpose(2, 0, 1)
     off = np.abs(found - wanted)
     part = float((off.max(axis=(1, 2)) / np.abs(x).max(axis=1)).max())
     unit = max(FORMATS[holding_format(found)], FORMATS["float32"])
-    if not (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any():
-        return []
-    words = (
-        "It is not linear: a vector does not come out as the sum of its channels, by up to "
-        f"{part:.2g} of its largest. What is said here holds for unit vectors."
-    )
-    return [Finding(WRONG, words, "linear-algebra")]
+    unit = max(unit, FORMATS.get(ask.type, 0.0))  # what is asked was rounded to that
+    beyond = (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any()
+    return part if beyond else 0.0
 
 
 def neighbours(ask: Asker, answer: Answer) -> Findings:

@@ -210,7 +210,7 @@ def _heard(
         found["keys_otherwise"] = same and not torch.allclose(query, ratio * key, atol=1e-4)
         if torch.allclose(query, ratio * key, atol=1e-4):
             found["queries_scaled"] = round(ratio, 6)
-            scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0
+            scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0  # and is left out when it is asked
     gain = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
     heard = recorder.run(x, at, name, gain)[name].query[:, 0]
     if not torch.allclose(heard, query, atol=1e-4):
@@ -404,12 +404,15 @@ def _embed(table: Any, like: Tensor, ids: Callable[[Tensor], Tensor], at: Tensor
 
 
 def tables_of(config: Any) -> list[str]:
-    """Return the names of classes in a family's files that make tables of angles."""
+    """Return the names of classes that make tables of angles for parts that take no tokens."""
+    taking = {type(part) for _, part in recordable(config)}
     found: dict[str, None] = {}
     for part in parts_of(config):
         with suppress(ImportError):
-            names = (value.__name__ for value in _classes(modeling_of(part), nn.Module))
-            found |= dict.fromkeys(n for n in names if re.search("Rotary|Rope|RoPE", n))
+            for value in _classes(modeling_of(part), nn.Module) if type(part) not in taking else ():
+                of_it = _wants(value) in (None, "", type(part).__name__)
+                if of_it and re.search("Rotary|Rope|RoPE", value.__name__):
+                    found[value.__name__] = None
     return list(found)
 
 
@@ -482,7 +485,7 @@ def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], 
 
     heard: list[Heard] = []
     refusals: list[str] = []
-    turning: set[Any] = set()
+    known: set[Any] = set()  # parts whose model was heard, whether it turns anything or not
     models: dict[Any, Any] = {}
     for model_class, part in (pair for config in configs for pair in recordable(config)):
         if belongs(model_class):
@@ -497,13 +500,13 @@ def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], 
             refusals.append(f"{model_class.__name__}: {named(error, 120)}{told}")
             continue
         heard += found
-        if any(one.turned for one in found):
-            turning.add(type(part))
+        if found:
+            known.add(type(part))
     parts = [part for config in configs for part in parts_of(config) if belongs(type(part))]
     for part in parts:
-        if type(part) not in turning:
-            turning.add(type(part))
+        if type(part) not in known:
+            known.add(type(part))
             heard += hear_cells(part)
-    for part in parts if not any(one.turned for one in heard) else ():
+    for part in parts if not heard else ():
         heard += hear_cells(part, annotated=False)
     return heard, refusals

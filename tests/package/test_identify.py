@@ -2414,3 +2414,37 @@ def test_an_axis_that_follows_no_formula_is_none_too_short(sizes: Any, dtype: to
     report = identify(rotate, 64, positions=sizes, dtype=dtype)
     assert "none that I know" in str(report), str(report)
     assert "too slowly" not in str(report)
+
+
+@pytest.mark.parametrize("inside", ["bfloat16", "float16", "float8_e4m3fn"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_vector_that_is_rounded_on_its_way_in_is_told(inside: str, dtype: torch.dtype) -> None:
+    few = getattr(torch, inside)
+    report = identify(lambda x, at: halves(x.to(few).to(x.dtype), at, SERIES), 64, dtype=dtype)
+    first = report.findings[0].words
+    assert first.startswith(("What goes in is rounded", "It is not linear")), str(report)
+    assert "are not rotated" not in str(report)
+    assert report.base == 1e4
+
+
+@pytest.mark.parametrize("sizes", [(64, 64), (256, 32)])
+def test_axes_that_turn_all_pairs_alike_are_told(sizes: Any) -> None:
+    waves = np.repeat(SERIES.double().numpy()[:, None], 2, axis=1)
+    report = identify(turner(layout_of("half-split", 64), waves), 64, positions=sizes)
+    assert "All axes turn all pairs alike" in str(report)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("sizes", [(15, 1024), (10, 500)])
+def test_a_short_axis_hides_nothing_of_a_long_one(sizes: Any, dtype: torch.dtype) -> None:
+    series = 1e4 ** (-torch.arange(16) / 16)
+    drawn = torch.rand(16, generator=torch.Generator().manual_seed(7)) * 0.9 + 0.05
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = torch.cat((at[:, :1] * series, at[:, 1:] * drawn), -1)
+        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
+        a, b = x.chunk(2, -1)
+        return x * c + torch.cat((-b, a), -1) * s
+
+    report = identify(rotate, 64, positions=sizes, dtype=dtype)
+    assert "none that I know" in str(report), str(report)

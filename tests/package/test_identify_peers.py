@@ -556,3 +556,32 @@ def test_a_family_that_may_rotate_and_is_not_heard_says_so(family: str) -> None:
 def test_a_family_without_tables_of_angles_has_no_entry(family: str) -> None:
     transformers = pytest.importorskip("transformers")
     assert of_transformers(transformers.AutoConfig.for_model(family)) == {}
+
+
+def test_what_was_heard_and_rests_by_design_has_no_entry() -> None:
+    transformers = pytest.importorskip("transformers")
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    granite = {"layer_types": ["attention"] * 2, "position_embedding_type": "nope"}
+    for config in (
+        transformers.FalconConfig(alibi=True, **sizes),
+        transformers.SmolLM3Config(no_rope_layers=[0, 0], pad_token_id=0, **sizes),
+        transformers.GraniteMoeHybridConfig(**granite, **sizes),
+    ):
+        assert of_transformers(config) == {}, config.model_type
+
+
+@pytest.mark.parametrize(("side", "times"), [("queries", 1.2), ("keys", 1 / 1.2)])
+def test_a_factor_on_queries_or_keys_alone_is_told(
+    side: str, times: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    apply = llama.apply_rotary_pos_emb
+
+    def scaled(*given: Any, **more: Any) -> Any:
+        q, k = apply(*given, **more)
+        return (1.2 * q, k) if side == "queries" else (q, 1.2 * k)
+
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", scaled)
+    config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
+    (rotation,) = of_transformers(config).values()
+    assert f"Queries come out {times:.6g} times as long as keys" in str(rotation.identify())
