@@ -14,7 +14,7 @@ from experiments import run, summary
 from experiments.tasks import TASKS
 from rope_minimal import rescaled_frequencies
 
-pytestmark = pytest.mark.drawn(2)
+pytestmark = pytest.mark.drawn(1)
 
 CHAPTER = Path(__file__).parents[2] / "notebooks" / "08-does-it-matter.ipynb"
 KNEES = {"factor": 4, "original_max_position_embeddings": 64, "attention_factor": 1.0}
