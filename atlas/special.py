@@ -393,7 +393,7 @@ FUNCTIONS = {
     "neucodec": ("NeuCodecRotaryEmbedding", "NeuCodecConfig", ""),
     "qwen4_exp": ("Qwen4ExpTextRotaryEmbedding", "Qwen4ExpTextConfig", ""),
     "xcodec2": ("Xcodec2RotaryEmbedding", "Xcodec2Config", ""),
-    "zamba2": ("Zamba2RotaryEmbedding", "Zamba2Config", ""),
+    "zamba2": ("Zamba2RotaryEmbedding", "Zamba2Config", "use_mem_rope, False by default, is on"),
     "zaya": ("ZayaRotaryEmbedding", "ZayaConfig", "the part of a head that turns"),
 }  # fmt: skip
 """Families whose attention is not reached, by table and configuration."""
