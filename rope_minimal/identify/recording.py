@@ -23,6 +23,7 @@ from .opening import ATTENTION, MIXERS, Record, Recorder, arguments, build
 
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
+ROTARY = re.compile("Rotary|Rope|RoPE")
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
 
@@ -204,11 +205,12 @@ def _heard(
     if record.key.ndim == 4 and record.key[:, 0].shape == query.shape:
         key = record.key[:, 0]
         ratio = float((query * key).sum() / key.square().sum())
+        alike = torch.allclose(query, ratio * key, atol=1e-4)
         found["keys_turned"] = _moves(record.key)
         q, k = query[:, 0], key[:, 0]
         same = torch.allclose(q, (q * k).sum() / k.square().sum() * k, atol=1e-4)
-        found["keys_otherwise"] = same and not torch.allclose(query, ratio * key, atol=1e-4)
-        if torch.allclose(query, ratio * key, atol=1e-4):
+        found["keys_otherwise"] = same and not alike
+        if alike:
             found["queries_scaled"] = round(ratio, 6)
             scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0  # and is left out when it is asked
     gain = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
@@ -359,9 +361,7 @@ def hear_cells(part: Any, annotated: bool = True) -> list[Heard]:
     tables = [
         c
         for c, wants in classes
-        if wants
-        and re.search("Rotary|Rope|RoPE", c.__name__)
-        and "position_ids" in arguments(c.forward)
+        if wants and ROTARY.search(c.__name__) and "position_ids" in arguments(c.forward)
     ]
     attentions = [
         c
@@ -411,7 +411,7 @@ def tables_of(config: Any) -> list[str]:
         with suppress(ImportError):
             for value in _classes(modeling_of(part), nn.Module) if type(part) not in taking else ():
                 of_it = _wants(value) in (None, "", type(part).__name__)
-                if of_it and re.search("Rotary|Rope|RoPE", value.__name__):
+                if of_it and ROTARY.search(value.__name__):
                     found[value.__name__] = None
     return list(found)
 

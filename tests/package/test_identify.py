@@ -1961,15 +1961,22 @@ def test_a_formula_that_holds_to_float32_is_not_called_near() -> None:
 # numbers of few digits, tables that end, gains and series of their own
 
 
+def by_angles(
+    x: torch.Tensor, angle: torch.Tensor, factor: float = 1.0, wide: bool = False
+) -> torch.Tensor:
+    """Turn halves by angles (T, D/2), cos and sin as x is, or left so wide."""
+    c, s = (factor * f(torch.cat((angle, angle), -1)) for f in (torch.cos, torch.sin))
+    c, s = (c, s) if wide else (c.to(x.dtype), s.to(x.dtype))
+    a, b = x.chunk(2, -1)
+    return x * c + torch.cat((-b, a), -1) * s
+
+
 def halves(
     x: torch.Tensor, at: Any, theta: Any, factor: float = 1.0, wide: bool = False
 ) -> torch.Tensor:
     """Turn halves as models do: angles in float32, cos and sin as x is, or left so wide."""
     angle = torch.as_tensor(at).float()[:, None] * torch.as_tensor(theta).float()
-    c, s = (factor * f(torch.cat((angle, angle), -1)) for f in (torch.cos, torch.sin))
-    c, s = (c, s) if wide else (c.to(x.dtype), s.to(x.dtype))
-    a, b = x.chunk(2, -1)
-    return x * c + torch.cat((-b, a), -1) * s
+    return by_angles(x, angle, factor, wide)
 
 
 def sinusoid(at: torch.Tensor) -> torch.Tensor:
@@ -2270,9 +2277,7 @@ def dealt(x: torch.Tensor, at: torch.Tensor, axis_of: torch.Tensor, base: float)
     """Turn halves, each pair by the axis that it was dealt, all of one series."""
     n = len(axis_of)
     angle = at[:, axis_of].float() * base ** (-torch.arange(n) / n)
-    c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
-    a, b = x.chunk(2, -1)
-    return x * c + torch.cat((-b, a), -1) * s
+    return by_angles(x, angle)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
@@ -2343,9 +2348,7 @@ def test_a_series_of_both_axes_is_one_however_well_each_tells_it(sizes: Any, dty
 
     def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         angle = ((2 * (at + 0.5) / 14 - 1)[:, :, None] * series).flatten(1)
-        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
-        a, b = x.chunk(2, -1)
-        return x * c + torch.cat((-b, a), -1) * s
+        return by_angles(x, angle)
 
     report = identify(rotate, 64, positions=sizes, dtype=getattr(torch, dtype))
     assert report.base == 100, str(report)
@@ -2399,19 +2402,17 @@ def test_kimi_k2_s_knees_are_both_1(precision: float) -> None:
     assert any(wanted in str(one) for one in found), found
 
 
+def axis_without_formula(seed: int, most: float) -> Any:
+    """Return a rotation of two axes: one has a series of base 10,000, one speeds drawn up to it."""
+    series = 1e4 ** (-torch.arange(16) / 16)
+    drawn = torch.rand(16, generator=torch.Generator().manual_seed(seed)) * most + 0.05
+    return lambda x, at: by_angles(x, torch.cat((at[:, :1] * series, at[:, 1:] * drawn), -1))
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
 @pytest.mark.parametrize("sizes", [(32, 32), (128, 128), (16, 224)])
 def test_an_axis_that_follows_no_formula_is_none_too_short(sizes: Any, dtype: torch.dtype) -> None:
-    series = 1e4 ** (-torch.arange(16) / 16)
-    drawn = torch.rand(16, generator=torch.Generator().manual_seed(3)) + 0.05
-
-    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        angle = torch.cat((at[:, :1] * series, at[:, 1:] * drawn), -1)
-        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
-        a, b = x.chunk(2, -1)
-        return x * c + torch.cat((-b, a), -1) * s
-
-    report = identify(rotate, 64, positions=sizes, dtype=dtype)
+    report = identify(axis_without_formula(3, 1.0), 64, positions=sizes, dtype=dtype)
     assert "none that I know" in str(report), str(report)
     assert "too slowly" not in str(report)
 
@@ -2437,14 +2438,5 @@ def test_axes_that_turn_all_pairs_alike_are_told(sizes: Any) -> None:
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("sizes", [(15, 1024), (10, 500)])
 def test_a_short_axis_hides_nothing_of_a_long_one(sizes: Any, dtype: torch.dtype) -> None:
-    series = 1e4 ** (-torch.arange(16) / 16)
-    drawn = torch.rand(16, generator=torch.Generator().manual_seed(7)) * 0.9 + 0.05
-
-    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
-        angle = torch.cat((at[:, :1] * series, at[:, 1:] * drawn), -1)
-        c, s = (torch.cat((f, f), -1).to(x.dtype) for f in (angle.cos(), angle.sin()))
-        a, b = x.chunk(2, -1)
-        return x * c + torch.cat((-b, a), -1) * s
-
-    report = identify(rotate, 64, positions=sizes, dtype=dtype)
+    report = identify(axis_without_formula(7, 0.9), 64, positions=sizes, dtype=dtype)
     assert "none that I know" in str(report), str(report)
