@@ -63,7 +63,7 @@ lab: .venv/.book
 
 # without the book: the tests named in ARGS, or all that need neither its pages nor a browser
 check: .venv/.dev node_modules/.package-lock.json
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --dist loadgroup --no-loadscope-reorder --ignore=tests/site)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --no-loadscope-reorder --ignore=tests/site)
 
 test: .venv/.dev book
 	$(BIN)/python tests/tools/browser.py
@@ -71,7 +71,7 @@ test: .venv/.dev book
 	$(BIN)/ruff format --check .
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome ci --error-on-warnings
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --no-loadscope-reorder $(or $(ARGS),--junit-xml=_build/tests.xml)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --no-loadscope-reorder $(or $(ARGS),--junit-xml=_build/tests.xml)
 	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)
 
 bench: .venv/.dev

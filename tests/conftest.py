@@ -9,6 +9,8 @@ from collections import defaultdict
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 # jsonschema, which nbformat brings, would read a grammar of addresses for two seconds at import
 sys.modules["rfc3987_syntax"] = None
@@ -61,17 +63,27 @@ def not_drawn(items: list[pytest.Item], draw: str) -> set[pytest.Item]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give the tests of a file to one process: they share what they open and what they train."""
+    """Leave out what is not drawn, and let begin what takes long."""
     if (draw := os.environ["DRAW"]) != "all":
         out = not_drawn(items, draw)
         config.hook.pytest_deselected(items=list(out))
         items[:] = [item for item in items if item not in out]
-    shared = config.pluginmanager.hasplugin("xdist")
-    for item in items:
-        if shared and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(page_of(item) or item.path.stem))
     order = [f"test_{name}" for name in LONG]
     last = len(order)
     items.sort(
         key=lambda i: (order.index(i.path.stem) if i.path.stem in order else last, not page_of(i))
     )
+
+
+class TogetherScheduling(LoadScopeScheduling):
+    """The tests of one page, or else of one file, go to one process: they share what they open."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        page = PAGE.search(nodeid)
+        return page.group() if page else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Deal the tests to the processes (groups by mark are lost on pytest 9.2 with xdist 3.8)."""
+    return TogetherScheduling(config, log)
