@@ -20,7 +20,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 settings.register_profile("patient", deadline=None)  # no test fails because it takes its time
 settings.load_profile("patient")
 
-PAGES = 5  # so many of the book's pages are drawn for each run
+PAGES = 3  # so many of the book's pages are drawn for each run
 PAGE = re.compile(r"(book|notebooks)/[\w-]+\.html")
 # The files that take longest begin, then all that opens one page: none is left alone at the end.
 LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
