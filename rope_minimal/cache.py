@@ -55,7 +55,7 @@ def move_keys(keys: Tensor, delta: int | Tensor, rope: RotaryEmbedding) -> Tenso
     if keys.shape[-1] < rope.dim:
         raise ValueError(f"keys must have >= {rope.dim} channels as rope has, got {keys.shape[-1]}")
     delta = _delta(delta, keys, rope)
-    cos, sin = rope._cos_and_sin(nn.functional.embedding(delta.abs(), rope.table))
+    cos, sin = rope.at(delta.abs())
     sin = sin * delta.sign().unsqueeze(-1)  # R_{-delta} is R_delta with the other sine
     lead = (*delta.shape[:1], *(1,) * (keys.ndim - 3))[: keys.ndim - 2]
     cos, sin = (t.reshape(*lead, *t.shape[-2:]) for t in (cos, sin))
@@ -394,7 +394,8 @@ def _check_alike(rope: RotaryEmbedding, other: RotaryEmbedding) -> None:
     )
     if has != needs:
         raise ValueError(f"cache has the rotation {has}, but the call needs {needs}")
-    rows = [each.table[1:2].float() for each in (rope, other)]  # the angles of position 1
+    # the angles of position 1
+    rows = [torch.cat([t[1:2] for t in each.buffers()], -1).float() for each in (rope, other)]
     same_table = not all(map(may_be_read, rows)) or torch.equal(*rows)
     if type(rope) is not type(other) or not same_table:
         raise ValueError(

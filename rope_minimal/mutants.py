@@ -229,8 +229,8 @@ BUGS: tuple[Bug, ...] = (
         key="table",
         name="The table is cast along with the model",
         module="rotation",
-        old="self.table = self._table(self.table)",
-        new="self.table = self.table.to(fast.compute_dtype(self.table))",
+        old="self.table, self.sines = self._made(self.table)",
+        new="super()._apply(lambda t: t.to(fast.compute_dtype(t)))",
         thread="https://github.com/huggingface/transformers/issues/25681",
         story="What a module keeps as a buffer is cast with it. In transformers 4.31 a Llama cast "
         "to 16 bits computed with what was left of its rotary buffers; gpt-neox had found the "

@@ -199,16 +199,19 @@ class RotaryEmbedding(nn.Module):
 
     Notes
     -----
-    The buffer ``table`` holds cosines and sines by turns, and for halves (cos, cos, sin), as an
-    eager call reads them. It is float32 (float64 after
+    The table is kept as an eager call reads it. For neighbours the buffer ``table`` holds cosines
+    and sines by turns, and ``sines`` is None; for halves ``table`` holds the cosines twice, side by
+    side, and ``sines`` the sines. They are float32 (float64 after
     ``.double()``, or where float64 is torch's default) and made anew whenever the module is moved
-    or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave it exact. It is not part of the
-    state dict: a layer loaded over the meta device by ``assign=True`` gets it by ``to_empty()`` of
-    this module alone. The arguments cannot be changed afterwards, for the table would not follow.
+    or cast: ``.half()``, ``.bfloat16()`` and ``to_empty()`` leave them exact. They are not part of
+    the state dict: a layer loaded over the meta device by ``assign=True`` gets them by
+    ``to_empty()`` of this module alone. The arguments cannot be changed afterwards, for the table
+    would not follow.
     For other frequencies use `rope_table` and `apply_rope`.
     """
 
     table: Tensor
+    sines: Tensor | None
 
     def __init__(
         self,
@@ -224,17 +227,25 @@ class RotaryEmbedding(nn.Module):
         self.dim, self.max_seq_len = check_dim(dim), check_count("max_seq_len", max_seq_len)
         self.base, self.interleaved = base, interleaved
         # where float64 is the default type, that of torch.empty, x will have it
-        self.register_buffer("table", self._table(torch.empty(0)), persistent=False)
+        table, sines = self._made(torch.empty(0))
+        self.register_buffer("table", table, persistent=False)
+        self.register_buffer("sines", sines, persistent=False)
 
     @property
     def cos(self) -> Tensor:
         """A copy of the cosines, (max_seq_len, dim/2): what is written into it changes nothing."""
-        return self._cos_and_sin(self.table)[0].clone()
+        return self._cos_and_sin(self._kept())[0].clone()
 
     @property
     def sin(self) -> Tensor:
         """A copy of the sines, (max_seq_len, dim/2): what is written into it changes nothing."""
-        return self._cos_and_sin(self.table)[1].clone()
+        return self._cos_and_sin(self._kept())[1].clone()
+
+    def at(self, positions: Tensor | np.ndarray | Sequence[Any]) -> tuple[Tensor, Tensor]:
+        """Return the cosines and sines at integers 0 to ``max_seq_len - 1``, (..., dim/2) each."""
+        index = moved_to(self.table.device, "positions", integers("positions", positions)).long()
+        check_range("positions", index, self.max_seq_len, "max_seq_len-1")
+        return self._cos_and_sin([nn.functional.embedding(index, t) for t in self._kept()])
 
     def forward(self, x: Tensor, offset: int = 0, position_ids: Tensor | None = None) -> Tensor:
         """Rotate ``x`` at positions ``offset .. offset + T - 1``, or at ``position_ids``.
@@ -264,9 +275,9 @@ class RotaryEmbedding(nn.Module):
             raise ValueError(
                 f"x must have at least dim = {self.dim} channels, got shape {tuple(x.shape)}"
             )
-        table = self.table
-        if x.device != table.device:
-            raise ValueError(f"x must be on {table.device} as the table is, got {x.device}")
+        rows = self._kept()
+        if x.device != rows[0].device:
+            raise ValueError(f"x must be on {rows[0].device} as the table is, got {x.device}")
         offset = check_count("offset", offset, least=0)
         if position_ids is None:
             end = offset + x.shape[-2]
@@ -275,20 +286,20 @@ class RotaryEmbedding(nn.Module):
                     f"positions offset..offset+T = {offset}..{end} exceed "
                     f"max_seq_len = {self.max_seq_len}"
                 )
-            table = table.narrow(0, offset, x.shape[-2])
+            rows = [t.narrow(0, offset, x.shape[-2]) for t in rows]
         else:
             if offset != 0:
                 raise ValueError(f"give offset or position_ids, not both, got offset = {offset}")
             index = self._index(x, position_ids)
-            table = nn.functional.embedding(index, table)
-        if x.requires_grad or not fast.serves(table, table):
-            return _rotate(x, *self._cos_and_sin(table), self.interleaved)
+            rows = [nn.functional.embedding(index, t) for t in rows]
+        if x.requires_grad or not fast.serves(rows[0], rows[-1]):
+            return _rotate(x, *self._cos_and_sin(rows), self.interleaved)
         dtype = fast.compute_dtype(x)
-        if table.dtype != dtype:
-            table = table.to(dtype)
+        if rows[0].dtype != dtype:
+            rows = [t.to(dtype) for t in rows]
         if self.interleaved:
-            return fast.rotate(x, table.view(dtype.to_complex()))
-        return fast.rotate(x, *table.split_with_sizes((self.dim, self.dim // 2), dim=-1))
+            return fast.rotate(x, rows[0].view(dtype.to_complex()))
+        return fast.rotate(x, *rows)
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse another value of an argument: the table would not follow."""
@@ -322,26 +333,30 @@ class RotaryEmbedding(nn.Module):
         check_range("position_ids", position_ids, self.max_seq_len, "max_seq_len-1")
         return position_ids.long().reshape(shape[0], *(1,) * (x.ndim - 3), length)
 
-    def _table(self, like: Tensor) -> Tensor:
-        """Return the table on the device of ``like``, in its type or float32: what `fast` reads.
+    def _made(self, like: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Return both buffers on the device of ``like``, in its type or float32: what `fast` reads.
 
-        For neighbours cos and sin by turns, (max_seq_len, dim): as complex numbers, they would lose
-        their imaginary parts in a cast. For halves cos, cos, sin: (max_seq_len, 3/2 dim).
+        As complex numbers, neighbours would lose their imaginary parts in a cast.
         """
         positions = torch.arange(self.max_seq_len, device=like.device)
         dtype = fast.compute_dtype(like)
         table = rope_table(positions, self.dim, self.base, dtype=dtype)
-        return torch.cat(fast.spread(*table, self.interleaved, dtype), dim=-1).view(dtype)
+        turn, *sines = fast.spread(*table, self.interleaved, dtype)
+        return turn.view(dtype), sines[0] if sines else None
 
-    def _cos_and_sin(self, table: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the views (..., dim/2) of rows of the table."""
+    def _kept(self) -> list[Tensor]:
+        """Return the buffers that hold the table: as attributes, one token would wait for them."""
+        both = self._buffers["table"], self._buffers["sines"]
+        return [t for t in both if t is not None]
+
+    def _cos_and_sin(self, rows: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the views (..., dim/2) of rows of the buffers."""
         if self.interleaved:
-            return table[..., ::2], table[..., 1::2]
-        _, cos, sin = table.chunk(3, dim=-1)
-        return cos, sin
+            return rows[0][..., ::2], rows[0][..., 1::2]
+        return rows[0].narrow(-1, 0, self.dim // 2), rows[1]
 
     def _apply(self, fn: Any, recurse: bool = True) -> "RotaryEmbedding":
         """Follow the module to a device or type with a table made anew, not converted."""
         super()._apply(fn, recurse)
-        self.table = self._table(self.table)
+        self.table, self.sines = self._made(self.table)
         return self

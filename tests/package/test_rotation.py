@@ -500,6 +500,15 @@ def test_a_module_made_on_the_meta_device_gets_its_table_with_its_memory() -> No
     assert torch.equal(model[1].sin, rope_table(range(400), 64)[1])
 
 
+@LAYOUTS
+def test_rows_of_the_table_are_read_at_any_positions(interleaved: bool) -> None:
+    rope, places = RotaryEmbedding(8, 400, 77.0, interleaved=interleaved), [[0, 399], [7, 7]]
+    want = rope_table(places, 8, 77.0)
+    for given in (places, np.array(places), torch.tensor(places, dtype=torch.int32)):
+        for t, right in zip(rope.at(given), want, strict=True):
+            assert torch.equal(t, right)
+
+
 def test_double_makes_the_table_exact() -> None:
     rope = RotaryEmbedding(64, 400).double()
     want = rope_table(range(400), 64, dtype=torch.float64)
