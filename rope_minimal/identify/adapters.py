@@ -4,9 +4,10 @@ A module of this package, tables of cosines and sines with a function that appli
 configuration of transformers: each becomes a `Rotation`, which `identify` can ask.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +18,18 @@ from ..tensors import check_float
 from .instrument import identify
 from .report import LOOK, NOTE, Finding, Report
 
+if TYPE_CHECKING:
+    from .recording import Heard
+
 __all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
 
 Rotate = Callable[[Tensor, Tensor], Tensor]
 
 KEYS = "Keys do not move with the position as queries do: what is said here is of queries."
+COUNTS = (
+    "It takes position_ids and counts tokens whatever these are: left-padded and packed rows get "
+    "other positions than they ask for."
+)
 UNHEARD = "it may rotate, and no model that takes tokens runs it: give it to identify as a function"
 
 
@@ -107,12 +115,15 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     Its own code runs from tokens to scores, without weights: see `recording`. Queries of the first
     head are asked, and a finding says where keys that are a multiple of them at the first position
     are none at others. Layers whose queries come out alike are one entry. What does not rotate is
-    no entry, and a tower for pictures or sound beside a text model may be missing.
+    no entry, and neither is a part that was not reached: a tower for pictures or sound beside a
+    text model, the text model of Moshi, all of LightGlue.
 
     Parameters
     ----------
     model
-        A model of transformers or its configuration. No weight is read.
+        A model of transformers or its configuration. What is asked is made anew from the
+        configuration; of a model, a finding says where a module that attends, or its frequencies,
+        are not as in what was made. No weight is read.
 
     Returns
     -------
@@ -127,8 +138,9 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         raise TypeError(
             f"model must be a model or configuration of transformers, got {type(model).__name__}"
         )
-    from .recording import listen, tables_of
+    from .recording import altered, listen, tables_of
 
+    others = altered(model) if isinstance(model, nn.Module) else []
     heard, refusals = listen([config])
     turned = [one for one in heard if one.turned or one.keys_turned]
     named = [(one.part, one.kind) for one in turned]
@@ -143,11 +155,27 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             rotations[name] = Rotation(_refuse(alone), one.head_dim)
             continue
         beside = [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
+        beside += [Finding(LOOK, COUNTS, "attention")] if one.ids_ignored else []
+        if others:
+            words = (
+                f"{len(others)} modules of the model given, such as {others[0]}, are not as its "
+                "class makes them from its configuration: what is said here is of the "
+                "configuration."
+            )
+            beside.append(Finding(LOOK, words, "attention"))
         if one.queries_scaled and abs(one.queries_scaled - 1.0) >= 1e-5:
             words = (
                 f"Queries come out {one.queries_scaled:.6g} times as long as keys; what is said "
+                "here is without that, as of keys."
             )
-            beside.append(Finding(NOTE, f"{words}here is without that, as of keys.", "attention"))
+            if one.queries_kept:
+                words = f"Keys come out {1.0 / one.queries_scaled:.6g} times as long as queries; "
+                words += "what is said here is of queries."
+            beside.append(Finding(NOTE, words, "attention"))
+        if rests := _resting(one, heard):
+            words = f"{len(rests)} of {len(one.names) + len(rests)} such modules turn nothing, "
+            words += f"such as {rests[0]}."
+            beside.append(Finding(NOTE, words, "attention"))
         asked = one.rotate, one.head_dim, one.positions()
         rotations[name] = Rotation(*asked, beside=tuple(beside))
     for words in refusals:
@@ -156,6 +184,16 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     for name in () if rotations else tables_of(config):
         rotations[name] = Rotation(_refuse(RuntimeError(UNHEARD)), 2)
     return rotations
+
+
+def _resting(one: "Heard", heard: list["Heard"]) -> list[str]:
+    """Return the modules of the same place in other layers that turn neither queries nor keys."""
+
+    def place(name: str) -> str:
+        return re.sub(r"\d+", "*", name)
+
+    same = [h for h in heard if h.part == one.part and not (h.turned or h.keys_turned)]
+    return [name for h in same for name in h.names if place(name) == place(one.names[0])]
 
 
 def _refuse(error: Exception) -> Rotate:

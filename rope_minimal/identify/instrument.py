@@ -101,6 +101,9 @@ def identify(
     refusals = own or refusals
     asked = [kind for kinds in refusals.values() for kind in kinds]
     told = "; ".join(f"asked in {', '.join(kinds)}, it {why}" for why, kinds in refusals.items())
+    if dtype is None and len(refusals) > 1:
+        told += ". Where it keeps something between calls, the first of them may have broken it: "
+        told += "make it anew, and give dtype"
     refused = Finding(WRONG, f"It does not answer: {told}.", "attention")
     return Report(head_dim, len(sizes), ", ".join(asked), findings=(refused,))
 

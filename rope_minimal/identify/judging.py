@@ -83,8 +83,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     loose = max(1e-6, times * FORMATS[report.numbers or "float64"])
     if low > 0.5 and high < 1.5 and _in_8_bits(circuit.blocks / np.abs(circuit.blocks).max()):
         words = (
-            f"{_what(ask, positions, _in_8_bits)} rounded to 8 bits, as in float8: lengths are "
-            f"multiplied by {factor * low:.3g} to {factor * high:.3g}."
+            f"{_what(ask, positions, report, _in_8_bits)} rounded to 8 bits, as in float8: lengths "
+            f"are multiplied by {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
     fixed = bool((np.ptp(values, axis=0) <= loose).all())  # the same at every position
@@ -161,13 +161,24 @@ def _steady(values: np.ndarray, positions: np.ndarray, loose: float) -> bool:
     return bool(np.abs(change - positions @ rate).max() <= loose + 0.1 * np.abs(change).max())
 
 
-def _what(ask: Asker, positions: np.ndarray, few: Callable[[np.ndarray], bool]) -> str:
+def _what(
+    ask: Asker, positions: np.ndarray, report: Report, few: Callable[[np.ndarray], bool]
+) -> str:
     """Say what is rounded: cos and sin, or all, if a vector of many digits comes out of few."""
+    if (digits := _of_many_digits(ask, positions)) is None:
+        return "cos and sin are"
+    if few(digits):
+        return "What comes out is"
+    turning = digits[..., np.unique(report.written)]
+    return "What comes out of channels that turn is" if few(turning) else "cos and sin are"
+
+
+def _of_many_digits(ask: Asker, positions: np.ndarray) -> np.ndarray | None:
+    """Return what comes of a vector of many digits, None if it is refused."""
     try:
-        digits = ask(np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None], positions)
+        return ask(np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None], positions)
     except RefusalError:
-        digits = np.full(1, np.pi)
-    return "What comes out is" if few(digits) else "cos and sin are"
+        return None
 
 
 def out_of_place(report: Report, circuit: Circuit) -> Findings:
@@ -209,10 +220,20 @@ def direction(report: Report) -> Findings:
     """Say it where some or all pairs turn clockwise, and where an axis turns nothing."""
     found = []
     waves = report.inv_freq.reshape(len(report.pairs), -1)
-    if report.direction is None and ((waves != 0).sum(axis=1) > 1).any():
+    alike = _one_proportion(report)
+    if alike is not None:
+        share = "points whose places have one sum share a rotation."
+        words = f"All axes turn all pairs alike: {share}"
+        if not np.allclose(alike, 1.0, 0.0, 1e-3):
+            parts = " : ".join(f"{part:.4g}" for part in alike)
+            words = f"All axes turn all pairs in one proportion, {parts}: with these weights, "
+            words += share
+        found.append(Finding(LOOK, words, "many-planes"))
+    mixed = report.direction is None and alike is None
+    if mixed and ((waves != 0).sum(axis=1) > 1).any():
         words = "Pairs follow wave vectors of their own, in several axes at once: no one direction."
         found.append(Finding(NOTE, words, "many-planes"))
-    elif report.direction is None and waves.any():
+    elif mixed and waves.any():
         backwards = int((waves < 0).any(axis=1).sum())
         words = (
             f"{backwards} of {len(waves)} pairs turn clockwise, the others counter-clockwise, seen "
@@ -231,14 +252,28 @@ def direction(report: Report) -> Findings:
             "need the second row of each pair negated."
         )
         found.append(Finding(NOTE, words, "linear-algebra"))
-    own = np.unique(np.round(waves / np.abs(waves).max(axis=0).clip(1e-300), 6), axis=1)
-    if waves.any(axis=0).all() and own.shape[1] == 1 < waves.shape[1]:
-        words = "All axes turn all pairs alike: points whose places have one sum share a rotation."
-        found.append(Finding(LOOK, words, "many-planes"))
     for axis in np.flatnonzero(~waves.any(axis=0)) if waves.shape[1] > 1 else ():
         words = f"Nothing turns along axis {axis} of a position."
         found.append(Finding(LOOK, words, "many-planes"))
     return found
+
+
+def _one_proportion(report: Report) -> np.ndarray | None:
+    """Return the proportion of the axes (A,) if all pairs follow multiples of one wave vector.
+
+    None where several do, or one alone, or rounding hides it.
+    """
+    waves = report.inv_freq.reshape(len(report.pairs), -1)
+    errors = report.inv_freq_error.reshape(waves.shape)
+    fastest = int(np.abs(waves).sum(axis=1).argmax())
+    one, lead = waves[fastest], int(np.abs(waves[fastest]).argmax())
+    if len(waves) < 2 or np.count_nonzero(one) < 2:
+        return None
+    if (errors[fastest] > 0.01 * np.abs(one[one != 0]).min()).any():
+        return None
+    apart = np.abs(waves - np.outer(waves[:, lead] / one[lead], one))
+    near = 4.0 * (errors + errors.max(axis=1, keepdims=True)) + 1e-6 * np.abs(one).max()
+    return one / one[lead] if (apart <= near).all() else None
 
 
 def _even_step(waves: np.ndarray) -> float | None:
@@ -270,6 +305,8 @@ def numbers(
     ranked = np.sort(waves[waves > 0])[::-1]
     best = report.explanations[0] if report.explanations else None
     short = min(sizes) < SHORT and not all(series) and _hidden(report, waves, series)
+    if _one_proportion(report) is not None:  # what turns along one axis turns along all
+        short |= bool(((waves == 0) & waves.any(axis=0) & waves.any(axis=1, keepdims=True)).any())
     near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
     if near and (best is None or (best.made_in == "16 bits" and not _held_in_16_bits(report))):
         base, off = near
@@ -359,7 +396,8 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
         return [Finding(LOOK, words, "longer-contexts")]
     # at powers of two, where speeds are read, products lose what frequencies would
     products = made is not None and made[0] == "product" and made[1] in ROUNDED
-    either = products and (report.angle_error or 0.0) > 1e-3
+    unit = FORMATS[report.numbers or "float64"]
+    either = products and (report.angle_error or 0.0) > min(1e-3, 64.0 * unit)
     words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to 16 bits:"
     words += f" off by up to {off:.2%} from {best}{where}."
     if not either and (report.deviation or 0.0) <= PROMISE:
@@ -481,7 +519,8 @@ def rounding(
     shown = (error > 2.0 * unit + least / 8.0)[others]
     like = shown.mean() > 0.25 if len(shown) else len(off) < 8
     like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
-    grown = min(1.0, FORMATS[to] * size.max()) / 8.0  # as errors of a product do far out
+    # as errors of a product do far out
+    grown = min(1.0, FORMATS[to] * size.max()) / (4.0 if to == "bfloat16" else 8.0)
     like &= to not in ROUNDED or error[worst] <= max(1e-3, 16.0 * unit) or error[worst] >= grown
     return ("product", to) if like and part <= 2.0**-7 else None
 
@@ -500,13 +539,21 @@ def promise(report: Report, unit: float) -> Findings:
 
 
 def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
-    """Say it where numbers have 16 bits although x has more, those of cos and sin or all."""
-    if report.numbers not in ("bfloat16", "float16") or ask.type in ("bfloat16", "float16"):
+    """Say it where numbers have 16 bits although x has more: all, some channels', or a table's."""
+    if ask.type in ROUNDED:
         return []
+    if report.numbers not in ROUNDED:
+        still = np.setdiff1d(np.arange(report.head_dim), np.unique(report.written))
+        digits = _of_many_digits(ask, positions) if len(still) else None
+        resting = np.zeros(1) if digits is None else digits[..., still]
+        if (to := holding_format(resting)) not in ROUNDED or not resting.any():
+            return []
+        words = f"What comes out of channels that do not turn is rounded to {to} although x is "
+        return [Finding(WRONG, f"{words}{ask.kind}.", "precision")]
     low, high = report.singular_values or (1.0, 1.0)
     if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
-    what = _what(ask, positions, lambda digits: holding_format(digits) in ROUNDED)
+    what = _what(ask, positions, report, lambda digits: holding_format(digits) in ROUNDED)
     words = (
         f"{what} rounded to {report.numbers} although x is {ask.kind}: numbers up to 1 are off by "
         f"up to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."
@@ -581,16 +628,26 @@ def misfit(position: int, along: str) -> Findings:
 def factor(report: Report, unit: float) -> Findings:
     """Say it where vectors come out longer or shorter."""
     found = []
-    scale = report.attention_factor or 1.0
+    scale, shared = report.attention_factor or 1.0, ""
     rest = 1.0 if report.rest_factor is None else report.rest_factor
     if abs(scale - 1.0) > max(8.0 * unit, 1e-7):
         words = f"cos and sin carry a factor of {scale:.8g}: scores grow by its square, "
         words += f"{scale**2:.6g}."
-        words += _shared_scale(report, scale)
+        words += (shared := _shared_scale(report, scale))
+        found.append(Finding(NOTE, words, "longer-contexts"))
+    kind, parameters = report.rescaling or ("", {})
+    if kind == "yarn" and "attention_factor" in parameters and not shared:
+        own = 0.1 * math.log(parameters["factor"]) + 1.0
+        words = f"YaRN's own factor on cos and sin would be {own:.6g} for a stretch by "
+        words += f"{parameters['factor']:.6g}; here it is {scale:.6g}"
+        equal = ", as where mscale and mscale_all_dim are equal, or where it is lost"
+        words += f"{equal if abs(scale - 1.0) <= max(8.0 * unit, 1e-7) else ''}."
         found.append(Finding(NOTE, words, "longer-contexts"))
     if abs(rest - 1.0) > max(8.0 * unit, 1e-7):
         words = f"Channels that do not turn are multiplied by {rest:.8g}."
-        found.append(Finding(NOTE, words, "longer-contexts"))
+        lost = f"The {report.head_dim - report.width} channels that do not turn come out as zeros."
+        gone = rest <= max(8.0 * unit, 1e-7)
+        found.append(Finding(WRONG if gone else NOTE, lost if gone else words, "longer-contexts"))
     return found
 
 

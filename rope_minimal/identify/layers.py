@@ -7,7 +7,6 @@ weights, and once more with random gains in every norm of queries and keys.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -53,7 +52,7 @@ class Examination:
     refused
         For each check that could not be asked, what was said.
     exact
-        Where a model of 16 bits fails, what was measured of a copy in float32.
+        Where a model of 16 bits fails, what was measured in float32.
     meant
         What in a configuration may mean that a model knows no positions; None where nothing does.
     """
@@ -143,8 +142,8 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
         model.train(training)
     found = Examination(errors, gains, refused, shift, meant=_meant(model))
     if found.findings and next(model.parameters()).dtype in (torch.bfloat16, torch.float16):
-        with suppress(Exception):  # it may run in its own type alone
-            found = replace(found, exact=examine(deepcopy(model).float(), shift=shift))
+        with suppress(Exception), _in_float32(model):  # it may run in its own type alone
+            found = replace(found, exact=examine(model, shift=shift))
     return found
 
 
@@ -258,30 +257,53 @@ class _Model:
 
     def run_packed(self) -> Tensor:
         place = torch.arange(TOKENS)
-        return self._run_seen(place >= CUT, torch.where(place < CUT, place, place - CUT))
+        leaky = self._run_seen(self.ids, place >= CUT, place)
+        if torch.equal(leaky, self.run_apart(1)):
+            return leaky  # no mask is heeded; positions that start again may bring one of their own
+        return self._run_seen(self.ids, place >= CUT, torch.where(place < CUT, place, place - CUT))
 
     def run_apart(self, step: int) -> Tensor:
         place = torch.arange(TOKENS)  # without a mask, a gap may be taken for another document
-        return self._run_seen(place < 0, step * place)
-
-    def _run_seen(self, document: Tensor, positions: Tensor) -> Tensor:
-        """Run under a mask by which a token sees the earlier ones of its document."""
-        seen = (document[:, None] == document) & torch.ones(TOKENS, TOKENS).tril().bool()
-        mask = torch.zeros(1, 1, TOKENS, TOKENS, dtype=next(self.model.parameters()).dtype)
-        mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
-        answer = self.model(
-            input_ids=self.ids, attention_mask=mask, position_ids=positions[None], use_cache=False
-        )
-        return answer.logits
+        return self._run_seen(self.ids, place < 0, step * place)
 
     def run_documents(self) -> Tensor:
         parts = self.ids.split((CUT, TOKENS - CUT), dim=1)
-        return torch.cat([self.model(input_ids=p, use_cache=False).logits for p in parts], dim=1)
+        places = [torch.arange(part.shape[1]) for part in parts]
+        # under a mask as well, which takes the place of a window
+        alone = [self._run_seen(p, at < 0, at) for p, at in zip(parts, places, strict=True)]
+        return torch.cat(alone, dim=1)
+
+    def _run_seen(self, ids: Tensor, document: Tensor, positions: Tensor) -> Tensor:
+        """Run under a mask by which a token sees the earlier ones of its document."""
+        seen = (document[:, None] == document).tril()
+        mask = torch.zeros(1, 1, *seen.shape, dtype=next(self.model.parameters()).dtype)
+        mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
+        answer = self.model(
+            input_ids=ids, attention_mask=mask, position_ids=positions[None], use_cache=False
+        )
+        return answer.logits
 
 
 def _pieces(x: Tensor) -> list[Tensor]:
     """Return a prompt, then one token at a time."""
     return [x[:, :PROMPT], *x[:, PROMPT:].split(1, dim=1)]
+
+
+@contextmanager
+def _in_float32(model: nn.Module) -> Iterator[None]:
+    """Cast a model for a while; a copy might run what a closure keeps of the model itself."""
+    weights = [(weight, weight.data, weight.grad) for weight in model.parameters()]
+    buffers = [(module._buffers, dict(module._buffers)) for module in model.modules()]
+    try:
+        for weight, *_ in weights:
+            weight.grad = None
+        model.float()
+        yield
+    finally:
+        for weight, data, grad in weights:
+            weight.data, weight.grad = data, grad
+        for own, kept in buffers:
+            own.update(kept)
 
 
 @contextmanager

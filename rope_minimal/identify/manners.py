@@ -165,8 +165,9 @@ def _no_sum(ask: Asker, answer: Answer, x: np.ndarray) -> float:
     size = (np.abs(answer.matrices) @ np.abs(x.T) + np.abs(answer.added)).transpose(2, 0, 1)
     off = np.abs(found - wanted)
     part = float((off.max(axis=(1, 2)) / np.abs(x).max(axis=1)).max())
-    unit = max(FORMATS[holding_format(found)], FORMATS["float32"])
-    unit = max(unit, FORMATS.get(ask.type, 0.0))  # what is asked was rounded to that
+    own = [FORMATS[holding_format(of_channel)] for of_channel in found.transpose(2, 0, 1)]
+    # what is asked was rounded to its type
+    unit = np.maximum(own, max(FORMATS["float32"], FORMATS.get(ask.type, 0.0)))
     beyond = (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any()
     return part if beyond else 0.0
 

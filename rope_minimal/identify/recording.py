@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from .asking import named
-from .opening import ATTENTION, MIXERS, Record, Recorder, arguments, build
+from .opening import ATTENTION, MIXERS, TABLES, Record, Recorder, arguments, build
 
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
@@ -74,8 +74,10 @@ class Heard:
     norm: str | None = None
     gains: bool = False
     queries_scaled: float | None = None
+    queries_kept: bool = False
     keys_otherwise: bool = False
     keys_turned: bool = False
+    ids_ignored: bool = False
     values_turned: bool = False
     output_turned: bool = False
     kind: str | None = None
@@ -197,6 +199,7 @@ def _heard(
     found: dict[str, Any] = {
         "values_turned": values is not None and values.ndim == 4 and _moves(values),
         "ends": (512,) if recorder.counts else None,  # tokens are counted, and so many are run
+        "ids_ignored": recorder.counts and "position_ids" in recorder.wanted,
     }
     output = record.output
     if output is not None and output.numel() % (len(x) * len(at)) == 0:
@@ -212,7 +215,10 @@ def _heard(
         found["keys_otherwise"] = same and not alike
         if alike:
             found["queries_scaled"] = round(ratio, 6)
-            scale = ratio if abs(ratio - 1.0) >= 1e-5 else 1.0  # and is left out when it is asked
+            kept = torch.allclose(query.norm(dim=-1), x.norm(dim=-1), rtol=1e-5)
+            found["queries_kept"] = kept  # then keys are longer or shorter
+            # and is left out when it is asked
+            scale = 1.0 if kept or abs(ratio - 1.0) < 1e-5 else ratio
     gain = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
     heard = recorder.run(x, at, name, gain)[name].query[:, 0]
     if not torch.allclose(heard, query, atol=1e-4):
@@ -238,6 +244,40 @@ def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -
     for some in rows.split(max(1, TOKENS // len(at))):
         heard.append(recorder.run(some, at, name)[name].query[:, 0, taken])
     return torch.cat(heard).reshape(x.shape) / scale
+
+
+def altered(model: Any) -> list[str]:
+    """Return the modules of a model that attend or make tables and are not as its class makes them.
+
+    They have another class, a ``forward`` of their own, or other frequencies. Empty as well where
+    the class does not make the model from its configuration.
+    """
+    try:
+        fresh = dict(build(type(model), model.config, few_heads=False).model.named_modules())
+    except Exception:  # of a wrapper, say
+        return []
+    found = []
+    for name, module in model.named_modules():
+        made = fresh.get(name)
+        kinds = f"{type(module).__name__} {type(made).__name__}"
+        if not (ATTENTION.search(kinds) or TABLES.search(kinds)):
+            continue
+        own = "forward" in vars(module) and not hasattr(module, "_hf_hook")  # accelerate's
+        if made is None or type(module) is not type(made) or own or _other_numbers(module, made):
+            found.append(name)
+    return found
+
+
+def _other_numbers(module: nn.Module, made: nn.Module) -> bool:
+    """Whether a buffer holds other numbers than in another module of its class."""
+    others = dict(made.named_buffers(recurse=False))
+    for name, buffer in module.named_buffers(recurse=False):
+        other = others.get(name)
+        if other is None or buffer.is_meta or other.is_meta or not buffer.is_floating_point():
+            continue
+        if buffer.shape != other.shape or not torch.equal(buffer.cpu().to(other), other):
+            return True
+    return False
 
 
 # ---- an attention module and its table -----------------------------------------------------------

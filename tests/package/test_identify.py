@@ -636,7 +636,7 @@ STRANGE = {
         lambda x, at: part(x, at, 1.0) * np.where(np.arange(8) < 4, at[:, None], 1),
         "Lengths change with the position alone",
     ),
-    "rest lost": (lambda x, at: part(x, at, 0.0), "do not turn are multiplied by 0"),
+    "rest lost": (lambda x, at: part(x, at, 0.0), "4 channels that do not turn come out as zeros"),
     "rest uneven": (lambda x, at: part(x, at, GAIN[4:]), "channels that do not turn are not left"),
     "rest elsewhere": (lambda x, at: part(x[..., [0, 1, 2, 3, 5, 4, 7, 6]], at, 1.0), "come out"),
     "upside down": (
@@ -2440,3 +2440,100 @@ def test_axes_that_turn_all_pairs_alike_are_told(sizes: Any) -> None:
 def test_a_short_axis_hides_nothing_of_a_long_one(sizes: Any, dtype: torch.dtype) -> None:
     report = identify(axis_without_formula(7, 0.9), 64, positions=sizes, dtype=dtype)
     assert "none that I know" in str(report), str(report)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ((1, 0.5), "in one proportion, 1 : 0.5"),
+        ((2, 1, 1), "in one proportion, 1 : 0.5 : 0.5"),
+        ((1, -1), "in one proportion, 1 : -1"),
+        ((1, 1, 1), "turn all pairs alike: points whose places have one sum"),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16])
+def test_axes_in_one_proportion_share_rotations_by_it(
+    weights: Any, says: str, dtype: torch.dtype
+) -> None:
+    along = torch.tensor(weights, dtype=torch.float64)
+    sizes = (64, 256) if len(weights) == 2 else (64, 32, 32)
+    rotate = lambda x, at: by_angles(x, (at.double() @ along)[:, None] * SERIES)  # noqa: E731
+    report = identify(rotate, 64, positions=sizes, dtype=dtype)
+    assert says in str(report), str(report)
+    assert "wave vectors of their own" not in str(report)
+    assert "clockwise, the others" not in str(report)
+    assert "proportional" not in str(report)
+
+
+@pytest.mark.parametrize("few", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("rounded", "says"),
+    [
+        ("turned", "What comes out of channels that turn is rounded"),
+        ("still", "What comes out of channels that do not turn is rounded"),
+        ("both", "What comes out is rounded"),
+        ("table", "cos and sin are rounded"),
+    ],
+)
+def test_what_is_rounded_of_a_part_is_told(
+    rounded: str, says: str, dtype: torch.dtype, few: torch.dtype
+) -> None:
+    theta = 1e4 ** (-torch.arange(16, dtype=torch.float64) / 16)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = at.double()[:, None] * theta
+        a, b, rest = x[..., :16], x[..., 16:32], x[..., 32:]
+        c, s = angle.cos(), angle.sin()
+        if rounded == "table":
+            c, s = c.to(few), s.to(few)
+        c, s = c.to(x.dtype), s.to(x.dtype)
+        part = torch.cat((a * c - b * s, b * c + a * s), -1)
+        part = part.to(few) if rounded in ("turned", "both") else part
+        rest = rest.to(few) if rounded in ("still", "both") else rest
+        return torch.cat((part, rest), -1).to(x.dtype)
+
+    grave = [f.words for f in identify(rotate, 64, dtype=dtype).findings if f.gravity == 3]
+    assert any(words.startswith(says) for words in grave), grave
+    assert not any(words.startswith("What goes in") for words in grave), grave
+
+
+def test_a_cache_that_a_refused_call_broke_is_thought_of() -> None:
+    kept: dict[str, Any] = {"length": 0}
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        if (length := int(at.max()) + 1) > kept["length"]:
+            kept["length"] = length  # before the tables, which then fail for NumPy
+            angle = torch.outer(torch.arange(length).double(), SERIES.double())
+            kept["table"] = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        a, b = x.chunk(2, -1)
+        c, s = (t[at] for t in kept["table"])
+        return torch.cat((a * c - b * s, b * c + a * s), -1)
+
+    assert "the first of them may have broken it: make it anew" in str(identify(rotate, 64))
+    kept = {"length": 0}
+    assert identify(rotate, 64, dtype=torch.float64).base == 1e4
+
+
+@pytest.mark.parametrize("positions", [64, 128, 1024])
+@pytest.mark.parametrize("dim", [32, 64, 128])
+def test_positions_in_hundredths_are_no_product(positions: int, dim: int) -> None:
+    theta = 1e4 ** (-torch.arange(dim // 2, dtype=torch.float64) / (dim // 2))
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return by_angles(x, (at.double() / 3).mul(100).round()[:, None] / 100 * theta)
+
+    report = identify(rotate, dim, positions=positions, dtype=torch.float32)
+    assert "the product were made in" not in str(report), str(report)
+
+
+@pytest.mark.parametrize(("factor", "told"), [(1.0, True), (1.1386294, False), (1.2964769, True)])
+def test_yarn_without_its_factor_or_with_it_twice_is_told(factor: float, told: bool) -> None:
+    theta, _ = rescaled_frequencies(
+        "yarn", 64, 1e4, factor=4.0, original_max_position_embeddings=4096
+    )
+    report = identify(turner(layout_of("half-split", 64), theta, factor), 64)
+    assert report.rescaling is not None
+    assert report.rescaling[0] == "yarn"
+    said = f"would be 1.13863 for a stretch by 4; here it is {factor:.6g}"
+    assert (said in str(report)) == told, str(report)

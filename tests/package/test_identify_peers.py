@@ -21,7 +21,7 @@ from rope_minimal import (
 from rope_minimal.identify import identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
 from rope_minimal.identify.layers import CHANGING, CHECKS, examine, tiny_model
-from rope_minimal.identify.recording import hear, hear_cells
+from rope_minimal.identify.recording import altered, hear, hear_cells
 
 
 def config_of(family: str, name: str, **more: Any) -> Any:
@@ -570,9 +570,15 @@ def test_what_was_heard_and_rests_by_design_has_no_entry() -> None:
         assert of_transformers(config) == {}, config.model_type
 
 
-@pytest.mark.parametrize(("side", "times"), [("queries", 1.2), ("keys", 1 / 1.2)])
+@pytest.mark.parametrize(
+    ("side", "says"),
+    [
+        ("queries", "Queries come out 1.2 times as long as keys"),
+        ("keys", "Keys come out 1.2 times as long as queries; what is said here is of queries"),
+    ],
+)
 def test_a_factor_on_queries_or_keys_alone_is_told(
-    side: str, times: float, monkeypatch: pytest.MonkeyPatch
+    side: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     apply = llama.apply_rotary_pos_emb
@@ -584,4 +590,108 @@ def test_a_factor_on_queries_or_keys_alone_is_told(
     monkeypatch.setattr(llama, "apply_rotary_pos_emb", scaled)
     config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
     (rotation,) = of_transformers(config).values()
-    assert f"Queries come out {times:.6g} times as long as keys" in str(rotation.identify())
+    report = rotation.identify()
+    assert says in str(report)
+    assert "cos and sin carry a factor" not in str(report)
+
+
+def small_llama() -> Any:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    config = llama.LlamaConfig(
+        hidden_size=64, num_attention_heads=4, num_hidden_layers=2, vocab_size=8
+    )
+    return llama.LlamaForCausalLM(config)
+
+
+def another_base(model: Any) -> None:
+    model.config.rope_parameters["rope_theta"] = 777.0
+
+
+def other_frequencies(model: Any) -> None:
+    model.model.rotary_emb.inv_freq *= 0.5
+
+
+def another_class(model: Any) -> None:
+    layer = model.model.layers[1].self_attn
+    layer.__class__ = type("Mine", (type(layer),), {})
+
+
+def another_forward(model: Any) -> None:
+    forward = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda *given: tuple(t.bfloat16() for t in forward(*given))
+
+
+def test_a_model_that_is_not_as_its_configuration_makes_it_is_told() -> None:
+    says = "are not as its class makes them from its configuration"
+    (healthy,) = of_transformers(small_llama()).values()
+    assert healthy.beside == ()
+    for change in (another_base, other_frequencies, another_class, another_forward):
+        change(model := small_llama())
+        (rotation,) = of_transformers(model).values()
+        assert says in rotation.beside[0].words, change.__name__
+    (cast,) = of_transformers(small_llama().bfloat16()).values()  # its frequencies, too
+    assert "such as model.rotary_emb" in cast.beside[0].words
+
+
+@pytest.mark.parametrize("family", ["gemma3_text", "gpt_neox", "deepseek_v3", "gptj", "cohere2"])
+def test_a_model_as_its_configuration_makes_it_is_so(family: str) -> None:
+    pytest.importorskip("transformers")
+    assert altered(tiny_model(family)) == []
+
+
+def test_position_ids_that_are_taken_and_ignored_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    forward = llama.LlamaRotaryEmbedding.forward
+
+    def counting(self: Any, x: Any, position_ids: torch.Tensor) -> Any:
+        return forward(self, x, torch.arange(position_ids.shape[1]).expand_as(position_ids))
+
+    monkeypatch.setattr(llama.LlamaRotaryEmbedding, "forward", counting)
+    (rotation,) = of_transformers(small_llama().config).values()
+    assert "counts tokens whatever these are" in str(rotation.identify())
+
+
+def test_layers_that_rest_beside_others_are_counted() -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.SmolLM3Config(
+        no_rope_layers=[1, 0, 1], hidden_size=64, num_attention_heads=4, num_hidden_layers=3
+    )
+    (rotation,) = of_transformers(config).values()
+    (finding,) = rotation.beside
+    assert finding.words == "1 of 3 such modules turn nothing, such as layers.1.self_attn."
+
+
+@pytest.mark.parametrize("family", ["llama", "smollm3"])
+def test_a_document_mask_that_is_dropped_is_told(family: str) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model(family)
+    forward = model.forward
+
+    def dropping(*args: Any, attention_mask: Any = None, **kwargs: Any) -> Any:
+        if attention_mask is not None and attention_mask.ndim == 4:
+            attention_mask = None
+        return forward(*args, attention_mask=attention_mask, **kwargs)
+
+    model.forward = dropping
+    (finding,) = examine(model).findings
+    assert _says(finding.words, "packed")
+
+
+@pytest.mark.parametrize("family", ["mistral", "gemma3_text", "gpt_oss"])
+def test_a_window_shorter_than_a_document_is_no_fault(family: str) -> None:
+    pytest.importorskip("transformers")
+    assert examine(tiny_model(family, sliding_window=8)).findings == ()
+
+
+def test_rounding_is_told_as_such_of_a_wrapped_model_too() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama").bfloat16()
+    before = {name: t.clone() for name, t in model.state_dict().items()}
+    table, forward = model.model.rotary_emb.inv_freq.clone(), model.forward
+    model.forward = lambda *args, **kwargs: forward(*args, **kwargs)
+    assert {f.gravity for f in examine(model).findings} == {1}
+    assert all(
+        torch.equal(t, before[name]) and t.dtype == before[name].dtype
+        for name, t in model.state_dict().items()
+    )
+    assert torch.equal(model.model.rotary_emb.inv_freq, table)
