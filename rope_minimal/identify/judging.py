@@ -217,7 +217,7 @@ def out_of_place(report: Report, circuit: Circuit) -> Findings:
 
 
 def direction(report: Report) -> Findings:
-    """Say it where some or all pairs turn clockwise, and where an axis turns nothing."""
+    """Say it where pairs turn clockwise, axes in one proportion, or an axis turns nothing."""
     found = []
     waves = report.inv_freq.reshape(len(report.pairs), -1)
     alike = _one_proportion(report)

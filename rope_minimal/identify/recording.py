@@ -49,11 +49,14 @@ class Heard:
         Where a norm stands: ``before`` the turn, ``after`` it, ``part`` of it elsewhere, or None.
     gains
         Whether that norm has learned gains.
-    queries_scaled
-        What queries have more than keys, a factor; None where keys come out otherwise.
+    queries_scaled, queries_kept
+        What queries have more than keys, a factor; None where keys come out otherwise. Whether it
+        is keys that have other lengths; else it is left out of what ``rotate`` returns.
     keys_otherwise, keys_turned
         Whether keys that are a multiple of queries at the first position are none at others;
         whether they depend on the position.
+    ids_ignored
+        Whether the model takes ``position_ids`` and counts tokens whatever these are.
     values_turned, output_turned
         Whether values depend on their position, and whether the output of attention to a constant
         depends on the position of the query.
