@@ -482,3 +482,45 @@ def test_the_tables_of_who_uses_which_are_those_of_the_atlas() -> None:
         layouts = {row.layout for name in names for row in rows[name] if row.part != "vision"}
         assert layouts == {re.findall(r"[a-z-]+", line)[0]}
         assert len(names) >= 4
+
+
+@pytest.mark.parametrize("mean_too", [True, False], ids=["LayerNorm", "RMSNorm"])
+def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -> None:
+    """From neighbours that turn clockwise to halves that turn the other way, times a factor."""
+    generator = np.random.default_rng(0)
+    names = ("q", "k")
+    rows = {name: generator.normal(size=(8, 24)) for name in names}
+    gains = {name: generator.normal(size=8) for name in names}
+    biases = {name: generator.normal(size=8) * mean_too for name in names}
+    inputs = {name: generator.normal(size=24) for name in names}
+
+    def old(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, -at, interleaved=True)
+
+    def new(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return 1.5 * rotate_complex(x, at)
+
+    def score(rotate: Any, rows: Any, gains: Any, biases: Any) -> float:
+        turned = []
+        for name, place in zip(names, (9, 4), strict=True):
+            y = rows[name] @ inputs[name]
+            y = y - y.mean() * mean_too
+            y = y / np.sqrt((y**2).mean()) * gains[name] + biases[name]
+            turned.append(rotate(y[None], np.array([place]))[0])
+        return float(turned[0] @ turned[1])
+
+    convert = identify(old, 8).differs_from(identify(new, 8)).convert
+    assert convert is not None
+    order = np.abs(convert(np.eye(8), 1)) > 0  # where rows go
+
+    def converted(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: convert(part, 1) for name, part in parts.items()}
+
+    def permuted(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        return {name: order.astype(float) @ part for name, part in parts.items()}
+
+    wanted = score(old, rows, gains, biases)
+    moved = score(new, permuted(rows), converted(gains), converted(biases))
+    assert moved == pytest.approx(wanted, rel=1e-9)
+    of_rows = score(new, converted(rows), permuted(gains), permuted(biases))
+    assert abs(of_rows - wanted) > 0.01 * abs(wanted)
