@@ -122,8 +122,8 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     ----------
     model
         A model of transformers or its configuration. What is asked is made anew from the
-        configuration; of a model, a finding says where a module that attends, or its frequencies,
-        are not as in what was made. No weight is read.
+        configuration; of a model, a finding says what that attends or makes tables is not as in
+        what was made. No weight is read.
 
     Returns
     -------
@@ -141,6 +141,14 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     from .recording import altered, listen, tables_of
 
     others = altered(model) if isinstance(model, nn.Module) else []
+    if others is None:
+        words = "The model given cannot be made anew from its configuration: it was not compared."
+        of_model = [Finding(NOTE, words, "attention")]
+    else:
+        also = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        words = f"In the model given, {''.join(others[:1])}{also} is not as transformers makes it "
+        words += "from its configuration, which is what is said here."
+        of_model = [Finding(LOOK, words, "attention")] if others else []
     heard, refusals = listen([config])
     turned = [one for one in heard if one.turned or one.keys_turned]
     named = [(one.part, one.kind) for one in turned]
@@ -156,13 +164,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             continue
         beside = [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
         beside += [Finding(LOOK, COUNTS, "attention")] if one.ids_ignored else []
-        if others:
-            words = (
-                f"{len(others)} modules of the model given, such as {others[0]}, are not as its "
-                "class makes them from its configuration: what is said here is of the "
-                "configuration."
-            )
-            beside.append(Finding(LOOK, words, "attention"))
+        beside += of_model
         if one.queries_scaled and abs(one.queries_scaled - 1.0) >= 1e-5:
             words = (
                 f"Queries come out {one.queries_scaled:.6g} times as long as keys; what is said "

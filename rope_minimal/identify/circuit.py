@@ -288,6 +288,25 @@ def rounded(numbers: np.ndarray, name: str) -> np.ndarray:
     return np.ldexp(np.round(digits * 256.0) / 256.0, power)
 
 
+def many_digits(head_dim: int) -> np.ndarray:
+    """Return a vector (1, D) of which no number has few digits."""
+    return np.sqrt(np.arange(2.5, head_dim + 2.5))[None]
+
+
+def format_before(numbers: np.ndarray, factor: float) -> str:
+    """Return the smallest format that held every number before a factor was multiplied in."""
+    outer = holding_format(numbers)
+    for name in ("bfloat16", "float16"):
+        before = numbers / (factor or 1.0)
+        near = 4.0 * FORMATS[outer] * np.abs(before)
+        if (
+            FORMATS[name] > 64.0 * FORMATS[outer]
+            and (np.abs(before - rounded(before, name)) <= near).all()
+        ):
+            return name
+    return outer
+
+
 def holding_format(numbers: np.ndarray) -> str:
     """Return the smallest format of `FORMATS` that holds every number exactly."""
     single = numbers.astype(np.float32)

@@ -301,6 +301,7 @@ class _Examination:
             report = self._read_angles(report, circuit, positions)
         if rotates:
             self.findings += judging.factor(report, self.unit)
+        self.findings += judging.rest(report, circuit, self.unit)
         return report
 
     def _read_angles(self, report: Report, circuit: Circuit, positions: np.ndarray) -> Report:
@@ -396,7 +397,10 @@ class _Examination:
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
         may_end = stops is None  # cannot be told
-        self.findings += judging.angles(report, error, positions, waves, made, self.unit, may_end)
+        missed = judging.angles(report, error, positions, waves, made, self.unit, may_end)
+        self.findings += missed
+        if not any(f.gravity == WRONG for f in missed):  # axes may not add
+            self.findings += judging.proportion(report)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, self.ask, positions)
         lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .asking import Asker, RefusalError
-from .circuit import FORMATS, Circuit, holding_format, rounded, turn_of
+from .circuit import FORMATS, Circuit, format_before, many_digits, rounded, turn_of
 from .naming import Explanation, follows_but, round_number
 from .report import LOOK, NOTE, WRONG, Finding, Report
 
@@ -63,7 +63,10 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         kept = high - low <= loose
         factor = float(circuit.scales().mean()) or 1.0
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
-        then = "lengths are kept" if kept else times
+        whole = "lengths are kept"
+        if abs(factor - 1.0) > loose:
+            whole = f"lengths of what turns are multiplied by {factor:.6g}"
+        then = whole if kept else times
         promise = kept and (report.deviation or 0.0) <= max(PROMISE, loose)
         then += f", and so is the promise, to {report.deviation:.1g}" if promise else ""
         words = f"Not a rotation in pairs of channels: {' and '.join(parts)}; {then}."
@@ -105,8 +108,9 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             return Finding(LOOK if kept else WRONG, words, "longer-contexts")
         words = (
             f"Lengths change with the position{' alone' if alike else ', in each pair by its own'}"
-            f"{'' if alike else ' factor'}, by {low:.3g} to {high:.3g}: scores do not depend on "
-            "the distance unless they change exponentially and keys get the inverse factor (xPos)."
+            f"{'' if alike else ' factor'}, by {factor * low:.3g} to {factor * high:.3g}: scores "
+            "do not depend on the distance unless they change exponentially and keys get the "
+            "inverse factor (xPos)."
         )
         return Finding(WRONG, words, "layouts")
     if fixed and low <= loose:
@@ -131,7 +135,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         )
         return Finding(LOOK if kept else WRONG, words, "attention")
     worst = int(np.ptp(values, axis=2).max(axis=1).argmax())
-    determinant = float(np.linalg.det(circuit.blocks[worst]).min()) / factor**2
+    determinant = float(np.linalg.det(circuit.blocks[worst]).min())
     why = (
         "The two channels of a pair get different angles or factors, as where cos and sin are laid "
         "out for one layout and channels are swapped for the other."
@@ -140,10 +144,11 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     mirrored = np.allclose(size, size[..., ::-1, ::-1], atol=loose)
     if mirrored and np.allclose(np.linalg.norm(size, axis=-1), 1.0, atol=loose):
         why = "But for a sign these are the numbers of a rotation: a minus is missing or misplaced."
+    short, long = (factor * float(f(values[worst])) for f in (np.min, np.max))
     words = (
         f"Not a rotation: at position {_at(positions[worst])} a vector of length 1 comes out with "
-        f"length {values[worst].min():.3g} to {values[worst].max():.3g} (singular values; "
-        f"smallest determinant {determinant:.3g}). {why}"
+        f"length {short:.3g} to {long:.3g} (singular values; smallest determinant "
+        f"{determinant:.3g}). {why}"
     )
     return Finding(WRONG, words, "layouts")
 
@@ -176,7 +181,7 @@ def _what(
 def _of_many_digits(ask: Asker, positions: np.ndarray) -> np.ndarray | None:
     """Return what comes of a vector of many digits, None if it is refused."""
     try:
-        return ask(np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None], positions)
+        return ask(many_digits(ask.head_dim), positions)
     except RefusalError:
         return None
 
@@ -217,20 +222,15 @@ def out_of_place(report: Report, circuit: Circuit) -> Findings:
 
 
 def direction(report: Report) -> Findings:
-    """Say it where pairs turn clockwise, axes in one proportion, or an axis turns nothing."""
+    """Say it where pairs turn clockwise, along several axes at once, or along one not at all."""
     found = []
     waves = report.inv_freq.reshape(len(report.pairs), -1)
-    alike = _one_proportion(report)
-    if alike is not None:
-        share = "points whose places have one sum share a rotation."
-        words = f"All axes turn all pairs alike: {share}"
-        if not np.allclose(alike, 1.0, 0.0, 1e-3):
-            parts = " : ".join(f"{part:.4g}" for part in alike)
-            words = f"All axes turn all pairs in one proportion, {parts}: with these weights, "
-            words += share
-        found.append(Finding(LOOK, words, "many-planes"))
-    mixed = report.direction is None and alike is None
-    if mixed and ((waves != 0).sum(axis=1) > 1).any():
+    alike = _one_proportion(report) is not None
+    mixed, several = report.direction is None and not alike, (waves != 0).sum(axis=1) > 1
+    if several.any() and report.direction is not None and not alike:
+        words = f"{several.sum()} of {len(waves)} pairs turn along several axes at once."
+        found.append(Finding(NOTE, words, "many-planes"))
+    if mixed and several.any():
         words = "Pairs follow wave vectors of their own, in several axes at once: no one direction."
         found.append(Finding(NOTE, words, "many-planes"))
     elif mixed and waves.any():
@@ -256,6 +256,18 @@ def direction(report: Report) -> Findings:
         words = f"Nothing turns along axis {axis} of a position."
         found.append(Finding(LOOK, words, "many-planes"))
     return found
+
+
+def proportion(report: Report) -> Findings:
+    """Say it where all axes turn all pairs in one proportion."""
+    if (parts := _one_proportion(report)) is None:
+        return []
+    words = "All axes turn all pairs alike: "
+    if not np.allclose(parts, 1.0, 0.0, 1e-3):
+        told = " : ".join(f"{part:.4g}" for part in parts)
+        words = f"All axes turn all pairs in one proportion, {told}: with these weights, "
+    words += "points whose places have one sum share a rotation."
+    return [Finding(LOOK, words, "many-planes")]
 
 
 def _one_proportion(report: Report) -> np.ndarray | None:
@@ -332,6 +344,9 @@ def numbers(
         )
         words = "No formula that I know gives these frequencies, "
         words += f"{ranked[0]:.6g} to {ranked[-1]:.6g}{searched}."
+        if report.numbers in ROUNDED:
+            words = f"I see no formula in these frequencies, {ranked[0]:.4g} to {ranked[-1]:.4g}, "
+            words += f"where numbers have 16 bits: {report.numbers} may hide one. Ask in float32."
         found.append(Finding(LOOK, words, "longer-contexts"))
         told = (4.0 * report.inv_freq_error <= 2.0**-12 * np.abs(report.inv_freq)).sum()
         if told >= FEW and report.numbers not in ROUNDED and _held_in_16_bits(report):
@@ -521,7 +536,9 @@ def rounding(
     like |= error[worst] < 64.0 * max(unit, float(np.median(error)))  # or what hides it
     # as errors of a product do far out
     grown = min(1.0, FORMATS[to] * size.max()) / (4.0 if to == "bfloat16" else 8.0)
-    like &= to not in ROUNDED or error[worst] <= max(1e-3, 16.0 * unit) or error[worst] >= grown
+    near = error[size <= size.max() / 8.0]  # small, where errors grow with the position
+    grows = error[worst] >= grown or float(near.max(initial=0.0)) <= error[worst] / 2.0
+    like &= to not in ROUNDED or error[worst] <= max(1e-3, 16.0 * unit) or grows
     return ("product", to) if like and part <= 2.0**-7 else None
 
 
@@ -543,21 +560,31 @@ def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
     if ask.type in ROUNDED:
         return []
     if report.numbers not in ROUNDED:
-        still = np.setdiff1d(np.arange(report.head_dim), np.unique(report.written))
-        digits = _of_many_digits(ask, positions) if len(still) else None
-        resting = np.zeros(1) if digits is None else digits[..., still]
-        if (to := holding_format(resting)) not in ROUNDED or not resting.any():
-            return []
-        words = f"What comes out of channels that do not turn is rounded to {to} although x is "
-        return [Finding(WRONG, f"{words}{ask.kind}.", "precision")]
+        return _coarse_rest(report, ask, positions)
     low, high = report.singular_values or (1.0, 1.0)
     if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
-    what = _what(ask, positions, report, lambda digits: holding_format(digits) in ROUNDED)
+    scale = report.attention_factor or 1.0
+    what = _what(ask, positions, report, lambda d: format_before(d, scale) in ROUNDED)
     words = (
         f"{what} rounded to {report.numbers} although x is {ask.kind}: numbers up to 1 are off by "
         f"up to {ROUNDED[report.numbers]:.2g}, near 0 as near the end."
     )
+    return [Finding(WRONG, words, "precision")]
+
+
+def _coarse_rest(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
+    """Say it where channels that do not turn come out in 16 bits, and others in more."""
+    still = np.setdiff1d(np.arange(report.head_dim), np.unique(report.written))
+    digits = _of_many_digits(ask, positions) if len(still) else None
+    if digits is None:
+        return []
+    held = [format_before(digits[..., c], report.rest_factor or 1.0) for c in still]
+    few = [n for n, to in enumerate(held) if to in ROUNDED and digits[..., still[n]].any()]
+    if not few:
+        return []
+    words = f"What comes out of {len(few)} of the {len(still)} channels that do not turn is "
+    words += f"rounded to {held[few[0]]} although x is {ask.kind}."
     return [Finding(WRONG, words, "precision")]
 
 
@@ -629,7 +656,6 @@ def factor(report: Report, unit: float) -> Findings:
     """Say it where vectors come out longer or shorter."""
     found = []
     scale, shared = report.attention_factor or 1.0, ""
-    rest = 1.0 if report.rest_factor is None else report.rest_factor
     if abs(scale - 1.0) > max(8.0 * unit, 1e-7):
         words = f"cos and sin carry a factor of {scale:.8g}: scores grow by its square, "
         words += f"{scale**2:.6g}."
@@ -643,12 +669,19 @@ def factor(report: Report, unit: float) -> Findings:
         equal = ", as where mscale and mscale_all_dim are equal, or where it is lost"
         words += f"{equal if abs(scale - 1.0) <= max(8.0 * unit, 1e-7) else ''}."
         found.append(Finding(NOTE, words, "longer-contexts"))
-    if abs(rest - 1.0) > max(8.0 * unit, 1e-7):
-        words = f"Channels that do not turn are multiplied by {rest:.8g}."
-        lost = f"The {report.head_dim - report.width} channels that do not turn come out as zeros."
-        gone = rest <= max(8.0 * unit, 1e-7)
-        found.append(Finding(WRONG if gone else NOTE, lost if gone else words, "longer-contexts"))
     return found
+
+
+def rest(report: Report, circuit: Circuit, unit: float) -> Findings:
+    """Say it where channels that do not turn come out longer, shorter, or not at all."""
+    factor = 1.0 if report.rest_factor is None else report.rest_factor
+    if not len(circuit.still) or abs(factor - 1.0) <= max(8.0 * unit, 1e-7):
+        return []
+    if factor <= max(8.0 * unit, 1e-7):
+        words = f"The {len(circuit.still)} channels that do not turn come out as zeros."
+        return [Finding(WRONG, words, "layouts")]
+    words = f"Channels that do not turn are multiplied by {factor:.8g}."
+    return [Finding(NOTE, words, "longer-contexts")]
 
 
 def _shared_scale(report: Report, scale: float) -> str:

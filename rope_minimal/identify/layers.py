@@ -141,8 +141,12 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     finally:
         model.train(training)
     found = Examination(errors, gains, refused, shift, meant=_meant(model))
-    if found.findings and next(model.parameters()).dtype in (torch.bfloat16, torch.float16):
-        with suppress(Exception), _in_float32(model):  # it may run in its own type alone
+    weight = next(model.parameters())
+    coarse = weight.dtype in (torch.bfloat16, torch.float16)
+    place = weight.device.type
+    if found.findings and (coarse or torch.is_autocast_enabled(place)):
+        # it may run in its own type alone
+        with suppress(Exception), _in_float32(model), torch.autocast(place, enabled=False):
             found = replace(found, exact=examine(model, shift=shift))
     return found
 
@@ -257,10 +261,9 @@ class _Model:
 
     def run_packed(self) -> Tensor:
         place = torch.arange(TOKENS)
-        leaky = self._run_seen(self.ids, place >= CUT, place)
-        if torch.equal(leaky, self.run_apart(1)):
-            return leaky  # no mask is heeded; positions that start again may bring one of their own
-        return self._run_seen(self.ids, place >= CUT, torch.where(place < CUT, place, place - CUT))
+        starts_again = torch.where(place < CUT, place, place - CUT)
+        # beside a cache, positions that start again bring no mask of transformers' own
+        return self._run_seen(self.ids, place >= CUT, starts_again, use_cache=True)
 
     def run_apart(self, step: int) -> Tensor:
         place = torch.arange(TOKENS)  # without a mask, a gap may be taken for another document
@@ -273,13 +276,15 @@ class _Model:
         alone = [self._run_seen(p, at < 0, at) for p, at in zip(parts, places, strict=True)]
         return torch.cat(alone, dim=1)
 
-    def _run_seen(self, ids: Tensor, document: Tensor, positions: Tensor) -> Tensor:
+    def _run_seen(
+        self, ids: Tensor, document: Tensor, positions: Tensor, use_cache: bool = False
+    ) -> Tensor:
         """Run under a mask by which a token sees the earlier ones of its document."""
         seen = (document[:, None] == document).tril()
         mask = torch.zeros(1, 1, *seen.shape, dtype=next(self.model.parameters()).dtype)
         mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
         answer = self.model(
-            input_ids=ids, attention_mask=mask, position_ids=positions[None], use_cache=False
+            input_ids=ids, attention_mask=mask, position_ids=positions[None], use_cache=use_cache
         )
         return answer.logits
 

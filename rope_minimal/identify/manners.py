@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .asking import Asker, RefusalError
-from .circuit import FORMATS, holding_format, read_matrices
+from .circuit import FORMATS, format_before, holding_format, many_digits, read_matrices
 from .report import LOOK, WRONG, Finding
 
 Findings = list[Finding]
@@ -119,7 +119,9 @@ def company(ask: Asker, answer: Answer) -> Findings:
         return [Finding(LOOK, f"Asked for one position alone, it {said}.", "attention")]
     order = float(np.abs(backwards - answer.matrices).max())
     change = float(np.abs(alone - answer.matrices[: len(few)]).max())
-    loose = answer.loose
+    # and a product of matrices rounds the angles of a row by its place
+    far = float(np.abs(answer.positions).sum(axis=1).max())
+    loose = answer.loose + 8.0 * FORMATS["float64"] * far * float(np.abs(answer.matrices).max())
     if max(order, change) <= loose:
         return []
     if order > loose or np.abs(alone - alone[0]).max() <= loose:
@@ -153,7 +155,7 @@ def linear(ask: Asker, answer: Answer) -> Findings:
         "What goes in is rounded: a vector of many digits does not come out as the sum of its "
         "channels, by up to {:.2g} of its largest. What is said here is about one of few digits."
     )
-    if part := _no_sum(ask, answer, np.sqrt(np.arange(2.0, ask.head_dim + 2.0))[None]):
+    if part := _no_sum(ask, answer, many_digits(ask.head_dim)):
         return [Finding(WRONG, words.format(part), "precision")]
     return []
 
@@ -165,7 +167,8 @@ def _no_sum(ask: Asker, answer: Answer, x: np.ndarray) -> float:
     size = (np.abs(answer.matrices) @ np.abs(x.T) + np.abs(answer.added)).transpose(2, 0, 1)
     off = np.abs(found - wanted)
     part = float((off.max(axis=(1, 2)) / np.abs(x).max(axis=1)).max())
-    own = [FORMATS[holding_format(of_channel)] for of_channel in found.transpose(2, 0, 1)]
+    factor = float(np.abs(answer.matrices[0]).max())
+    own = [FORMATS[format_before(of_channel, factor)] for of_channel in found.transpose(2, 0, 1)]
     # what is asked was rounded to its type
     unit = np.maximum(own, max(FORMATS["float32"], FORMATS.get(ask.type, 0.0)))
     beyond = (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any()

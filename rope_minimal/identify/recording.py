@@ -19,13 +19,14 @@ import torch
 from torch import Tensor, nn
 
 from .asking import named
-from .opening import ATTENTION, MIXERS, TABLES, Record, Recorder, arguments, build
+from .opening import ATTENTION, MIXERS, NO_SCORES, TABLES, Record, Recorder, arguments, build
 
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
 ROTARY = re.compile("Rotary|Rope|RoPE")
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
+FAR = (0, 401, 6402, 32403, 102404)  # as many, where layers that are alike so far may part
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
     names: dict[Any, list[str]] = {}
     for width in sorted(set(widths.values())):
         x = _vectors(width)
+        far = _far_queries(recorder, x, at)
         records, moved = recorder.run(x, at), recorder.run(x, at.flip(0))
         for name, record in records.items():
             query = record.query
@@ -137,7 +139,8 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
                 )
             turned = _moves(query)
             recorder.counts |= turned and torch.equal(query, moved[name].query)
-            key = (re.sub(r"\d+", "*", name), turned, query[:, 0].numpy().tobytes())
+            heard_so = query[:, 0].numpy().tobytes(), far.get(name)
+            key = (re.sub(r"\d+", "*", name), turned, heard_so)
             names.setdefault(key, []).append(name)
             if key not in groups:
                 part = type(recorder.model).__name__
@@ -147,6 +150,17 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
         replace(heard, names=tuple(names[key]), kind=_kind(names[key], types))
         for key, heard in groups.items()
     ]
+
+
+def _far_queries(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, bytes]:
+    """Return what every module scores far out, nothing where it counts tokens or refuses."""
+    if recorder.counts:
+        return {}
+    with suppress(Exception):
+        places = torch.tensor(FAR)[:, None].expand(-1, at.shape[1])
+        records = recorder.run(x, places)
+        return {name: record.query.numpy().tobytes() for name, record in records.items()}
+    return {}
 
 
 def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Record], Tensor]:
@@ -249,38 +263,61 @@ def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -
     return torch.cat(heard).reshape(x.shape) / scale
 
 
-def altered(model: Any) -> list[str]:
-    """Return the modules of a model that attend or make tables and are not as its class makes them.
+def altered(model: Any) -> list[str] | None:
+    """Return what in a model is not as transformers makes it from its configuration.
 
-    They have another class, a ``forward`` of their own, or other frequencies. Empty as well where
-    the class does not make the model from its configuration.
+    Modules that attend or make tables are compared by their class, numbers and plain attributes,
+    and these and what holds them by hooks and a ``forward`` of their own. None where the model
+    cannot be made anew.
     """
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
+    of_theirs = (c for c in type(model).__mro__ if c.__module__.startswith("transformers.models."))
     try:
-        fresh = dict(build(type(model), model.config, few_heads=False).model.named_modules())
-    except Exception:  # of a wrapper, say
-        return []
-    found = []
+        fresh = build(next(of_theirs), model.config, few_heads=False).model
+    except Exception:  # StopIteration, too
+        return None
+    made, found = dict(fresh.named_modules()), []
     for name, module in model.named_modules():
-        made = fresh.get(name)
-        kinds = f"{type(module).__name__} {type(made).__name__}"
-        if not (ATTENTION.search(kinds) or TABLES.search(kinds)):
-            continue
-        own = "forward" in vars(module) and not hasattr(module, "_hf_hook")  # accelerate's
-        if made is None or type(module) is not type(made) or own or _other_numbers(module, made):
-            found.append(name)
-    return found
+        name = name.replace("._orig_mod", "")
+        module = getattr(module, "_orig_mod", module)
+        if why := _unlike(module, made.get(name)):
+            found.append(f"{name or type(module).__name__} ({why})")
+    return list(dict.fromkeys(found))
 
 
-def _other_numbers(module: nn.Module, made: nn.Module) -> bool:
-    """Whether a buffer holds other numbers than in another module of its class."""
-    others = dict(made.named_buffers(recurse=False))
-    for name, buffer in module.named_buffers(recurse=False):
-        other = others.get(name)
-        if other is None or buffer.is_meta or other.is_meta or not buffer.is_floating_point():
+def _unlike(module: Any, made: Any) -> str | None:
+    """Say in what a module differs from the one in its place, None where in nothing that turns."""
+    kinds = f"{type(module).__name__} {type(made).__name__}"
+    turns = (ATTENTION.search(kinds) or TABLES.search(kinds)) and not NO_SCORES.search(kinds)
+    if not (turns or any(ATTENTION.search(type(m).__name__) for m in module.modules())):
+        return None
+    if "forward" in vars(module) and not hasattr(module, "_hf_hook"):  # accelerate's
+        return "a forward of its own"
+    if (module._forward_hooks or module._forward_pre_hooks) and not hasattr(module, "_hf_hook"):
+        return "a hook"
+    if not turns:
+        return None
+    if type(module) is not type(made):
+        return f"a {type(module).__name__}"
+    own = dict(module.named_buffers(recurse=False))
+    for name, wanted in made.named_buffers(recurse=False):
+        if name not in own:
+            return f"no buffer {name}"
+        if own[name].is_meta or wanted.is_meta or not wanted.is_floating_point():
             continue
-        if buffer.shape != other.shape or not torch.equal(buffer.cpu().to(other), other):
-            return True
-    return False
+        same = own[name].shape == wanted.shape
+        if not same or not torch.equal(own[name].cpu().to(wanted), wanted):
+            return f"other numbers in {name}"
+    mine, theirs = _plain(module), _plain(made)
+    other = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
+    return f"another {min(other)}" if other else None
+
+
+def _plain(module: Any) -> dict[str, Any]:
+    """Return the attributes of a module that are numbers, words or flags."""
+    kinds = (bool, int, float, str)
+    given = {name: value for name, value in vars(module).items() if isinstance(value, kinds)}
+    return {k: v for k, v in given.items() if not k.startswith("_") and k != "training"}
 
 
 # ---- an attention module and its table -----------------------------------------------------------

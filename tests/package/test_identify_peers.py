@@ -621,22 +621,110 @@ def another_forward(model: Any) -> None:
     model.model.rotary_emb.forward = lambda *given: tuple(t.bfloat16() for t in forward(*given))
 
 
-def test_a_model_that_is_not_as_its_configuration_makes_it_is_told() -> None:
-    says = "are not as its class makes them from its configuration"
-    (healthy,) = of_transformers(small_llama()).values()
-    assert healthy.beside == ()
-    for change in (another_base, other_frequencies, another_class, another_forward):
-        change(model := small_llama())
-        (rotation,) = of_transformers(model).values()
-        assert says in rotation.beside[0].words, change.__name__
-    (cast,) = of_transformers(small_llama().bfloat16()).values()  # its frequencies, too
-    assert "such as model.rotary_emb" in cast.beside[0].words
+def a_factor(model: Any) -> None:
+    model.model.rotary_emb.attention_scaling = 1.5
 
 
-@pytest.mark.parametrize("family", ["gemma3_text", "gpt_neox", "deepseek_v3", "gptj", "cohere2"])
+def a_parameter(model: Any) -> None:
+    table = model.model.rotary_emb
+    speeds = table._buffers.pop("inv_freq")
+    table.inv_freq = torch.nn.Parameter(0.5 * speeds)
+
+
+def a_hook(model: Any) -> None:
+    model.model.rotary_emb.register_forward_hook(lambda m, given, out: (out[0], -out[1]))
+
+
+def a_forward_above(model: Any) -> None:
+    forward = model.model.forward
+    model.model.forward = lambda *args, **kwargs: forward(*args, **kwargs)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (another_base, "model.rotary_emb (other numbers in inv_freq)"),
+        (other_frequencies, "model.rotary_emb (other numbers in inv_freq)"),
+        (lambda model: model.bfloat16(), "model.rotary_emb (other numbers in inv_freq)"),
+        (another_class, "model.layers.1.self_attn (a Mine)"),
+        (another_forward, "model.rotary_emb (a forward of its own)"),
+        (a_factor, "model.rotary_emb (another attention_scaling)"),
+        (a_parameter, "model.rotary_emb (no buffer inv_freq)"),
+        (a_hook, "model.rotary_emb (a hook)"),
+        (a_forward_above, "model (a forward of its own)"),
+    ],
+)
+def test_a_model_that_is_not_as_its_configuration_makes_it_is_told(change: Any, why: str) -> None:
+    change(model := small_llama())
+    (rotation,) = of_transformers(model).values()
+    assert rotation.beside[0].words == (
+        f"In the model given, {why} is not as transformers makes it from its configuration, "
+        "which is what is said here."
+    )
+
+
+def test_a_class_of_ones_own_is_compared_with_theirs() -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+
+    class MyAttention(llama.LlamaAttention):
+        pass
+
+    class MyLlama(llama.LlamaForCausalLM):
+        def __init__(self, config: Any, more: int) -> None:
+            super().__init__(config)
+            self.model.layers[more].self_attn = MyAttention(config, more)
+
+    model = MyLlama(small_llama().config, 1)
+    assert altered(model) == ["model.layers.1.self_attn (a MyAttention)"]
+    assert altered(torch.compile(model)) == altered(model)
+    assert altered(torch.compile(small_llama())) == []
+    (rotation,) = of_transformers(Holder(model)).values()
+    assert "it was not compared" in rotation.beside[0].words
+
+
+class Holder(torch.nn.Module):
+    """A module that has a configuration, and is none of transformers."""
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.config = model.config
+
+
+@pytest.mark.parametrize(
+    "family", ["llama", "gemma3_text", "gpt_neox", "deepseek_v3", "gptj", "cohere2"]
+)
 def test_a_model_as_its_configuration_makes_it_is_so(family: str) -> None:
     pytest.importorskip("transformers")
     assert altered(tiny_model(family)) == []
+
+
+def test_numbers_of_layers_that_turn_nothing_are_not_compared() -> None:
+    pytest.importorskip("transformers")
+    (found,) = altered(tiny_model("minimax").bfloat16()) or []
+    assert found == "model.rotary_emb (other numbers in inv_freq)"
+
+
+@pytest.mark.parametrize("kind", ["dynamic", "longrope"])
+def test_layers_that_part_far_out_are_entries_of_their_own(kind: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    more: dict[str, Any] = {"dynamic": {"factor": 4.0}}.get(kind) or {
+        "factor": 4.0, "original_max_position_embeddings": 2048, "attention_factor": 1.0,
+        "short_factor": [1.0] * 32, "long_factor": [4.0] * 32,
+    }  # fmt: skip
+    config = transformers.Gemma3TextConfig(
+        hidden_size=128, num_attention_heads=2, num_key_value_heads=2, head_dim=64,
+        num_hidden_layers=2, layer_types=["sliding_attention", "full_attention"],
+        max_position_embeddings=2048 if kind == "dynamic" else 8192,
+        rope_parameters={
+            "full_attention": {"rope_type": kind, "rope_theta": 1e4, **more},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        },
+    )  # fmt: skip
+    reports = {name: one.identify() for name, one in of_transformers(config).items()}
+    assert len(reports) == 2
+    healthy = reports["Gemma3TextModel[sliding_attention]"]
+    assert all(f.gravity == 1 for f in healthy.findings)
+    assert max(f.gravity for f in reports["Gemma3TextModel[full_attention]"].findings) > 1
 
 
 def test_position_ids_that_are_taken_and_ignored_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -675,6 +763,35 @@ def test_a_document_mask_that_is_dropped_is_told(family: str) -> None:
     model.forward = dropping
     (finding,) = examine(model).findings
     assert _says(finding.words, "packed")
+
+
+@pytest.mark.parametrize("family", ["gemma3", "olmo3", "cohere2"])
+@pytest.mark.parametrize("maker", ["create_causal_mask", "create_sliding_window_causal_mask"])
+def test_a_mask_that_one_kind_of_layers_drops_is_told(
+    family: str, maker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
+    make = getattr(module, maker)
+
+    def dropping(*args: Any, attention_mask: Any = None, **kwargs: Any) -> Any:
+        if attention_mask is not None and attention_mask.ndim == 4:
+            attention_mask = None
+        return make(*args, attention_mask=attention_mask, **kwargs)
+
+    kinds = ["sliding_attention", "full_attention"]
+    model = tiny_model("gemma3_text" if family == "gemma3" else family, layer_types=kinds)
+    assert examine(model).findings == ()
+    monkeypatch.setattr(module, maker, dropping)
+    assert any(_says(finding.words, "packed") for finding in examine(model).findings)
+
+
+def test_rounding_under_autocast_is_told_as_such() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama")
+    with torch.autocast("cpu", torch.bfloat16):
+        found = examine(model).findings
+    assert {f.gravity for f in found} == {1}
 
 
 @pytest.mark.parametrize("family", ["mistral", "gemma3_text", "gpt_oss"])
