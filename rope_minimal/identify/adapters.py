@@ -146,8 +146,8 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         of_model = [Finding(NOTE, words, "attention")]
     else:
         also = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        words = f"In the model given, {''.join(others[:1])}{also} is not as transformers makes it "
-        words += "from its configuration, which is what is said here."
+        words = f"In the model given, {''.join(others[:1])}{also} {'are' if also else 'is'} not as "
+        words += "transformers makes it from its configuration, which is what is said here."
         of_model = [Finding(LOOK, words, "attention")] if others else []
     heard, refusals = listen([config])
     turned = [one for one in heard if one.turned or one.keys_turned]

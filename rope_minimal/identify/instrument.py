@@ -356,7 +356,7 @@ class _Examination:
             best = series[0][0]
             report = replace(
                 report,
-                base=None if len(waves) == 1 else best.base,
+                base=best.base if best.dim > 2 else None,  # one speed has no base
                 rescaling=None if best.kind == "default" else (best.kind, best.parameters),
                 explanations=tuple(series[0]),
             )
@@ -402,7 +402,7 @@ class _Examination:
         if not any(f.gravity == WRONG for f in missed):  # axes may not add
             self.findings += judging.proportion(report)
         self.findings += judging.promise(report, self.unit)
-        self.findings += judging.coarse_table(report, self.ask, positions)
+        self.findings += judging.coarse_table(report, circuit, self.ask, positions)
         lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places
         start = np.ptp(np.linalg.svd(circuit.blocks[0], compute_uv=False), axis=-1).max()
         plain = error[worst] < 0.05 or made is None

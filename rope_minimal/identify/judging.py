@@ -49,11 +49,15 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
     low, high = report.singular_values or (1.0, 1.0)
     if report.rest_factor is None:
         rest = np.linalg.svd(circuit.rest, compute_uv=False)
+        own = circuit.rest[circuit.still, np.arange(len(circuit.still))]
+        in_place = np.eye(report.head_dim)[:, circuit.still] * own
+        gains = bool(np.abs(own).min() > 0.01 and np.abs(circuit.rest - in_place).max() <= 1e-6)
         words = (
             f"The {len(circuit.still)} channels that do not turn are not left alone: their lengths "
-            f"are multiplied by {rest.min():.3g} to {rest.max():.3g}."
+            f"are multiplied by {rest.min():.3g} to {rest.max():.3g}"
+            f"{', each by its own, as gains do: the promise holds for them' * gains}."
         )
-        found.append(Finding(WRONG, words, "layouts"))
+        found.append(Finding(LOOK if gains else WRONG, words, "layouts"))
     if circuit.tangles:
         sizes = sorted({max(t.shape[1:]) for t in circuit.tangles} - {1})
         alone = sum(max(t.shape[1:]) == 1 for t in circuit.tangles)
@@ -63,12 +67,13 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         kept = high - low <= loose
         factor = float(circuit.scales().mean()) or 1.0
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
-        whole = "lengths are kept"
+        whole, too = "lengths are kept", "so is the promise"
         if abs(factor - 1.0) > loose:
             whole = f"lengths of what turns are multiplied by {factor:.6g}"
+            too = "the promise is kept"
         then = whole if kept else times
         promise = kept and (report.deviation or 0.0) <= max(PROMISE, loose)
-        then += f", and so is the promise, to {report.deviation:.1g}" if promise else ""
+        then += f", and {too}, to {report.deviation:.1g}" if promise else ""
         words = f"Not a rotation in pairs of channels: {' and '.join(parts)}; {then}."
         return [*found, Finding(LOOK if promise else WRONG, words, "linear-algebra")]
     exact = high - low <= 64.0 * FORMATS[report.numbers or "float64"]
@@ -254,6 +259,10 @@ def direction(report: Report) -> Findings:
         found.append(Finding(NOTE, words, "linear-algebra"))
     for axis in np.flatnonzero(~waves.any(axis=0)) if waves.shape[1] > 1 else ():
         words = f"Nothing turns along axis {axis} of a position."
+        if report.numbers in ROUNDED and report.inv_freq_error[:, axis].any():
+            words = (
+                f"No turn is seen along axis {axis} of a position: {report.numbers} may hide it."
+            )
         found.append(Finding(LOOK, words, "many-planes"))
     return found
 
@@ -331,6 +340,7 @@ def numbers(
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
         found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
+        found += _odd(report, best, len(ranked))
     elif len(series) > 1 and any(series) and short:
         words = "Some pairs turn too slowly along a short axis for a formula to be told."
         found.append(Finding(NOTE, words, "many-planes"))
@@ -390,6 +400,23 @@ def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings
         f"{speeds} speeds only, those of {best}."
     )
     return [Finding(LOOK, words, "many-planes")]
+
+
+def _odd(report: Report, best: Explanation, turning: int) -> Findings:
+    """Say it where pairs turn faster than those of their base, or where the last few rest."""
+    factor, rest = best.parameters.get("factor", 1.0), best.dim // 2 - turning
+    if best.kind == "proportional" and 0 < rest <= best.dim // 16:
+        verb = "stands" if rest == 1 else "stand"
+        words = f"{rest} of {best.dim // 2} pairs, the slowest, {verb} still."
+        return [Finding(LOOK, words, "many-planes")]
+    if best.kind != "linear" or factor >= 1.0 or report.numbers in ROUNDED:
+        return []
+    times = 1.0 / factor
+    words = f"Each pair turns {times:.6g} times as fast as base {best.base:.10g} has it"
+    twice = {2: "twice", 3: "three times", 4: "four times"}.get(round(times))
+    whole = math.isclose(times, round(times), rel_tol=1e-5)
+    words += f", as where the rotation is done {twice}." if twice and whole else "."
+    return [Finding(LOOK, words, "longer-contexts")]
 
 
 def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made | None) -> Findings:
@@ -555,12 +582,12 @@ def promise(report: Report, unit: float) -> Findings:
     return [Finding(WRONG, words, "why-position")]
 
 
-def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
+def coarse_table(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say it where numbers have 16 bits although x has more: all, some channels', or a table's."""
     if ask.type in ROUNDED:
         return []
     if report.numbers not in ROUNDED:
-        return _coarse_rest(report, ask, positions)
+        return _coarse_rest(circuit, ask, positions)
     low, high = report.singular_values or (1.0, 1.0)
     if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
@@ -573,13 +600,14 @@ def coarse_table(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
     return [Finding(WRONG, words, "precision")]
 
 
-def _coarse_rest(report: Report, ask: Asker, positions: np.ndarray) -> Findings:
+def _coarse_rest(circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say it where channels that do not turn come out in 16 bits, and others in more."""
-    still = np.setdiff1d(np.arange(report.head_dim), np.unique(report.written))
+    still = np.setdiff1d(np.arange(ask.head_dim), np.unique(circuit.writes))
     digits = _of_many_digits(ask, positions) if len(still) else None
     if digits is None:
         return []
-    held = [format_before(digits[..., c], report.rest_factor or 1.0) for c in still]
+    factors = np.abs(circuit.rest).max(axis=1, initial=0.0)  # of each channel that comes out
+    held = [format_before(digits[..., c], float(factors[c])) for c in still]
     few = [n for n, to in enumerate(held) if to in ROUNDED and digits[..., still[n]].any()]
     if not few:
         return []
@@ -666,6 +694,9 @@ def factor(report: Report, unit: float) -> Findings:
         own = 0.1 * math.log(parameters["factor"]) + 1.0
         words = f"YaRN's own factor on cos and sin would be {own:.6g} for a stretch by "
         words += f"{parameters['factor']:.6g}; here it is {scale:.6g}"
+        if report.numbers in ROUNDED:  # which hide by how much it stretches
+            words = f"YaRN's own factor on cos and sin would be some {own:.2g} for a stretch near "
+            words += f"this; here it is {scale:.3g}"
         equal = ", as where mscale and mscale_all_dim are equal, or where it is lost"
         words += f"{equal if abs(scale - 1.0) <= max(8.0 * unit, 1e-7) else ''}."
         found.append(Finding(NOTE, words, "longer-contexts"))

@@ -177,7 +177,7 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
         "shift": lambda: asked.run(positions=rest + shift) - plain,
         "cached": lambda: asked.run_cached() - plain,
         "padded": lambda: asked.run_padded() - plain,
-        "packed": lambda: asked.run_packed() - asked.run_documents(),
+        "packed": lambda: torch.stack([asked.run_packed(way) for way in (True, False)]),
         "order": lambda: (asked.run(tokens=swapped) - plain)[:, -1:],
         "doubled": lambda: asked.run_apart(2) - asked.run_apart(1),
     }
@@ -220,10 +220,8 @@ class _Layer:
         y = [self.layer(first, cache=cache, key_padding_mask=mask)[:, PADDING:]]
         return torch.cat([*y, *(self.layer(part, cache=cache) for part in pieces[1:])], dim=1)
 
-    def run_packed(self) -> Tensor:
+    def run_packed(self, cached: bool) -> Tensor:
         raise NotImplementedError("the layer takes no document mask")
-
-    run_documents = run_packed
 
 
 class _Model:
@@ -259,22 +257,21 @@ class _Model:
         answer = self.model(input_ids=ids, attention_mask=mask, position_ids=positions)
         return answer.logits[:, PADDING:]
 
-    def run_packed(self) -> Tensor:
+    def run_packed(self, cached: bool) -> Tensor:
+        """Return what two documents in one row change, beside a cache, as decoded, or without."""
         place = torch.arange(TOKENS)
-        starts_again = torch.where(place < CUT, place, place - CUT)
-        # beside a cache, positions that start again bring no mask of transformers' own
-        return self._run_seen(self.ids, place >= CUT, starts_again, use_cache=True)
+        # no mask of transformers' own: it makes one of positions that start again without a cache
+        ids = torch.where(place < CUT, place, place - CUT) if cached else place
+        packed = self._run_seen(self.ids, place >= CUT, ids, use_cache=cached)
+        sizes = CUT, TOKENS - CUT
+        parts = zip(self.ids.split(sizes, dim=1), ids.split(sizes), strict=True)
+        # alone under a mask as well, which takes the place of a window
+        alone = [self._run_seen(part, at < 0, at, use_cache=cached) for part, at in parts]
+        return packed - torch.cat(alone, dim=1)
 
     def run_apart(self, step: int) -> Tensor:
         place = torch.arange(TOKENS)  # without a mask, a gap may be taken for another document
         return self._run_seen(self.ids, place < 0, step * place)
-
-    def run_documents(self) -> Tensor:
-        parts = self.ids.split((CUT, TOKENS - CUT), dim=1)
-        places = [torch.arange(part.shape[1]) for part in parts]
-        # under a mask as well, which takes the place of a window
-        alone = [self._run_seen(p, at < 0, at) for p, at in zip(parts, places, strict=True)]
-        return torch.cat(alone, dim=1)
 
     def _run_seen(
         self, ids: Tensor, document: Tensor, positions: Tensor, use_cache: bool = False

@@ -167,8 +167,11 @@ def _no_sum(ask: Asker, answer: Answer, x: np.ndarray) -> float:
     size = (np.abs(answer.matrices) @ np.abs(x.T) + np.abs(answer.added)).transpose(2, 0, 1)
     off = np.abs(found - wanted)
     part = float((off.max(axis=(1, 2)) / np.abs(x).max(axis=1)).max())
-    factor = float(np.abs(answer.matrices[0]).max())
-    own = [FORMATS[format_before(of_channel, factor)] for of_channel in found.transpose(2, 0, 1)]
+    moves = np.ptp(answer.matrices, axis=0).max(axis=1) > answer.loose
+    factors = np.abs(answer.matrices[0]).max(axis=1)  # one for all that move, each its own at rest
+    factors[moves] = factors[moves].max(initial=0.0)
+    each = zip(found.transpose(2, 0, 1), factors, strict=True)
+    own = [FORMATS[format_before(numbers, float(factor))] for numbers, factor in each]
     # what is asked was rounded to its type
     unit = np.maximum(own, max(FORMATS["float32"], FORMATS.get(ask.type, 0.0)))
     beyond = (off > 16.0 * unit * (size + size.max(axis=(1, 2), keepdims=True))).any()

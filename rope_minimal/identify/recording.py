@@ -287,13 +287,18 @@ def altered(model: Any) -> list[str] | None:
 
 def _unlike(module: Any, made: Any) -> str | None:
     """Say in what a module differs from the one in its place, None where in nothing that turns."""
-    kinds = f"{type(module).__name__} {type(made).__name__}"
-    turns = (ATTENTION.search(kinds) or TABLES.search(kinds)) and not NO_SCORES.search(kinds)
+    wanted, kinds = type(made).__name__, f"{type(module).__name__} {type(made).__name__}"
+    scoreless = ATTENTION.search(wanted) and NO_SCORES.search(wanted)
+    turns = (ATTENTION.search(kinds) or TABLES.search(kinds)) and not scoreless
     if not (turns or any(ATTENTION.search(type(m).__name__) for m in module.modules())):
         return None
     if "forward" in vars(module) and not hasattr(module, "_hf_hook"):  # accelerate's
         return "a forward of its own"
-    if (module._forward_hooks or module._forward_pre_hooks) and not hasattr(module, "_hf_hook"):
+    hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
+    foreign = [
+        h for h in hooks if not str(getattr(h, "__module__", "")).startswith("transformers.")
+    ]
+    if foreign and not hasattr(module, "_hf_hook"):
         return "a hook"
     if not turns:
         return None
@@ -317,7 +322,8 @@ def _plain(module: Any) -> dict[str, Any]:
     """Return the attributes of a module that are numbers, words or flags."""
     kinds = (bool, int, float, str)
     given = {name: value for name, value in vars(module).items() if isinstance(value, kinds)}
-    return {k: v for k, v in given.items() if not k.startswith("_") and k != "training"}
+    resting = re.compile("_|training|.*dropout")
+    return {name: value for name, value in given.items() if not resting.match(name)}
 
 
 # ---- an attention module and its table -----------------------------------------------------------

@@ -55,9 +55,10 @@ class Difference:
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
         that gives the same scores under the second, but for a small difference of frequencies that
-        the words tell. Where a norm stands between weight and turn, rows are only to be permuted,
-        and signs and factors go into its gains and biases, which ``convert`` takes as it takes
-        biases. None where no weight does, where either has a fault other than rounding or
+        the words tell. Where a norm with gains stands between weight and turn, rows are only to
+        be permuted, and signs and factors go into its gains (not into gains stored less 1) and
+        biases, which ``convert`` takes as it takes biases; a norm without gains divides factors
+        out. None where no weight does, where either has a fault other than rounding or
         angles that are lost, and where frequencies are not known well enough to compare them.
     """
 

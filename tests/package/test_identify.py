@@ -176,6 +176,30 @@ def test_every_layout_direction_width_place_and_rescaling_is_recovered(data: Any
         check_named(report, kind, base, parameters)
 
 
+@settings(max_examples=30, phases=QUICK)
+@given(
+    width=st.sampled_from([4, 6, 8, 16, 64, 128]),
+    power=st.floats(0.001, 20.0),
+    positions=st.integers(4, 17),
+    layout=st.sampled_from(["interleaved", "half-split"]),
+    wide=st.booleans(),
+)
+def test_a_base_is_recovered_where_the_slowest_pair_can_be_measured(
+    width: int, power: float, positions: int, layout: str, wide: bool
+) -> None:
+    base, dtype = float(f"{10**power:.3g}"), np.float64 if wide else np.float32
+    flag = layout == "interleaved"
+    report = identify(
+        lambda x, at: rotate_complex(x, at, base=base, interleaved=flag).astype(dtype),
+        width, positions=2**positions, dtype=dtype,
+    )  # fmt: skip
+    assert (report.width, report.direction, report.layout) == (width, 1, layout)
+    theta = base ** (-2.0 * np.arange(width // 2) / width)
+    assert len(report.inv_freq) == len(theta)
+    if (report.inv_freq_error <= 1e-4 * theta).all():
+        assert report.base == pytest.approx(base, rel=1e-3), str(report)
+
+
 def check_named(report: Report, kind: str, base: float, parameters: dict[str, Any]) -> None:
     """The formula is among those given, and the plainest is either it or the same numbers."""
     same = [e for e in report.explanations if e.kind == kind]
@@ -1026,6 +1050,7 @@ def test_channels_at_rest_do_not_make_pairs_wrong() -> None:
     gains = np.array([1.0, 1.0, 1.0, 0.5])
     (finding,) = identify(lambda x, at: part(x, at, gains), 8, positions=512).findings
     assert "channels that do not turn are not left alone" in finding.words
+    assert finding.gravity == 2, "it is a gain"
 
 
 @pytest.mark.parametrize(
@@ -2624,3 +2649,112 @@ def test_in_16_bits_a_formula_may_be_hidden(base: float, factor: float) -> None:
     theta = base ** (-torch.arange(0, 128, 2) / 128)
     report = identify(lambda x, at: halves(x, at, theta), 128, dtype=torch.bfloat16)
     assert "No formula that I know gives" not in str(report)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, np.float32])
+@pytest.mark.parametrize("dim", [32, 64, 128])
+@pytest.mark.parametrize("factor", [2**-0.5, 2**0.5, 1.5**0.5, 0.1**0.5, 8**-0.5])
+def test_a_factor_of_a_root_is_no_rounding(factor: float, dim: int, dtype: Any) -> None:
+    plain = rotate_in_float32(1e4 ** (-np.arange(8) / 8), "half")
+
+    def rotate(x: Any, at: Any) -> Any:
+        turned = plain(np.asarray(x)[..., :16], np.asarray(at))
+        y = np.concatenate((turned, np.asarray(x)[..., 16:]), -1) * np.float32(factor)
+        return torch.as_tensor(y).to(x.dtype) if isinstance(x, torch.Tensor) else y.astype(x.dtype)
+
+    report = identify(rotate, dim, positions=1024, dtype=dtype)
+    assert not any("rounded" in f.words for f in report.findings), str(report)
+
+
+@pytest.mark.parametrize("few", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("factor", [1 / 3, 128**-0.5, 0.7071, 1.1386])
+@pytest.mark.parametrize(
+    ("rounded", "says"),
+    [
+        ("turned", "What comes out of channels that turn is rounded"),
+        ("still", "What comes out of 32 of the 64 channels that do not turn is rounded"),
+    ],
+)
+def test_a_part_that_is_rounded_and_scaled_is_told_as_that(
+    rounded: str, says: str, factor: float, few: torch.dtype
+) -> None:
+    theta = 1e4 ** (-torch.arange(32) / 32)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        part, some, rest = by_angles(x[..., :64], at[:, None] * theta), x[..., 64:96], x[..., 96:]
+        if rounded == "turned":
+            part = part.to(few).to(x.dtype) * factor
+        else:
+            some = some.to(few).to(x.dtype) * factor
+        return torch.cat((part, some, rest), -1)
+
+    report = identify(rotate, 128, positions=4096, dtype=torch.float32)
+    (grave,) = [f.words for f in report.findings if f.gravity == 3]
+    assert grave.startswith(f"{says} to {few}".replace("torch.", "")), grave
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.3])
+def test_a_typo_that_doubles_a_half_keeps_the_promise(factor: float) -> None:
+    theta = 1e4 ** (-torch.arange(16) / 16)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return factor * torch.cat((by_angles(x[..., :32], at[:, None] * theta), x[..., :32]), -1)
+
+    said = str(identify(rotate, 64, positions=4096, dtype=torch.float32))
+    assert f"are multiplied by {factor * 2**0.5:.6g}, and the promise is kept, to" in said, said
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_gains_of_a_norm_before_a_partial_turn_are_no_fault(dtype: torch.dtype) -> None:
+    theta, gains = 1e4 ** (-torch.arange(16) / 16), torch.linspace(0.5, 1.5, 64)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        x = x * gains.to(x.dtype)
+        return torch.cat((by_angles(x[..., :32], at[:, None] * theta), x[..., 32:]), -1)
+
+    found = identify(rotate, 64, positions=4096, dtype=dtype).findings
+    assert {f.gravity for f in found if "product were made" not in f.words} == {2}, found
+
+
+@pytest.mark.parametrize(("times", "word"), [(2, "twice"), (3, "three times")])
+def test_a_rotation_that_is_done_twice_is_told(times: int, word: str) -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        for _ in range(times):
+            x = rotate_complex(x, at)
+        return x
+
+    (finding,) = identify(rotate, 64, positions=4096).findings
+    assert finding.words.endswith(f"as where the rotation is done {word}.")
+
+
+def test_a_last_pair_that_is_lost_is_told() -> None:
+    theta = 1e4 ** (-np.arange(32) / 32) * (np.arange(32) < 31)
+    (finding,) = identify(lambda x, at: rotate_complex(x, at, inv_freq=theta), 64).findings
+    assert finding.words == "1 of 32 pairs, the slowest, stands still."
+
+
+def test_a_stretch_that_16_bits_hide_is_not_told_to_six_digits() -> None:
+    theta, _ = rescaled_frequencies("yarn", 64, factor=40.0, original_max_position_embeddings=4096)
+    rotate = lambda x, at: halves(x, at, theta)  # noqa: E731
+    coarse = str(identify(rotate, 64, positions=4096, dtype=torch.bfloat16))
+    assert "YaRN's own factor on cos and sin would be some 1.3 for a stretch near" in coarse
+    assert "1.36889 for a stretch by 40" in str(identify(rotate, 64, dtype=torch.float32))
+
+
+def test_an_axis_whose_turn_16_bits_hide_is_not_said_to_rest() -> None:
+    theta = torch.as_tensor(5e6 ** (-np.arange(64) / 64))
+    axis = torch.tensor([0] * 24 + [1] * 20 + [2] * 20)
+    rotate = lambda x, at: by_angles(x, at[:, axis] * theta)  # noqa: E731
+    said = str(identify(rotate, 128, positions=(4, 32, 32), dtype=torch.bfloat16))
+    assert "No turn is seen along axis 2 of a position: bfloat16 may hide it." in said
+    still = lambda x, at: by_angles(x, at[:, axis.clamp(max=1)] * theta)  # noqa: E731
+    said = str(identify(still, 128, positions=(4, 32, 32), dtype=torch.float64))
+    assert "Nothing turns along axis 2 of a position." in said
+
+
+def test_a_speed_that_nobody_can_see_leaves_no_base() -> None:
+    report = identify(
+        lambda x, at: rotate_complex(x, at, base=1e20).astype(np.float32),
+        4, positions=2048, dtype=np.float32,
+    )  # fmt: skip
+    assert (report.width, report.base) == (4, None)

@@ -4,6 +4,7 @@ transformers and rotary-embedding-torch are needed by these tests only: without 
 """
 
 import importlib
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -674,8 +675,13 @@ def test_a_class_of_ones_own_is_compared_with_theirs() -> None:
             super().__init__(config)
             self.model.layers[more].self_attn = MyAttention(config, more)
 
+    class LlamaAttentionLinearBias(llama.LlamaAttention):
+        pass
+
     model = MyLlama(small_llama().config, 1)
     assert altered(model) == ["model.layers.1.self_attn (a MyAttention)"]
+    model.model.layers[1].self_attn = LlamaAttentionLinearBias(model.config, 1)
+    assert altered(model) == ["model.layers.1.self_attn (a LlamaAttentionLinearBias)"]
     assert altered(torch.compile(model)) == altered(model)
     assert altered(torch.compile(small_llama())) == []
     (rotation,) = of_transformers(Holder(model)).values()
@@ -696,6 +702,14 @@ class Holder(torch.nn.Module):
 def test_a_model_as_its_configuration_makes_it_is_so(family: str) -> None:
     pytest.importorskip("transformers")
     assert altered(tiny_model(family)) == []
+
+
+def test_what_transformers_leaves_in_a_model_that_ran_is_no_change() -> None:
+    (model := small_llama())(torch.arange(5)[None], output_attentions=True)
+    model.config.attention_dropout = model.model.layers[0].self_attn.attention_dropout = 0.1
+    assert altered(model) == []
+    a_hook(model)
+    assert altered(model) == ["model.rotary_emb (a hook)"]
 
 
 def test_numbers_of_layers_that_turn_nothing_are_not_compared() -> None:
@@ -763,6 +777,25 @@ def test_a_document_mask_that_is_dropped_is_told(family: str) -> None:
     model.forward = dropping
     (finding,) = examine(model).findings
     assert _says(finding.words, "packed")
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+@pytest.mark.parametrize("cached", [True, False])
+def test_a_document_mask_that_is_dropped_in_one_kind_of_call_is_told(
+    cached: bool, family: str
+) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model(family)
+    forward = model.forward
+    assert examine(model).errors["packed"] < 1e-4
+
+    def dropping(*args: Any, attention_mask: Any = None, use_cache: Any, **kwargs: Any) -> Any:
+        if attention_mask is not None and attention_mask.ndim == 4 and use_cache is cached:
+            attention_mask = None
+        return forward(*args, attention_mask=attention_mask, use_cache=use_cache, **kwargs)
+
+    model.forward = partial(dropping, use_cache=True)
+    assert any(_says(finding.words, "packed") for finding in examine(model).findings)
 
 
 @pytest.mark.parametrize("family", ["gemma3", "olmo3", "cohere2"])

@@ -643,3 +643,23 @@ def test_text_is_no_positions(positions) -> None:
 def test_angles_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ValueError, match=r"positions \* inv_freq must be < 2\*\*53"):
         rope_table([10**6], 4, inv_freq=np.array([1e303, 1.0]))
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+@pytest.mark.parametrize("kept", [torch.float32, torch.float64])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_module_takes_x_of_another_type_than_its_table(
+    dtype: torch.dtype, kept: torch.dtype, interleaved: bool
+) -> None:
+    rope = RotaryEmbedding(8, 32, interleaved=interleaved).to(kept)
+    x = random(2, 5, 12, dtype=dtype)
+    want = apply_rope(x, rope.cos[3:8], rope.sin[3:8], interleaved=interleaved)
+    got = rope(x, offset=3)
+    assert got.dtype == dtype
+    assert torch.equal(got, want)
+
+
+def test_positions_of_small_integers_are_read_from_the_table() -> None:
+    rope = RotaryEmbedding(8, 32)
+    for positions in (torch.tensor([3, 7], dtype=torch.int16), np.array([3, 7], np.uint8), [3, 7]):
+        assert torch.equal(rope.at(positions)[0], rope.cos[[3, 7]])
