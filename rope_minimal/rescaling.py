@@ -162,6 +162,8 @@ def _by_parts(
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     inv_freq = inverse_frequencies(dim, base)
     turns = original_max_position_embeddings / wavelengths(inv_freq)
+    if beta_slow == beta_fast:  # a step, as transformers makes it
+        return _blend(inv_freq, factor, (turns > beta_slow).astype(float)), 1.0
     keep = np.clip((turns - beta_slow) / (beta_fast - beta_slow), 0.0, 1.0)
     return _blend(inv_freq, factor, keep), 1.0
 
@@ -207,7 +209,7 @@ def _yarn(
     check_positive("factor", factor)
     check_positive("original_max_position_embeddings", original_max_position_embeddings)
     # equal knees make a ramp from one pair to the next: Kimi K2 has 1 and 1
-    _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast, or_equal=True)
+    _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     if base <= 1.0:
         raise ValueError(f"base must be > 1 for kind 'yarn', got {base}")
     check_flag("truncate", truncate)
@@ -367,15 +369,12 @@ def _check_fraction(name: str, value: float) -> None:
         raise ValueError(f"{name} must be in (0, 1], got {value}")
 
 
-def _check_ordered(
-    low_name: str, low: float, high_name: str, high: float, *, or_equal: bool = False
-) -> None:
-    """Raise unless both are positive and ``low < high``, or equal where that may be."""
+def _check_ordered(low_name: str, low: float, high_name: str, high: float) -> None:
+    """Raise unless both are positive and ``low <= high``."""
     check_positive(low_name, low)
     check_positive(high_name, high)
-    if not (low < high or (or_equal and low == high)):
-        sign = "<=" if or_equal else "<"
-        raise ValueError(f"{low_name} must be {sign} {high_name}, got {low} and {high}")
+    if low > high:
+        raise ValueError(f"{low_name} must be <= {high_name}, got {low} and {high}")
 
 
 def _check_divisors(name: str, values: Sequence[float], dim: int) -> np.ndarray:

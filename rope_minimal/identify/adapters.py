@@ -116,7 +116,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     head are asked, and a finding says where keys that are a multiple of them at the first position
     are none at others. Layers whose queries come out alike are one entry. What does not rotate is
     no entry, and neither is a part that was not reached: a tower for pictures or sound beside a
-    text model, the text model of Moshi, all of LightGlue.
+    text model, the text model of Moshi, the speech encoder of SeamlessM4T, all of LightGlue.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     dict of str to Rotation
         Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
         layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
-        run has a report that says why. Where nothing was heard, tables of angles have one each.
+        run has a report that says why. Where no part takes tokens, tables of angles have one each.
     """
     config = getattr(model, "config", model)
     place = type(config).__module__

@@ -12,6 +12,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -111,9 +112,19 @@ class Circuit:
 
     def turned(self, x: np.ndarray, angles: np.ndarray) -> np.ndarray:
         """Return what comes out of x (D,) if pairs turn by angles (T, n) from the first block."""
+        first = self.blocks[0]
+        if self.gains_first:
+            angles = angles * np.sign(np.linalg.det(first))  # seen from behind a mirror
         c, s = np.cos(angles), np.sin(angles)
         turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], -2)
-        return (self.blocks[0] @ turn @ x[self.reads][..., None])[..., 0]
+        blocks = turn @ first if self.gains_first else first @ turn
+        return (blocks @ x[self.reads][..., None])[..., 0]
+
+    @cached_property
+    def gains_first(self) -> bool:
+        """Whether what changes lengths in the pairs, if anything does, stands before the turn."""
+        before, after = self.blocks.mT @ self.blocks, self.blocks @ self.blocks.mT
+        return bool(np.ptp(before, axis=0).max() < np.ptp(after, axis=0).max())
 
 
 def turn_of(blocks: np.ndarray) -> np.ndarray:

@@ -297,7 +297,9 @@ class _Examination:
         self.findings += judging.lengths(report, circuit, self.ask, positions)
         self.findings += judging.out_of_place(report, circuit)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
-        if len(circuit.reads) and high - low <= 0.5 and start > 1e-12 * factor**2:
+        fixed = bool((np.ptp(values, axis=0) <= 64.0 * self.unit * values.max()).all())
+        turns = high - low <= 0.5 or (fixed and low > 0.05)  # gains do not hide it
+        if len(circuit.reads) and turns and start > 1e-12 * factor**2:
             report = self._read_angles(report, circuit, positions)
         if rotates:
             self.findings += judging.factor(report, self.unit)

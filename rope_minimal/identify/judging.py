@@ -346,7 +346,8 @@ def numbers(
         found.append(Finding(NOTE, words, "many-planes"))
     elif len(series) > 1 and any(series):
         names = "; ".join(str(e[0]) if e else "none that I know" for e in series)
-        words = f"The axes have series of their own: {names}."
+        hides = f"; {report.numbers} may hide one" if report.numbers in ROUNDED else ""
+        words = f"The axes have series of their own: {names}{hides if not all(series) else ''}."
         found.append(Finding(LOOK, words, "many-planes"))
     elif series:
         searched = (
@@ -407,11 +408,17 @@ def _odd(report: Report, best: Explanation, turning: int) -> Findings:
     factor, rest = best.parameters.get("factor", 1.0), best.dim // 2 - turning
     if best.kind == "proportional" and 0 < rest <= best.dim // 16:
         verb = "stands" if rest == 1 else "stand"
-        words = f"{rest} of {best.dim // 2} pairs, the slowest, {verb} still."
+        which = ", the slowest," if factor == 1.0 else ""  # the series begins where it should
+        words = f"{rest} of {best.dim // 2} pairs{which} {verb} still."
         return [Finding(LOOK, words, "many-planes")]
-    if best.kind != "linear" or factor >= 1.0 or report.numbers in ROUNDED:
+    coarse = report.numbers in ROUNDED
+    if best.kind != "linear" or best.dim == 2 or factor >= (0.6 if coarse else 1.0):
         return []
     times = 1.0 / factor
+    if coarse:
+        if not math.isclose(times, round(times), rel_tol=0.01):
+            return []
+        times = float(round(times))
     words = f"Each pair turns {times:.6g} times as fast as base {best.base:.10g} has it"
     twice = {2: "twice", 3: "three times", 4: "four times"}.get(round(times))
     whole = math.isclose(times, round(times), rel_tol=1e-5)
@@ -588,8 +595,9 @@ def coarse_table(report: Report, circuit: Circuit, ask: Asker, positions: np.nda
         return []
     if report.numbers not in ROUNDED:
         return _coarse_rest(circuit, ask, positions)
-    low, high = report.singular_values or (1.0, 1.0)
-    if high - low > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
+    scale = float(circuit.scales().mean()) or 1.0
+    change = np.ptp(circuit.singular_values(), axis=0).max() / scale
+    if change > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
     scale = report.attention_factor or 1.0
     what = _what(ask, positions, report, lambda d: format_before(d, scale) in ROUNDED)
@@ -695,8 +703,8 @@ def factor(report: Report, unit: float) -> Findings:
         words = f"YaRN's own factor on cos and sin would be {own:.6g} for a stretch by "
         words += f"{parameters['factor']:.6g}; here it is {scale:.6g}"
         if report.numbers in ROUNDED:  # which hide by how much it stretches
-            words = f"YaRN's own factor on cos and sin would be some {own:.2g} for a stretch near "
-            words += f"this; here it is {scale:.3g}"
+            words = f"YaRN's own factor on cos and sin would be some {own:.2g} for a stretch by "
+            words += f"some {parameters['factor']:.2g}; here it is {scale:.3g}"
         equal = ", as where mscale and mscale_all_dim are equal, or where it is lost"
         words += f"{equal if abs(scale - 1.0) <= max(8.0 * unit, 1e-7) else ''}."
         found.append(Finding(NOTE, words, "longer-contexts"))

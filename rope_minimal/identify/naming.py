@@ -35,6 +35,12 @@ KNOWN_BASES = (
 MADE_IN = {"float64": 1e-10, "float32": 4e-6, "16 bits": 2.0**-8}
 """Relative errors of frequencies that were computed in these formats."""
 
+CAREFUL = 5e-7
+"""As near are those of float32 whose powers were made with care: more digits of a base show."""
+
+ENOUGH = 8
+"""Speeds from which on no base of many digits fits what was made with less care."""
+
 COARSE = 1e-3
 """Relative error of frequencies from which on several round bases fit."""
 
@@ -170,8 +176,22 @@ def explain(
             ]
             ranked = sorted(fine or found.values(), key=Explanation._effort)
             most = ranked[0]._effort()[0] + CONTRIVED
-            return [one for one in ranked if one._effort()[0] <= most]
+            ranked = [one for one in ranked if one._effort()[0] <= most]
+            return [_with_more_digits(ranked[0], speeds, reached), *ranked[1:]]
     return []
+
+
+def _with_more_digits(one: Explanation, speeds: np.ndarray, reached: np.ndarray) -> Explanation:
+    """Return a plain series over a base of more digits, where they show and these miss."""
+    allowed = np.maximum(CAREFUL, reached)
+    told = one.kind == "default" and one.made_in == "float32" and len(speeds) >= ENOUGH
+    if not told or np.median(reached) > CAREFUL or _holds(one, speeds, allowed):
+        return one
+    for kind, dim, base, _ in _proposals(speeds, allowed, (one.dim,), (1.0, 1e-4), CAREFUL):
+        better = replace(one, base=base)
+        if (kind, dim) == ("default", one.dim) and _holds(better, speeds, allowed):
+            return better
+    return one
 
 
 def _copies(ranked: np.ndarray) -> int:
@@ -418,6 +438,8 @@ def _ramps_in_turns(bent: _Bent, tolerance: float) -> Iterator[Proposal]:
             knees = {(1.0, round_number(trained / stands, loose))}
             length = 2.0 * math.pi / stands
             lengths = {round_number(length, loose), 2.0 ** round(math.log2(length))}
+    elif len(ramp) == 0:
+        knees.add((1.0, 1.0))  # a step
     elif len(ramp) == 1:
         (one,) = ramp
         turns = [low + keep[one] * (high - low) for low, high in knees]

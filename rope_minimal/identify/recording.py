@@ -296,7 +296,9 @@ def _unlike(module: Any, made: Any) -> str | None:
         return "a forward of its own"
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
     foreign = [
-        h for h in hooks if not str(getattr(h, "__module__", "")).startswith("transformers.")
+        h
+        for h in hooks
+        if not str(getattr(h, "__module__", "")).startswith(("transformers.", "torch."))
     ]
     if foreign and not hasattr(module, "_hf_hook"):
         return "a hook"

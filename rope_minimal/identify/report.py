@@ -57,9 +57,11 @@ class Difference:
         that gives the same scores under the second, but for a small difference of frequencies that
         the words tell. Where a norm with gains stands between weight and turn, rows are only to
         be permuted, and signs and factors go into its gains (not into gains stored less 1) and
-        biases, which ``convert`` takes as it takes biases; a norm without gains divides factors
-        out. None where no weight does, where either has a fault other than rounding or
-        angles that are lost, and where frequencies are not known well enough to compare them.
+        biases, which ``convert`` takes as it takes biases: of a vector of ones it returns signs
+        and factors alone, and rows that it converted are only permuted if they are divided by
+        them. A norm without gains divides factors out. None where no weight does, where either has
+        a fault other than rounding or angles that are lost, and where frequencies are not known
+        well enough to compare them.
     """
 
     words: tuple[str, ...]

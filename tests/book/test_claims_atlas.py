@@ -522,5 +522,9 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
     wanted = score(old, rows, gains, biases)
     moved = score(new, permuted(rows), converted(gains), converted(biases))
     assert moved == pytest.approx(wanted, rel=1e-9)
+    ones = convert(np.ones(8), 1)
+    undone = {name: part / ones[:, None] for name, part in converted(rows).items()}
+    by_ones = score(new, undone, converted(gains), converted(biases))
+    assert by_ones == pytest.approx(wanted, rel=1e-9)
     of_rows = score(new, converted(rows), permuted(gains), permuted(biases))
     assert abs(of_rows - wanted) > 0.01 * abs(wanted)

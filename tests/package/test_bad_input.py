@@ -642,8 +642,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "ValueError: attention_factor",
     ),
     (
-        lambda: rescaled("llama3", 8, **PARTS, low_freq_factor=4, high_freq_factor=4),
-        "ValueError: low_freq_factor must be < high_freq_factor",
+        lambda: rescaled("llama3", 8, **PARTS, low_freq_factor=5, high_freq_factor=4),
+        "ValueError: low_freq_factor must be <= high_freq_factor",
     ),
     (lambda: longrope(short_factor=[1]), "ValueError: short_factor ... got (1,)"),
     (lambda: longrope(long_factor=[1, 1, 0, 1]), "ValueError: long_factor must"),

@@ -2716,28 +2716,39 @@ def test_gains_of_a_norm_before_a_partial_turn_are_no_fault(dtype: torch.dtype) 
     assert {f.gravity for f in found if "product were made" not in f.words} == {2}, found
 
 
-@pytest.mark.parametrize(("times", "word"), [(2, "twice"), (3, "three times")])
-def test_a_rotation_that_is_done_twice_is_told(times: int, word: str) -> None:
-    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(("times", "word"), [(1, None), (2, "twice"), (3, "three times")])
+def test_a_rotation_that_is_done_twice_is_told(
+    times: int, word: str | None, dtype: torch.dtype
+) -> None:
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
         for _ in range(times):
-            x = rotate_complex(x, at)
+            x = halves(x, at, SERIES)
         return x
 
-    (finding,) = identify(rotate, 64, positions=4096).findings
-    assert finding.words.endswith(f"as where the rotation is done {word}.")
+    said = str(identify(rotate, 64, positions=4096, dtype=dtype))
+    assert ("times as fast" in said) == bool(word), said
+    assert f"as where the rotation is done {word}." in said or not word
+
+
+def test_one_speed_is_no_multiple_of_another() -> None:
+    assert identify(lambda x, at: rotate_complex(x, 2 * at), 2).findings == ()
 
 
 def test_a_last_pair_that_is_lost_is_told() -> None:
     theta = 1e4 ** (-np.arange(32) / 32) * (np.arange(32) < 31)
     (finding,) = identify(lambda x, at: rotate_complex(x, at, inv_freq=theta), 64).findings
     assert finding.words == "1 of 32 pairs, the slowest, stands still."
+    theta = 1e4 ** (-np.arange(32) / 32) * (np.arange(32) > 0)
+    (finding,) = identify(lambda x, at: rotate_complex(x, at, inv_freq=theta), 64).findings
+    assert finding.words == "1 of 32 pairs stands still."
 
 
 def test_a_stretch_that_16_bits_hide_is_not_told_to_six_digits() -> None:
     theta, _ = rescaled_frequencies("yarn", 64, factor=40.0, original_max_position_embeddings=4096)
     rotate = lambda x, at: halves(x, at, theta)  # noqa: E731
     coarse = str(identify(rotate, 64, positions=4096, dtype=torch.bfloat16))
-    assert "YaRN's own factor on cos and sin would be some 1.3 for a stretch near" in coarse
+    assert "YaRN's own factor on cos and sin would be some 1.3 for a stretch by some 32;" in coarse
     assert "1.36889 for a stretch by 40" in str(identify(rotate, 64, dtype=torch.float32))
 
 
@@ -2758,3 +2769,62 @@ def test_a_speed_that_nobody_can_see_leaves_no_base() -> None:
         4, positions=2048, dtype=np.float32,
     )  # fmt: skip
     assert (report.width, report.base) == (4, None)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("spread", [0.15, 0.5])
+@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize(
+    ("bug", "says"),
+    [
+        ("", ""),
+        ("end", "Its table ends at position 1,000 without a word"),
+        ("start", "Position 0 is turned as position 1 should be"),
+        ("frequencies", "The inverse frequencies are rounded to 16 bits"),
+        ("table", "cos and sin are rounded to bfloat16"),
+        ("out", "What comes out is rounded to bfloat16"),
+    ],
+)
+def test_gains_of_a_norm_hide_no_other_fault(
+    bug: str, says: str, width: int, spread: float, dtype: torch.dtype
+) -> None:
+    theta = 1e4 ** (-torch.arange(0, width, 2) / width)
+    theta = theta.bfloat16().float() if bug == "frequencies" else theta
+    gains = torch.linspace(1.0 - spread, 1.0 + spread, 64)
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        x, kind = x * gains.to(x.dtype), x.dtype
+        at = at.clamp(max=1000) if bug == "end" else at + (bug == "start")
+        angle = at.float()[:, None] * theta
+        few = torch.bfloat16 if bug == "table" else kind
+        c, s = angle.cos().to(few).to(kind), angle.sin().to(few).to(kind)
+        a, b = x[..., :width].chunk(2, -1)
+        y = torch.cat((a * c - b * s, b * c + a * s, x[..., width:]), -1)
+        return y.bfloat16().to(kind) if bug == "out" else y
+
+    report = identify(rotate, 64, positions=8192, dtype=dtype)
+    assert (report.width, report.layout) == (width, "half-split")
+    assert "before the turn: the promise is kept" in str(report) or bug == "end"
+    assert says in str(report), str(report)
+    assert any(f.gravity == 3 for f in report.findings) == (bug not in ("", "start")), str(report)
+    if bug != "frequencies":
+        assert report.base == 1e4
+    if bug == "end":
+        assert report.table_end == 1000
+
+
+@pytest.mark.parametrize("base", [1000042.0, 500003.0, 1e4, 1e6])
+def test_a_base_of_many_digits_is_told(base: float) -> None:
+    theta = base ** (-torch.arange(0, 256, 2) / 256)
+    report = identify(lambda x, at: halves(x, at, theta), 256, dtype=torch.float32)
+    assert report.base == base
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_step_is_llama_3_s_rule_with_equal_factors(dtype: torch.dtype) -> None:
+    step = {"factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0}
+    step["original_max_position_embeddings"] = 8192
+    theta, _ = rescaled_frequencies("llama3", 128, 5e5, **step)
+    report = identify(lambda x, at: halves(x, at, theta), 128, dtype=dtype)
+    assert report.rescaling == ("llama3", step)
+    assert "YaRN" not in str(report)

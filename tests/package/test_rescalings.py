@@ -126,6 +126,16 @@ def test_equal_knees_of_yarn_are_those_of_transformers():
     assert np.allclose(ours, np.where(np.arange(32) < 20, plain, plain / 32), rtol=1e-12, atol=0)
 
 
+def test_equal_knees_of_llama3_are_a_step_as_in_transformers():
+    own = {"factor": 16.0, "original_max_position_embeddings": 8192}
+    own |= {"low_freq_factor": 1.0, "high_freq_factor": 1.0}
+    theirs, _ = peer("llama3", 128, 5e5, **own)
+    ours, _ = rescaled_frequencies("llama3", 128, 5e5, **own)
+    assert np.allclose(ours, theirs, rtol=5e-6, atol=0)
+    plain = 5e5 ** (-np.arange(64) / 64)
+    assert set(np.round(ours / plain, 12)) == {1.0, 1 / 16}
+
+
 def test_no_kind_of_transformers_is_forgotten():
     rope = pytest.importorskip("transformers.modeling_rope_utils")
     assert set(rope.ROPE_INIT_FUNCTIONS) - set(_KINDS) <= {"axial"}
