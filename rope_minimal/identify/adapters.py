@@ -130,7 +130,8 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     dict of str to Rotation
         Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
         layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
-        run has a report that says why. Where no part takes tokens, tables of angles have one each.
+        run has a report that says why. Where neither gives an entry, tables of angles of parts that
+        take no tokens have one each.
     """
     config = getattr(model, "config", model)
     place = type(config).__module__

@@ -297,8 +297,8 @@ class _Examination:
         self.findings += judging.lengths(report, circuit, self.ask, positions)
         self.findings += judging.out_of_place(report, circuit)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
-        fixed = bool((np.ptp(values, axis=0) <= 64.0 * self.unit * values.max()).all())
-        turns = high - low <= 0.5 or (fixed and low > 0.05)  # gains do not hide it
+        change = float(np.ptp(values, axis=0).max()) / factor  # with the position
+        turns = high - low <= 0.5 or (change < judging.COARSE and low > 0.05)  # gains hide nothing
         if len(circuit.reads) and turns and start > 1e-12 * factor**2:
             report = self._read_angles(report, circuit, positions)
         if rotates:
@@ -354,6 +354,8 @@ class _Examination:
         self.findings += judging.direction(report)
         scale = report.attention_factor or 1.0, 2.0 * self.unit
         series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale)
+        if report.attention_factor is None:  # gains may hold it
+            series = [[one.without("attention_factor") for one in found] for found in series]
         if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
             best = series[0][0]
             report = replace(

@@ -16,7 +16,8 @@ PROMISE = 0.02
 """A score may change by as much where angles far out are made in float32."""
 
 COARSE = 0.02
-"""Radians by which the first positions may miss where angles of float32 start far out."""
+"""Radians by which the first positions may miss where angles of float32 start far out; and by how
+much lengths may change with the position where cos and sin are rounded to bfloat16."""
 
 STILL = 1e-9
 """Radians per position of the fastest pair, below which it is rounding or meant as nothing."""
@@ -139,6 +140,13 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             f"the promise is {then}."
         )
         return Finding(LOOK if kept else WRONG, words, "attention")
+    change = float(np.ptp(values, axis=0).max())
+    if change < COARSE and not steady:
+        words = (
+            f"Lengths change with the position by up to {change:.2g}, as where cos and sin are "
+            f"rounded coarsely, beside gains of {factor * low:.3g} to {factor * high:.3g}."
+        )
+        return Finding(WRONG, words, "precision")
     worst = int(np.ptp(values, axis=2).max(axis=1).argmax())
     determinant = float(np.linalg.det(circuit.blocks[worst]).min())
     why = (
@@ -196,19 +204,19 @@ def out_of_place(report: Report, circuit: Circuit) -> Findings:
     found = []
     both = zip(report.pairs, report.written, strict=True)
     moved = [n for n, (read, written) in enumerate(both) if read != written]
+    mirrored = sum(report.pairs[n] == report.written[n][::-1] for n in moved)
     if (report.layout or "").startswith("read "):
         words = (
             f"It is {report.layout}: channels come out in another order than they went in. "
             "Scores are those of the layout that it reads."
         )
         found.append(Finding(NOTE, words, "layouts"))
-    elif moved and report.is_rotation:
+    elif moved and (report.is_rotation or mirrored == len(moved)):
         one = moved[0]
         words = (
             f"{len(moved)} of {len(report.pairs)} pairs come out in other places, such as "
             f"{report.pairs[one]} in {report.written[one]}. Scores are the same without."
         )
-        mirrored = sum(report.pairs[n] == report.written[n][::-1] for n in moved)
         if mirrored == len(moved):
             words = (
                 f"{mirrored} of {len(report.pairs)} pairs are mirrored as well as turned: the two "
@@ -349,6 +357,10 @@ def numbers(
         hides = f"; {report.numbers} may hide one" if report.numbers in ROUNDED else ""
         words = f"The axes have series of their own: {names}{hides if not all(series) else ''}."
         found.append(Finding(LOOK, words, "many-planes"))
+        cast = [str(e[0]) for e in series if e and e[0].made_in == "16 bits"]
+        if cast and report.numbers not in ROUNDED:
+            words = f"The inverse frequencies are rounded to 16 bits: near {'; '.join(cast)}."
+            found.append(Finding(WRONG, words, "precision"))
     elif series:
         searched = (
             "; one searched divisor per pair (LongRoPE) gives any" if report.axes == 1 else ""
@@ -463,7 +475,9 @@ def _held_in_16_bits(report: Report) -> bool:
 
 def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
     """Say it where position 0 is turned already."""
-    phase, loose = turn_of(circuit.blocks[0]), max(1e-6, 4.0 * unit)
+    mirrored = (circuit.reads == circuit.writes[:, ::-1]).all(axis=1)  # these have no turn there
+    phase = np.where(mirrored, 0.0, turn_of(circuit.blocks[0]))
+    loose = max(1e-6, 4.0 * unit)
     fastest = int(np.abs(waves).max(axis=1).argmax())
     if np.abs(phase).max() < 1e-3 or not waves[fastest].any():
         return []

@@ -80,6 +80,11 @@ class Explanation:
         theta, _ = rescaled_frequencies(self.kind, self.dim, self.base, **self.parameters)
         return theta[theta > 0]
 
+    def without(self, name: str) -> "Explanation":
+        """Return it without a parameter, as where nobody can tell it."""
+        rest = {key: value for key, value in self.parameters.items() if key != name}
+        return replace(self, parameters=rest)
+
     def __str__(self) -> str:
         named = [f"base {self.base:.10g}"] if self.dim > 2 else []
         for name, value in self.parameters.items():
@@ -185,6 +190,7 @@ def _with_more_digits(one: Explanation, speeds: np.ndarray, reached: np.ndarray)
     """Return a plain series over a base of more digits, where they show and these miss."""
     allowed = np.maximum(CAREFUL, reached)
     told = one.kind == "default" and one.made_in == "float32" and len(speeds) >= ENOUGH
+    told &= _digits(one.base) > 3  # a plain one was meant, however the powers were made
     if not told or np.median(reached) > CAREFUL or _holds(one, speeds, allowed):
         return one
     for kind, dim, base, _ in _proposals(speeds, allowed, (one.dim,), (1.0, 1e-4), CAREFUL):
@@ -346,7 +352,7 @@ def _ramps(
     loose = 50.0 * float(allowed.max())
     for bent in _bents(speeds, allowed, scale, tolerance):
         if bent.straight_over(bent.plain, loose):
-            yield from _ramps_in_turns(bent, tolerance)
+            yield from _ramps_in_turns(bent, scale, tolerance)
         if bent.straight_over(np.arange(len(speeds)), loose):
             yield from _ramps_in_pairs(bent, scale, tolerance)
 
@@ -423,7 +429,7 @@ def _factors(found: float, tolerance: float, scale: Scale) -> list[float]:
     return [f for f in dict.fromkeys(tried) if abs(f - found) <= tolerance * found]
 
 
-def _ramps_in_turns(bent: _Bent, tolerance: float) -> Iterator[Proposal]:
+def _ramps_in_turns(bent: _Bent, scale: Scale, tolerance: float) -> Iterator[Proposal]:
     """Propose ramps straight in the turns that a pair makes in training, ``L theta / 2 pi``."""
     plain, keep, ramp = bent.plain, bent.keep, bent.ramp
     knees = {(1.0, 2.0), (1.0, 4.0), (1.0, 8.0), (1.0, 32.0)}
@@ -453,6 +459,9 @@ def _ramps_in_turns(bent: _Bent, tolerance: float) -> Iterator[Proposal]:
                 yield "yarn_paper", 2 * len(plain), bent.base, shared | betas
             else:
                 yield "llama3", 2 * len(plain), bent.base, shared | named
+                if low == high:
+                    one = shared | {"beta_fast": high} | bent.shared(scale, tolerance)
+                    yield "yarn", 2 * len(plain), bent.base, one
                 yield "by_parts", 2 * len(plain), bent.base, shared | betas
 
 

@@ -2008,6 +2008,7 @@ def sinusoid(at: torch.Tensor) -> torch.Tensor:
     return torch.cat(((at[:, None] * SERIES).sin(), (at[:, None] * SERIES).cos()), -1).float()
 
 
+LENGTH = {"original_max_position_embeddings": 32768}
 SERIES = 1e4 ** (-torch.arange(0, 64, 2) / 64)
 GPT_OSS = torch.tensor(
     rescaled_frequencies(
@@ -2774,6 +2775,7 @@ def test_a_speed_that_nobody_can_see_leaves_no_base() -> None:
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("spread", [0.15, 0.5])
 @pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("factor", [1.0, 1.1386294])
 @pytest.mark.parametrize(
     ("bug", "says"),
     [
@@ -2781,12 +2783,12 @@ def test_a_speed_that_nobody_can_see_leaves_no_base() -> None:
         ("end", "Its table ends at position 1,000 without a word"),
         ("start", "Position 0 is turned as position 1 should be"),
         ("frequencies", "The inverse frequencies are rounded to 16 bits"),
-        ("table", "cos and sin are rounded to bfloat16"),
+        ("table", "cos and sin are rounded"),
         ("out", "What comes out is rounded to bfloat16"),
     ],
 )
 def test_gains_of_a_norm_hide_no_other_fault(
-    bug: str, says: str, width: int, spread: float, dtype: torch.dtype
+    bug: str, says: str, factor: float, width: int, spread: float, dtype: torch.dtype
 ) -> None:
     theta = 1e4 ** (-torch.arange(0, width, 2) / width)
     theta = theta.bfloat16().float() if bug == "frequencies" else theta
@@ -2797,14 +2799,14 @@ def test_gains_of_a_norm_hide_no_other_fault(
         at = at.clamp(max=1000) if bug == "end" else at + (bug == "start")
         angle = at.float()[:, None] * theta
         few = torch.bfloat16 if bug == "table" else kind
-        c, s = angle.cos().to(few).to(kind), angle.sin().to(few).to(kind)
+        c, s = ((factor * t).to(few).to(kind) for t in (angle.cos(), angle.sin()))
         a, b = x[..., :width].chunk(2, -1)
         y = torch.cat((a * c - b * s, b * c + a * s, x[..., width:]), -1)
         return y.bfloat16().to(kind) if bug == "out" else y
 
     report = identify(rotate, 64, positions=8192, dtype=dtype)
     assert (report.width, report.layout) == (width, "half-split")
-    assert "before the turn: the promise is kept" in str(report) or bug == "end"
+    assert "before the turn: the promise is kept" in str(report) or bug in ("end", "table")
     assert says in str(report), str(report)
     assert any(f.gravity == 3 for f in report.findings) == (bug not in ("", "start")), str(report)
     if bug != "frequencies":
@@ -2828,3 +2830,53 @@ def test_a_step_is_llama_3_s_rule_with_equal_factors(dtype: torch.dtype) -> None
     report = identify(lambda x, at: halves(x, at, theta), 128, dtype=dtype)
     assert report.rescaling == ("llama3", step)
     assert "YaRN" not in str(report)
+
+
+def test_a_factor_that_gains_may_hold_is_not_claimed() -> None:
+    theta, scale = rescaled_frequencies("yarn", 128, 1e6, factor=4.0, **LENGTH)
+    gains = torch.linspace(0.5, 1.5, 128)
+    report = identify(lambda x, at: halves(x * gains.to(x.dtype), at, theta, scale), 128)
+    assert report.attention_factor is None
+    assert report.rescaling == ("yarn", {"factor": 4.0, **LENGTH})
+
+
+@pytest.mark.parametrize("few", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("split", [(8, 28, 28), (22, 21, 21)])
+def test_frequencies_in_16_bits_are_told_on_several_axes(split: Any, few: torch.dtype) -> None:
+    exact = [1e4 ** (-torch.arange(n) / n) for n in split]
+    for cast in (True, False):
+        theta = torch.cat([t.to(few).float() if cast else t for t in exact])
+        axis = torch.repeat_interleave(torch.arange(3), torch.tensor(split))
+        rotate = lambda x, at: by_angles(x, at[:, axis] * theta)  # noqa: B023, E731
+        report = identify(rotate, 128, positions=(64, 64, 64), dtype=torch.float32)
+        told = [f for f in report.findings if "rounded to 16 bits" in f.words]
+        assert len(told) == cast, str(report)
+
+
+@pytest.mark.parametrize("base", [5e5, 1.6e5, 1e6])
+def test_a_plain_base_keeps_its_digits_however_the_powers_were_made(base: float) -> None:
+    ratio, power, powers = np.float32(np.float32(base) ** np.float32(-2 / 64)), np.float32(1), []
+    for _ in range(32):  # from pair to pair, in float32
+        powers.append(power)
+        power = np.float32(power * ratio)
+    theta = torch.tensor(np.array(powers))
+    assert identify(lambda x, at: halves(x, at, theta), 64).base == base
+
+
+def test_kimi_k2_s_step_is_yarn_s_too() -> None:
+    theta, _ = rescaled_frequencies(
+        "yarn", 64, 5e4, factor=32.0, original_max_position_embeddings=4096, beta_fast=1.0
+    )
+    report = identify(lambda x, at: halves(x, at, theta), 64)
+    assert {one.kind for one in report.explanations} >= {"llama3", "yarn"}
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.5])
+@pytest.mark.parametrize("start", [0, 1])
+def test_a_sign_is_a_mirror_and_no_turn_at_the_origin(start: int, spread: float) -> None:
+    gains = torch.linspace(1.0 - spread, 1.0 + spread, 64)
+    gains[::5] *= -1.0
+    rotate = lambda x, at: halves(x * gains.to(x.dtype), at + start, SERIES)  # noqa: E731
+    said = str(identify(rotate, 64, positions=4096))
+    assert "13 of 32 pairs are mirrored as well as turned" in said
+    assert ("Position 0 is turned" in said) == bool(start), said
