@@ -298,7 +298,7 @@ class _Examination:
         self.findings += judging.out_of_place(report, circuit)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
         change = float(np.ptp(values, axis=0).max()) / factor  # with the position
-        turns = high - low <= 0.5 or (change < judging.COARSE and low > 0.05)  # gains hide nothing
+        turns = high - low <= 0.5 or (change < judging.COARSE and low > 1e-3)  # gains hide nothing
         if len(circuit.reads) and turns and start > 1e-12 * factor**2:
             report = self._read_angles(report, circuit, positions)
         if rotates:

@@ -96,7 +96,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             f"are multiplied by {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
-    fixed = bool((np.ptp(values, axis=0) <= loose).all())  # the same at every position
+    far = max(1.0, high)  # where one gain is large, so is what rounding changes
+    fixed = bool((np.ptp(values, axis=0) <= loose * far).all())  # the same at every position
     alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
     steady = fixed or alike or (low > 0.5 and len(values) > 4 and _steady(values, positions, loose))
     if high - low < 0.02 and not (steady and high - low > loose):
@@ -130,7 +131,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     if fixed:
         inner = np.ptp(circuit.blocks.mT @ circuit.blocks, axis=0).max() / factor**2
         outer = np.ptp(circuit.blocks @ circuit.blocks.mT, axis=0).max() / factor**2
-        before = bool(inner <= min(4.0 * loose, outer))  # no turn stands between
+        before = bool(inner <= min(4.0 * loose * far**2, outer))  # no turn stands between
         kept = before and (report.deviation or 0.0) <= max(PROMISE, loose)
         place = "before" if before else "after"
         then = "kept: a gain is part of the query" if kept else "broken"
@@ -359,7 +360,9 @@ def numbers(
         found.append(Finding(LOOK, words, "many-planes"))
         cast = [str(e[0]) for e in series if e and e[0].made_in == "16 bits"]
         if cast and report.numbers not in ROUNDED:
-            words = f"The inverse frequencies are rounded to 16 bits: near {'; '.join(cast)}."
+            either = made is not None and made[0] == "product" and made[1] in ROUNDED
+            words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to "
+            words += f"16 bits: near {'; '.join(cast)}."
             found.append(Finding(WRONG, words, "precision"))
     elif series:
         searched = (
@@ -476,7 +479,9 @@ def _held_in_16_bits(report: Report) -> bool:
 def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
     """Say it where position 0 is turned already."""
     mirrored = (circuit.reads == circuit.writes[:, ::-1]).all(axis=1)  # these have no turn there
-    phase = np.where(mirrored, 0.0, turn_of(circuit.blocks[0]))
+    if mirrored.all():
+        return []
+    phase, waves = turn_of(circuit.blocks[0])[~mirrored], waves[~mirrored]
     loose = max(1e-6, 4.0 * unit)
     fastest = int(np.abs(waves).max(axis=1).argmax())
     if np.abs(phase).max() < 1e-3 or not waves[fastest].any():

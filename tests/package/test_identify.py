@@ -2879,4 +2879,28 @@ def test_a_sign_is_a_mirror_and_no_turn_at_the_origin(start: int, spread: float)
     rotate = lambda x, at: halves(x * gains.to(x.dtype), at + start, SERIES)  # noqa: E731
     said = str(identify(rotate, 64, positions=4096))
     assert "13 of 32 pairs are mirrored as well as turned" in said
+    assert ("Position 0 is turned as position 1 should be" in said) == bool(start), said
     assert ("Position 0 is turned" in said) == bool(start), said
+
+
+@pytest.mark.parametrize("outlier", [0.04, 6.0, 20.0])
+@pytest.mark.parametrize("factor", [1.0, 1.1386294])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_one_gain_far_from_the_others_hides_nothing(
+    outlier: float, factor: float, dtype: torch.dtype
+) -> None:
+    gains = torch.linspace(0.5, 1.5, 64)
+    gains[5] = outlier
+    rotate = lambda x, at: halves(x * gains.to(x.dtype), at, SERIES, factor)  # noqa: E731
+    report = identify(rotate, 64, dtype=dtype)
+    assert report.base == 1e4
+    assert "before the turn: the promise is kept" in str(report)
+    assert not any(f.gravity == 3 for f in report.findings), str(report)
+
+
+def test_angles_in_16_bits_over_several_axes_may_be_frequencies() -> None:
+    theta = torch.cat([1e4 ** (-torch.arange(n) / n) for n in (8, 28, 28)])
+    axis = torch.repeat_interleave(torch.arange(3), torch.tensor([8, 28, 28]))
+    rotate = lambda x, at: by_angles(x, (at[:, axis] * theta).bfloat16().float())  # noqa: E731
+    said = str(identify(rotate, 128, positions=(64, 64, 64), dtype=torch.float32))
+    assert "The inverse frequencies are rounded" not in said, said
