@@ -353,7 +353,7 @@ def _checked_or_default(name: str, value: float | None, default: float) -> float
 def _partial_width(dim: int, fraction: float) -> int:
     """Return the rotated width ``int(dim * fraction)`` of a partial rotary embedding."""
     _check_fraction("partial_rotary_factor", fraction)
-    width = int(dim * fraction)
+    width = int(dim * float(fraction))
     if width <= 0 or width % 2:
         raise ValueError(
             "partial_rotary_factor must leave a positive even rotated width, "

@@ -391,3 +391,8 @@ def test_no_stretch_of_the_base_overflows(factor):
     np.testing.assert_allclose(inv_freq[[0, -1]], [1, 1e-3 / factor], rtol=1e-14)
     plain, _ = rescaled_frequencies("dynamic", 8, factor=factor, max_position_embeddings=9)
     assert np.array_equal(plain, inverse_frequencies(8))
+
+
+def test_a_fraction_in_float16_is_computed_with_as_a_float():
+    theta, _ = rescaled_frequencies("default", 66000, partial_rotary_factor=np.float16(1))
+    assert len(theta) == 33000
