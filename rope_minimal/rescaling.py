@@ -162,7 +162,7 @@ def _by_parts(
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     inv_freq = inverse_frequencies(dim, base)
     turns = original_max_position_embeddings / wavelengths(inv_freq)
-    if beta_slow == beta_fast:  # a step, as transformers makes it
+    if beta_slow == beta_fast:  # a step, as transformers makes Llama 3's
         return _blend(inv_freq, factor, (turns > beta_slow).astype(float)), 1.0
     keep = np.clip((turns - beta_slow) / (beta_fast - beta_slow), 0.0, 1.0)
     return _blend(inv_freq, factor, keep), 1.0

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 __all__ = [
+    "COARSEST",
     "FORMATS",
     "Circuit",
     "broken_promise",
@@ -27,6 +28,9 @@ __all__ = [
     "read_matrices",
     "rounded",
 ]
+
+COARSEST = 0.02
+"""Error of cos and sin that rounding to bfloat16 explains: doubled angles are still told then."""
 
 FORMATS = {"bfloat16": 2.0**-9, "float16": 2.0**-11, "float32": 2.0**-24, "float64": 2.0**-53}
 """Formats of numbers and the largest relative error of rounding to them.
@@ -121,10 +125,26 @@ class Circuit:
         return (blocks @ x[self.reads][..., None])[..., 0]
 
     @cached_property
+    def factor(self) -> float:
+        """The mean of `scales`, 1 where all is 0 at the first position."""
+        return float(self.scales().mean()) or 1.0
+
+    @cached_property
+    def change(self) -> float:
+        """By how much lengths change with the position, against that factor."""
+        return float(np.ptp(self.singular_values(), axis=0).max()) / self.factor
+
+    @cached_property
+    def sides(self) -> tuple[float, float]:
+        """How M^T M and M M^T of the pairs change: one stays if gains stand on its side alone."""
+        before, after = self.blocks.mT @ self.blocks, self.blocks @ self.blocks.mT
+        return float(np.ptp(before, axis=0).max()), float(np.ptp(after, axis=0).max())
+
+    @property
     def gains_first(self) -> bool:
         """Whether what changes lengths in the pairs, if anything does, stands before the turn."""
-        before, after = self.blocks.mT @ self.blocks, self.blocks @ self.blocks.mT
-        return bool(np.ptp(before, axis=0).max() < np.ptp(after, axis=0).max())
+        before, after = self.sides
+        return before < after
 
 
 def turn_of(blocks: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from ..checks import check_count
 from . import judging, manners
 from .asking import Asker, RefusalError, check_dtype, check_positions
 from .circuit import (
+    COARSEST,
     FORMATS,
     Circuit,
     broken_promise,
@@ -32,9 +33,6 @@ __all__ = ["identify"]
 
 DENSE = 1024
 """Below it, every position is asked."""
-
-COARSEST = 0.02
-"""Error of cos and sin up to which doubled angles are still told from others."""
 
 OTHER_KIND = re.compile(
     r"not numpy\.ndarray|Cannot interpret 'torch|'numpy\.ndarray' object has no"
@@ -268,7 +266,7 @@ class _Examination:
             self._find_refusals()
             if self.sizes != sizes:
                 return report
-        factor = float(scales.mean()) or 1.0  # what is 0 at the origin has no factor
+        factor = circuit.factor
         low, high = float(values.min()) / factor, float(values.max()) / factor
         if high - low <= 8.0 * FORMATS["float32"]:  # in float64, some of it was made in float32
             self.unit = max(self.unit, min(FORMATS["float32"], high - low))
@@ -297,8 +295,7 @@ class _Examination:
         self.findings += judging.lengths(report, circuit, self.ask, positions)
         self.findings += judging.out_of_place(report, circuit)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
-        change = float(np.ptp(values, axis=0).max()) / factor  # with the position
-        turns = high - low <= 0.5 or (change < judging.COARSE and low > 1e-3)  # gains hide nothing
+        turns = high - low <= 0.5 or (circuit.change < COARSEST and low > 1e-3)  # behind gains
         if len(circuit.reads) and turns and start > 1e-12 * factor**2:
             report = self._read_angles(report, circuit, positions)
         if rotates:
@@ -311,8 +308,7 @@ class _Examination:
         angles, axes = circuit.angles(), len(self.sizes)
         row = {tuple(p): t for t, p in enumerate(positions.tolist())}
         speeds, errors, ends = [], [], []
-        changes = np.ptp(circuit.singular_values(), axis=0).max() / circuit.scales().mean()
-        wobble = changes / 2.0 if changes / 2.0 < COARSEST else 0.0  # as rounding makes it
+        wobble = circuit.change / 2.0 if circuit.change / 2.0 < COARSEST else 0.0  # of rounding
         for axis, size in enumerate(self.sizes):
             powers = _powers(size)
             found = angles[[row[_along(axis, axes, p)] for p in powers]]
@@ -407,10 +403,10 @@ class _Examination:
             self.findings += judging.proportion(report)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, circuit, self.ask, positions)
-        lengths = np.ptp(circuit.singular_values(), axis=0).max()  # those that change with places
+        lengths = circuit.change * circuit.factor
         start = np.ptp(np.linalg.svd(circuit.blocks[0], compute_uv=False), axis=-1).max()
         plain = error[worst] < 0.05 or made is None
-        if self.alone and plain and max(lengths, start) <= 0.02 * circuit.scales().mean():
+        if self.alone and plain and max(lengths, start) <= COARSEST * circuit.factor:
             share = 1e-3 + 4.0 * error[worst] + 64.0 * self.unit + 2.0 * lengths
             share = share if report.is_rotation else 0.1  # gains before the turn do not turn
             try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .asking import Asker, RefusalError
-from .circuit import FORMATS, Circuit, format_before, many_digits, rounded, turn_of
+from .circuit import COARSEST, FORMATS, Circuit, format_before, many_digits, rounded, turn_of
 from .naming import Explanation, follows_but, round_number
 from .report import LOOK, NOTE, WRONG, Finding, Report
 
@@ -16,8 +16,7 @@ PROMISE = 0.02
 """A score may change by as much where angles far out are made in float32."""
 
 COARSE = 0.02
-"""Radians by which the first positions may miss where angles of float32 start far out; and by how
-much lengths may change with the position where cos and sin are rounded to bfloat16."""
+"""Radians by which the first positions may miss where angles of float32 start far out."""
 
 STILL = 1e-9
 """Radians per position of the fastest pair, below which it is rounding or meant as nothing."""
@@ -66,7 +65,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         parts += [f"{alone} channels are scaled alone"] if alone else []
         loose = 64.0 * FORMATS[report.numbers or "float64"]
         kept = high - low <= loose
-        factor = float(circuit.scales().mean()) or 1.0
+        factor = circuit.factor
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
         whole, too = "lengths are kept", "so is the promise"
         if abs(factor - 1.0) > loose:
@@ -85,7 +84,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
 
 def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Finding:
     """Say what is wrong with the blocks of the pairs."""
-    factor = float(circuit.scales().mean()) or 1.0
+    factor = circuit.factor
     values = np.linalg.svd(circuit.blocks, compute_uv=False) / factor  # (T, n, 2)
     low, high = float(values.min()), float(values.max())
     times = 16.0 if report.numbers in ROUNDED else 64.0  # 64 units of bfloat16 would hide gains
@@ -100,7 +99,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     fixed = bool((np.ptp(values, axis=0) <= loose * far).all())  # the same at every position
     alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
     steady = fixed or alike or (low > 0.5 and len(values) > 4 and _steady(values, positions, loose))
-    if high - low < 0.02 and not (steady and high - low > loose):
+    if high - low < COARSEST and not (steady and high - low > loose):
         words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "
         words += "are rounded coarsely."
         return Finding(WRONG, words, "precision")
@@ -129,8 +128,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         )
         return Finding(WRONG, words, "linear-algebra")
     if fixed:
-        inner = np.ptp(circuit.blocks.mT @ circuit.blocks, axis=0).max() / factor**2
-        outer = np.ptp(circuit.blocks @ circuit.blocks.mT, axis=0).max() / factor**2
+        inner, outer = (side / factor**2 for side in circuit.sides)
         before = bool(inner <= min(4.0 * loose * far**2, outer))  # no turn stands between
         kept = before and (report.deviation or 0.0) <= max(PROMISE, loose)
         place = "before" if before else "after"
@@ -141,11 +139,10 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             f"the promise is {then}."
         )
         return Finding(LOOK if kept else WRONG, words, "attention")
-    change = float(np.ptp(values, axis=0).max())
-    if change < COARSE and not steady:
+    if circuit.change < COARSEST and not steady:
         words = (
-            f"Lengths change with the position by up to {change:.2g}, as where cos and sin are "
-            f"rounded coarsely, beside gains of {factor * low:.3g} to {factor * high:.3g}."
+            f"Lengths change with the position by up to {circuit.change:.2g}, as where cos and sin "
+            f"are rounded coarsely, beside gains of {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
     worst = int(np.ptp(values, axis=2).max(axis=1).argmax())
@@ -349,7 +346,7 @@ def numbers(
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
         found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
-        found += _odd(report, best, len(ranked))
+        found += _at_rest(best, len(ranked)) + _hurried(report, best)
     elif len(series) > 1 and any(series) and short:
         words = "Some pairs turn too slowly along a short axis for a formula to be told."
         found.append(Finding(NOTE, words, "many-planes"))
@@ -360,7 +357,7 @@ def numbers(
         found.append(Finding(LOOK, words, "many-planes"))
         cast = [str(e[0]) for e in series if e and e[0].made_in == "16 bits"]
         if cast and report.numbers not in ROUNDED:
-            either = made is not None and made[0] == "product" and made[1] in ROUNDED
+            either = _of_16_bits(made)
             words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to "
             words += f"16 bits: near {'; '.join(cast)}."
             found.append(Finding(WRONG, words, "precision"))
@@ -418,26 +415,30 @@ def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings
     return [Finding(LOOK, words, "many-planes")]
 
 
-def _odd(report: Report, best: Explanation, turning: int) -> Findings:
-    """Say it where pairs turn faster than those of their base, or where the last few rest."""
-    factor, rest = best.parameters.get("factor", 1.0), best.dim // 2 - turning
-    if best.kind == "proportional" and 0 < rest <= best.dim // 16:
-        verb = "stands" if rest == 1 else "stand"
-        which = ", the slowest," if factor == 1.0 else ""  # the series begins where it should
-        words = f"{rest} of {best.dim // 2} pairs{which} {verb} still."
-        return [Finding(LOOK, words, "many-planes")]
-    coarse = report.numbers in ROUNDED
-    if best.kind != "linear" or best.dim == 2 or factor >= (0.6 if coarse else 1.0):
+def _at_rest(best: Explanation, turning: int) -> Findings:
+    """Say it where a few pairs of a series stand still; a quarter or more may be meant."""
+    rest = best.dim // 2 - turning
+    if best.kind != "proportional" or not 0 < rest <= best.dim // 16:
         return []
-    times = 1.0 / factor
-    if coarse:
-        if not math.isclose(times, round(times), rel_tol=0.01):
-            return []
-        times = float(round(times))
-    words = f"Each pair turns {times:.6g} times as fast as base {best.base:.10g} has it"
-    twice = {2: "twice", 3: "three times", 4: "four times"}.get(round(times))
-    whole = math.isclose(times, round(times), rel_tol=1e-5)
-    words += f", as where the rotation is done {twice}." if twice and whole else "."
+    begins = best.parameters.get("factor", 1.0) == 1.0  # where it should
+    verb = "stands" if rest == 1 else "stand"
+    words = f"{rest} of {best.dim // 2} pairs{', the slowest,' * begins} {verb} still."
+    return [Finding(LOOK, words, "many-planes")]
+
+
+def _hurried(report: Report, best: Explanation) -> Findings:
+    """Say it where all pairs turn faster than those of their base: no formula for contexts does."""
+    times, coarse = 1.0 / best.parameters.get("factor", 1.0), report.numbers in ROUNDED
+    if best.kind != "linear" or best.dim == 2 or times <= 1.0:
+        return []
+    near = 0.01 if coarse else 1e-5
+    whole = round(times) > 1 and math.isclose(times, round(times), rel_tol=near)
+    if coarse and not whole:
+        return []
+    told = round(times) if coarse else times
+    words = f"Each pair turns {told:.6g} times as fast as base {best.base:.10g} has it"
+    twice = {2: "twice", 3: "three times", 4: "four times"}.get(round(times)) if whole else None
+    words += f", as where the rotation is done {twice}." if twice else "."
     return [Finding(LOOK, words, "longer-contexts")]
 
 
@@ -459,7 +460,7 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
         words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
     # at powers of two, where speeds are read, products lose what frequencies would
-    products = made is not None and made[0] == "product" and made[1] in ROUNDED
+    products = _of_16_bits(made)
     unit = FORMATS[report.numbers or "float64"]
     either = products and (report.angle_error or 0.0) > min(1e-3, 64.0 * unit)
     words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to 16 bits:"
@@ -467,6 +468,11 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
     if not either and (report.deviation or 0.0) <= PROMISE:
         words += " Scores still depend on the distance alone, and every one is wrong far out."
     return [Finding(WRONG, words, "precision")]
+
+
+def _of_16_bits(made: Made | None) -> bool:
+    """Return whether products of position and frequency may have been made in 16 bits."""
+    return made is not None and made[0] == "product" and made[1] in ROUNDED
 
 
 def _held_in_16_bits(report: Report) -> bool:
@@ -614,9 +620,7 @@ def coarse_table(report: Report, circuit: Circuit, ask: Asker, positions: np.nda
         return []
     if report.numbers not in ROUNDED:
         return _coarse_rest(circuit, ask, positions)
-    scale = float(circuit.scales().mean()) or 1.0
-    change = np.ptp(circuit.singular_values(), axis=0).max() / scale
-    if change > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
+    if circuit.change > 16.0 * FORMATS[report.numbers]:  # worse than that, as was said
         return []
     scale = report.attention_factor or 1.0
     what = _what(ask, positions, report, lambda d: format_before(d, scale) in ROUNDED)

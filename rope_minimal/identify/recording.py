@@ -24,6 +24,7 @@ from .opening import ATTENTION, MIXERS, NO_SCORES, TABLES, Record, Recorder, arg
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
 ROTARY = re.compile("Rotary|Rope|RoPE")
+AT_REST = re.compile("^_|^training$|dropout")  # attributes that say nothing of a turn
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
 FAR = (0, 401, 6402, 32403, 102404)  # as many, where layers that are alike so far may part
@@ -295,11 +296,8 @@ def _unlike(module: Any, made: Any) -> str | None:
     if "forward" in vars(module) and not hasattr(module, "_hf_hook"):  # accelerate's
         return "a forward of its own"
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
-    foreign = [
-        h
-        for h in hooks
-        if not str(getattr(h, "__module__", "")).startswith(("transformers.", "torch."))
-    ]
+    makers = [str(getattr(hook, "__module__", "")) for hook in hooks]
+    foreign = [of for of in makers if not of.startswith(("transformers.", "torch."))]
     if foreign and not hasattr(module, "_hf_hook"):
         return "a hook"
     if not turns:
@@ -324,8 +322,7 @@ def _plain(module: Any) -> dict[str, Any]:
     """Return the attributes of a module that are numbers, words or flags."""
     kinds = (bool, int, float, str)
     given = {name: value for name, value in vars(module).items() if isinstance(value, kinds)}
-    resting = re.compile("_|training|.*dropout")
-    return {name: value for name, value in given.items() if not resting.match(name)}
+    return {name: value for name, value in given.items() if not AT_REST.search(name)}
 
 
 # ---- an attention module and its table -----------------------------------------------------------

@@ -377,6 +377,20 @@ def test_a_one_in_no_rope_layers_means_that_the_layer_rotates(
         assert bool((first - second).abs().max() > 1e-3) == (entry == 1), index
 
 
+@pytest.mark.parametrize(
+    ("family", "config"),
+    [
+        ("llama4", "Llama4TextConfig"),
+        ("smollm3", "SmolLM3Config"),
+        ("mistral_large4", "MistralLarge4TextConfig"),
+    ],
+)
+def test_every_fourth_layer_rests_by_default(family: str, config: str) -> None:
+    listed = config_of(family, config).no_rope_layers
+    assert listed == [int(n % 4 != 3) for n in range(len(listed))]
+    assert len(listed) >= 4
+
+
 # ---- the record ---------------------------------------------------------------------------------
 
 SAMPLE = [

@@ -2904,3 +2904,4 @@ def test_angles_in_16_bits_over_several_axes_may_be_frequencies() -> None:
     rotate = lambda x, at: by_angles(x, (at[:, axis] * theta).bfloat16().float())  # noqa: E731
     said = str(identify(rotate, 128, positions=(64, 64, 64), dtype=torch.float32))
     assert "The inverse frequencies are rounded" not in said, said
+    assert "or the angles, are rounded to 16 bits" in said, said

@@ -115,25 +115,23 @@ def test_yarn_at_its_edges_is_that_of_transformers(dim, base, changed):
     assert attention == pytest.approx(want_attention, abs=1e-12)
 
 
-def test_equal_knees_of_yarn_are_those_of_transformers():
-    """Kimi K2 has 1 and 1: from one pair to the next, all or nothing."""
-    own = {"factor": 32.0, "original_max_position_embeddings": 4096}
-    own |= {"beta_fast": 1.0, "beta_slow": 1.0}
-    theirs, _ = peer("yarn", 64, 50000.0, **own)
-    ours, _ = rescaled_frequencies("yarn", 64, 50000.0, **own)
+@pytest.mark.parametrize(
+    ("kind", "dim", "base", "length", "factor", "knees", "kept"),
+    [
+        ("yarn", 64, 5e4, 4096, 32.0, ("beta_fast", "beta_slow"), 20),  # as Kimi K2 has it
+        ("llama3", 128, 5e5, 8192, 16.0, ("low_freq_factor", "high_freq_factor"), 35),
+    ],
+)
+def test_equal_knees_are_a_step_as_in_transformers(kind, dim, base, length, factor, knees, kept):
+    """From one pair to the next, all or nothing."""
+    own = {"factor": factor, "original_max_position_embeddings": length}
+    own |= dict.fromkeys(knees, 1.0)
+    theirs, _ = peer(kind, dim, base, **own)
+    ours, _ = rescaled_frequencies(kind, dim, base, **own)
     assert np.allclose(ours, theirs, rtol=5e-6, atol=0)
-    plain = 50000.0 ** (-np.arange(32) / 32)
-    assert np.allclose(ours, np.where(np.arange(32) < 20, plain, plain / 32), rtol=1e-12, atol=0)
-
-
-def test_equal_knees_of_llama3_are_a_step_as_in_transformers():
-    own = {"factor": 16.0, "original_max_position_embeddings": 8192}
-    own |= {"low_freq_factor": 1.0, "high_freq_factor": 1.0}
-    theirs, _ = peer("llama3", 128, 5e5, **own)
-    ours, _ = rescaled_frequencies("llama3", 128, 5e5, **own)
-    assert np.allclose(ours, theirs, rtol=5e-6, atol=0)
-    plain = 5e5 ** (-np.arange(64) / 64)
-    assert set(np.round(ours / plain, 12)) == {1.0, 1 / 16}
+    pairs = np.arange(dim // 2)
+    plain = base ** (-2.0 * pairs / dim)
+    assert np.allclose(ours, np.where(pairs < kept, plain, plain / factor), rtol=1e-12, atol=0)
 
 
 def test_no_kind_of_transformers_is_forgotten():
