@@ -18,7 +18,7 @@ pytestmark = pytest.mark.drawn(1)
 
 CHAPTER = Path(__file__).parents[2] / "notebooks" / "08-does-it-matter.ipynb"
 KNEES = {"factor": 4, "original_max_position_embeddings": 64, "attention_factor": 1.0}
-NEW = (2000, 2001)
+NEW, MANY = (2000, 2001), tuple(range(1000, 1016))
 
 
 def rate(task, encoding):
@@ -101,7 +101,7 @@ def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
 
 
 def test_copying_fails_on_untrained_codes_and_not_on_many_keys():
-    seeds = (1000, 1001, 1002, 1003)
+    seeds = MANY
     models = trained("copy", "rope", seeds, learning_rate=0.1)
     got = {}
     for sight in (None, "near", "clamp"):
@@ -125,37 +125,39 @@ def with_some_pairs_clamped(models, task, seeds=NEW):
 
 
 def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
-    seeds = (1000, 1001, 1002, 1003)
-    large = with_some_pairs_clamped(
-        trained("copy", "rope", seeds, learning_rate=0.1), "copy", seeds
-    )
-    assert large["slow"].min() > 0.9
-    assert (large["fast"] < 0.5).sum() >= 2
-    models = trained("copy", "rope", seeds, learning_rate=0.1)
+    large = with_some_pairs_clamped(trained("copy", "rope", MANY, learning_rate=0.1), "copy", MANY)
+    assert large["slow"].min() > 0.8
+    assert large["fast"].min() < 0.5 < 0.9 < large["fast"].max()
+    models = trained("copy", "rope", MANY, learning_rate=0.1)
     models.ask(bank=np.where(np.arange(16) < 5, models.bank, models.bank / 4))
-    assert score(models, "copy", 4, seeds).min() > 0.9
-    for rate in (3e-2, 1e-2):  # at these rates either change mends a good part
-        small = with_some_pairs_clamped(
-            trained("copy", "rope", seeds, learning_rate=rate), "copy", seeds
-        )
-        for name in ("slow", "fast"):
-            assert np.median(small[name] - small["alone"]) > 0.1, (rate, small)
+    assert (score(models, "copy", 4, MANY) > 0.9).sum() >= 12
+    got = {name: [] for name in ("alone", "slow", "fast", "both")}
+    for rate in (3e-2, 1e-2):
+        models = trained("copy", "rope", MANY, learning_rate=rate)
+        for name, values in with_some_pairs_clamped(models, "copy", MANY).items():
+            got[name].extend(values)
+        models.ask(sight="clamp")
+        got["both"].extend(score(models, "copy", 4, MANY))
+    mean = {name: np.mean(values) for name, values in got.items()}
+    assert mean["alone"] + 0.05 < mean["fast"] < mean["slow"] < mean["both"]
+    assert mean["both"] > 0.95
+    assert mean["slow"] - mean["alone"] > (mean["both"] - mean["alone"]) / 2
     english = with_some_pairs_clamped(trained("language", "rope"), "language")
     assert (english["alone"] - english["slow"]).min() > 0.5
     assert (english["alone"] - english["fast"]).max() < 0.4
 
 
 def test_a_small_rate_reaches_farther():
-    seeds, found = tuple(range(3000, 3008)), {}
+    seeds, found = tuple(range(3000, 3016)), {}
     for speed in (3e-3, 1e-1):
         models = trained("copy", "rope", seeds, learning_rate=speed)
         assert score(models, "copy", 1, seeds).min() > 0.98
         found[speed] = score(models, "copy", 4, seeds)
-    assert found[3e-3].min() > 0.9
-    assert (found[1e-1] < 0.6).sum() >= 2
+    assert (found[3e-3] > 0.9).sum() >= 14
+    assert (found[1e-1] < 0.6).sum() >= 4
     for factor in (0.7, 0.5, 0.3):
         models.ask(attention_factor=factor)
-        assert (score(models, "copy", 4, seeds) < 0.6).sum() >= 2
+        assert (score(models, "copy", 4, seeds) < 0.6).sum() >= 4
     longer = trained("copy", "rope", seeds[:4], longer=4, learning_rate=3e-3)
     assert np.median(score(longer, "copy", 4, seeds[:4])) > 0.9
     # its loss is in the range of the large rate's after 200 steps
@@ -163,12 +165,28 @@ def test_a_small_rate_reaches_farther():
     assert max(bits) < 2.3e-4
 
 
+def test_the_seventh_digit_of_the_weights_decides_which_heads_fail():
+    """At the large rate, not at the small one; and in no case within the window."""
+    task = TASKS["copy"]
+    for speed, least, most in ((1e-1, 3, 16), (3e-3, 0, 2)):
+        models = run.build(task, "rope", MANY)
+        noise = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for weight in models.parameters():
+                weight *= 1 + 1e-7 * torch.randn(weight.shape, generator=noise)
+        run.fit(models, task, MANY, speed, task.steps)
+        assert score(models, "copy", 1, MANY).min() > 0.98
+        before = score(trained("copy", "rope", MANY, learning_rate=speed), "copy", 4, MANY)
+        moved = abs(score(models, "copy", 4, MANY) - before)
+        assert least <= (moved > 0.1).sum() <= most, (speed, moved)
+
+
 def test_absolute_positions_do_not_reach_beyond_the_window():
     for name in ("sinusoidal", "learned"):
         models = trained("copy", name)
         assert score(models, "copy").min() > 0.95
         assert score(models, "copy", 2).max() < 2 / 3
-    assert score(trained("copy", "rope"), "copy", 2).min() > 0.9
+    assert np.median(score(trained("copy", "rope", MANY), "copy", 2, MANY)) > 0.9
 
 
 # Induction ---------------------------------------------------------------------------------------
@@ -263,19 +281,18 @@ def test_what_the_aids_do_without_training():
         "released": rescaled_frequencies("yarn", 32, **KNEES),
         "unclamped": (unclamped(), 1.0),
     }
-    seeds = (4000, 4001, 4002, 4003)
-    models, found = trained("copy", "rope", seeds), {}
+    models, found = trained("copy", "rope", MANY), {}
     for words, way in ways.items():
         models.ask(*way)
-        found[words] = score(models, "copy", 4, seeds)
+        found[words] = score(models, "copy", 4, MANY)
     assert max(found[words].max() for words in ("PI", "printed", "unclamped")) < 1 / 8
     assert np.median(found["released"]) > 0.5
     assert np.median(found["fitted"]) > 0.9
-    assert (found["fitted"] > 0.9).sum() >= 3
+    assert (found["fitted"] > 0.9).sum() >= 12
     models, learned = inductive()
     plain = np.median(score(models, "induction", 4, MORE)[learned])
     models.ask(*ways["PI"])
-    assert score(models, "induction", 4, MORE).max() < 1 / 8
+    assert score(models, "induction", 4, MORE).max() < 1 / 5
     models.ask(attention_factor=0.1 * math.log(4) + 1.0)
     assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.1
     models.ask()
