@@ -20,11 +20,13 @@ def describe(device: str) -> dict[str, Any]:
     """Return the processor, its widest vectors, its caches, and the GPU if ``device`` is one."""
     gpu = torch.cuda.get_device_name() if device == "cuda" else None
     processor, cores = _processor(), os.cpu_count() or 1
+    instructions = torch.backends.cpu.get_cpu_capability()
+    whole = f"{processor} {cores} core {instructions}"
     return {
-        "name": slug(gpu.removeprefix("NVIDIA ") if gpu else f"{processor} {cores} core"),
+        "name": slug(gpu.removeprefix("NVIDIA ") if gpu else whole),
         "processor": processor,
         "cores": cores,
-        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "instructions": instructions,
         "threads": torch.get_num_threads(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": " ".join((platform.system(), platform.machine(), *platform.libc_ver())).strip(),

@@ -1,6 +1,7 @@
 """Measurements that ``make bench`` recorded, one file a machine.
 
-`BOOK` is the one that the book tells of; another beside it changes no sentence and no test.
+`BOOK` is the one that chapter 11 tells of; what two more and a GPU say stands in sections of its
+own.
 """
 
 import json
