@@ -54,8 +54,7 @@ class Rotation:
     def identify(self) -> Report:
         """Return the report."""
         report = identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
-        found = sorted((*report.findings, *self.beside), key=lambda f: -f.gravity)
-        return replace(report, findings=tuple(found))
+        return replace(report, findings=(*report.findings, *self.beside))
 
 
 def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:

@@ -127,8 +127,8 @@ class _Examination:
         while self.sizes != sizes:
             self.findings = []
             sizes, report = self.sizes, self._examine()
-        found = sorted([*self.ended, *self.findings], key=lambda f: -f.gravity)
-        return replace(report, table_end=self.end, past_end=self.past, findings=tuple(found))
+        found = (*self.ended, *self.findings)
+        return replace(report, table_end=self.end, past_end=self.past, findings=found)
 
     def _examine(self) -> Report:
         """Ask at the positions that are answered."""

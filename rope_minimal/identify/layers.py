@@ -55,6 +55,9 @@ class Examination:
         Where a model of 16 bits fails, what was measured in float32.
     meant
         What in a configuration may mean that a model knows no positions; None where nothing does.
+    noise
+        By how much outputs change, in the same units, if the vectors of the tokens change by as
+        much as float32 rounds the largest angle asked; the second with the random gains.
     """
 
     errors: dict[str, float]
@@ -63,30 +66,39 @@ class Examination:
     shift: int = 499
     exact: "Examination | None" = None
     meant: str | None = None
+    noise: tuple[float, float] = (0.0, 0.0)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One finding for each check that failed."""
         found = []
         exact = self.exact or self
-        for gains, errors, exactly in (
-            ("", self.errors, exact.errors),
-            (" with gains that are not 1", self.with_gains, exact.with_gains),
+        for gains, errors, exactly, noise, exact_noise in (
+            ("", self.errors, exact.errors, self.noise[0], exact.noise[0]),
+            (
+                *(" with gains that are not 1", self.with_gains, exact.with_gains),
+                *(self.noise[1], exact.noise[1]),
+            ),
         ):
             for key, error in errors.items():
-                if _passes(key, error) or (gains and not _passes(key, self.errors.get(key, 0.0))):
+                told = self._passes(key, self.errors.get(key, 0.0), self.noise[0])
+                if self._passes(key, error, noise) or (gains and not told):
                     continue  # it is right, or it was said already
                 done = CHECKS[key].format(shift=self.shift)
                 must = f"must change {'something' if key in CHANGING else 'nothing'}"
                 words = f"{done}{gains}: outputs change by {error:.2g} of their size"
                 gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
-                if _passes(key, other := exactly.get(key, error)):
+                if self._passes(key, other := exactly.get(key, error), exact_noise):
                     gravity, chapter = NOTE, "precision"
                     must += f", and does in float32, to {other:.1g}: this is rounding to 16 bits"
+                elif key not in CHANGING and other <= 2.0 * exact_noise:
+                    gravity, chapter = LOOK, "precision"
+                    must += ", but these weights enlarge what float32 rounds of an angle to "
+                    must += f"{exact_noise:.2g}: smaller ones would tell"
                 elif key == "doubled" and error <= TOLERANCE and self.meant:
                     gravity = LOOK
-                    must = f"uses no positions, as {self.meant} of its configuration may mean, or "
-                    must += "its rotation is lost"
+                    must = "uses no positions, or none that it is given, as "
+                    must += f"{self.meant} of its configuration may mean, or its rotation is lost"
                 words = f"{words}; it {must}."
                 found.append(Finding(gravity, words, chapter))
         return tuple(found)
@@ -99,10 +111,17 @@ class Examination:
         lines += [f"{CHECKS[key]:<50} not asked: {said}" for key, said in self.refused.items()]
         return "\n".join([*lines, *(f"- {finding}" for finding in self.findings)])
 
+    def _passes(self, key: str, error: float, noise: float) -> bool:
+        """Whether the answer is the right one; what is no number is not."""
+        if key not in CHANGING:
+            return error <= TOLERANCE
+        least = 4.0 * noise * _reach(0) / _reach(self.shift)  # no position of these is far
+        return error > min(TOLERANCE, least or TOLERANCE)
 
-def _passes(key: str, error: float) -> bool:
-    """Whether the answer is the right one; what is no number is not."""
-    return error > TOLERANCE if key in CHANGING else error <= TOLERANCE
+
+def _reach(shift: int) -> int:
+    """Return the largest position that is asked."""
+    return max(2 * TOKENS, TOKENS + shift)
 
 
 def examine(model: nn.Module, *, shift: int = 499) -> Examination:
@@ -136,11 +155,17 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     try:
         with torch.no_grad():
             errors, refused = _ask_all(asked, shift)
+            noise = gains_noise = _noise(asked, 2.0**-24 * _reach(shift))
+            gains: dict[str, float] = {}
             with _random_gains(model) as count:
-                gains = _ask_all(asked, shift)[0] if count else {}
+                if count:
+                    gains, _ = _ask_all(asked, shift)
+                    gains_noise = _noise(asked, 2.0**-24 * _reach(shift))
     finally:
         model.train(training)
-    found = Examination(errors, gains, refused, shift, meant=_meant(model))
+    found = Examination(
+        errors, gains, refused, shift, meant=_meant(model), noise=(noise, gains_noise)
+    )
     weight = next(model.parameters())
     coarse = weight.dtype in (torch.bfloat16, torch.float16)
     place = weight.device.type
@@ -190,6 +215,23 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
     return errors, refused
 
 
+def _noise(asked: "_Layer | _Model", part: float) -> float:
+    """Return the change of outputs if numbers of the tokens' vectors change by up to this part.
+
+    0 where vectors of 16 bits would not change by so little.
+    """
+    vectors = asked.vectors()
+    if vectors.dtype not in (torch.float32, torch.float64):
+        return 0.0
+    plain, before = asked.run(), vectors.clone()
+    random = torch.rand(vectors.shape, generator=torch.Generator().manual_seed(0))
+    try:
+        vectors.mul_(1.0 + part * (2.0 * random.to(vectors) - 1.0))
+        return float((asked.run() - plain).abs().max() / plain.square().mean().sqrt())
+    finally:
+        vectors.copy_(before)
+
+
 class _Layer:
     """A layer of this package: vectors in, cache and padding by its own arguments."""
 
@@ -199,6 +241,9 @@ class _Layer:
         random = torch.Generator().manual_seed(0)
         shape = (1, TOKENS, layer.embed_dim)
         self.x = torch.randn(shape, generator=random, dtype=torch.float64).to(weight)
+
+    def vectors(self) -> Tensor:
+        return self.x
 
     def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         x = self.x if tokens is None else self.x[:, tokens]
@@ -236,6 +281,9 @@ class _Model:
             wanted = "a causal language model of transformers or a layer of this package"
             raise TypeError(f"model must be {wanted}, got {type(model).__name__}") from error
         self.ids = torch.randint(3, words, (1, TOKENS), generator=random)
+
+    def vectors(self) -> Tensor:
+        return self.model.get_input_embeddings().weight
 
     def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         ids = self.ids if tokens is None else self.ids[:, tokens]

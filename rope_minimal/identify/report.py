@@ -165,6 +165,10 @@ class Report:
     past_end: str | None = None
     findings: tuple[Finding, ...] = ()
 
+    def __post_init__(self) -> None:
+        gravest_first = tuple(sorted(self.findings, key=lambda f: -f.gravity))
+        object.__setattr__(self, "findings", gravest_first)
+
     @property
     def wavelengths(self) -> np.ndarray:
         """Positions of a full turn of each pair, (pairs,); along the wave vector for several axes.

@@ -443,6 +443,39 @@ def test_layers_at_rest_are_looked_at_only_where_all_are(
     assert not meant or f"as {meant} of its configuration may mean" in found[0].words
 
 
+@pytest.mark.parametrize(("layers", "wanted"), [(2, ["doubled"]), (1, ["order", "doubled"])])
+def test_small_weights_hide_neither_positions_nor_their_loss(
+    layers: int, wanted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As weights are initialised by default, attention hardly aims: little changes, and enough."""
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    small = {"num_hidden_layers": layers, "initializer_range": 0.02}
+    assert examine(tiny_model("hrm_text", initializer_range=0.02)).findings == ()
+    assert examine(tiny_model("llama", **small)).findings == ()
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", lambda q, k, *table, **more: (q, k))
+    found = examine(tiny_model("llama", **small)).findings
+    assert [f.gravity for f in found] == [3] * len(wanted)
+    assert all(_says(f.words, key) for f, key in zip(found, wanted, strict=True))
+
+
+def test_weights_that_enlarge_rounding_are_told_from_a_broken_promise() -> None:
+    """Sixteen layers that run six times: what float32 rounds of an angle grows to any size."""
+    pytest.importorskip("transformers")
+    found = examine(tiny_model("hrm_text"))
+    assert min(found.errors["shift"], found.noise[0]) > 0.01
+    assert found.findings
+    for finding in found.findings:
+        assert (finding.gravity, finding.chapter) == (2, "precision")
+        assert "these weights enlarge what float32 rounds" in finding.words
+    model = tiny_model("hrm_text", initializer_range=0.1)
+    assert examine(model).findings == ()
+    forward = model.model.rotary_emb.forward
+    model.model.rotary_emb.forward = lambda x, position_ids: forward(x, position_ids**2)
+    (finding,) = examine(model).findings
+    assert finding.gravity == 3
+    assert _says(finding.words, "shift")
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_rounding_to_16_bits_is_no_broken_promise(dtype: torch.dtype) -> None:
     pytest.importorskip("transformers")
