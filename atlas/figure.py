@@ -156,8 +156,9 @@ APART = {
 
 def _parts(rotations: list[dict[str, Any]]) -> list[str]:
     """Return what tells the rotations of a family apart, in as few words as do."""
-    if len(rotations) == 1:
-        return [""]
+    if len(rotations) == 1:  # a tower of a model whose text may not turn
+        part = rotations[0]["part"]
+        return [part if part in ("vision", "audio") else ""]
     mixed = len({r["part"] for r in rotations}) > 1
     parts = []
     for r in rotations:

@@ -79,6 +79,7 @@ def heard_row(heard: Heard) -> dict[str, Any]:
 def part_of(name: str) -> str:
     """Return what a class of models reads, by its name."""
     for part, words in (
+        ("text", "Text|HiggsAudio"),  # what takes tokens, whatever stands for them
         (
             "vision",
             "Vision|ViT|Image|Video|Pixel|Pixtral|DINO|MLCD|Sam|VJEPA|Sapiens|Eomt|LoFTR|LightGlue",

@@ -65,7 +65,9 @@ const baseWords = (base) => (base === null ? missing : num(base, Number.isIntege
 const layoutWords = ({ layout, direction }) =>
   (layout ?? "no name").replace(/^read (.*), written (.*)$/, "$1 → $2") + (direction === -1 ? " ↻" : "");
 const turnWords = ({ width, head, place }) =>
-  width === head ? `all ${head}` : `${place === "last" ? "last " : ""}${width} of ${head}`;
+  width === head
+    ? `all ${head}`
+    : `${place === "last" ? "last " : ""}${width} of ${head}${place === "elsewhere" ? ", apart" : ""}`;
 
 /** The columns: their head, what stands in a cell, and by what they are sorted. */
 export const COLUMNS = {
@@ -294,7 +296,7 @@ function numbers({ found, families, half, neighbours }) {
 /** The lines of a card: a name, and what is known. */
 export const LINES = {
   layout: (row) => layoutWords(row).replace("↻", "clockwise"),
-  channels: (row) => `${turnWords(row)}${row.place === "elsewhere" ? ", not side by side" : ""}`,
+  channels: turnWords,
   base: ({ base }) => baseWords(base),
   scaling: ({ scaling, factor }) =>
     `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, cos and sin × ${digits(factor, 6)}`}`,

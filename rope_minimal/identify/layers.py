@@ -5,6 +5,7 @@ tokens, gains that act after the turn. Six questions with known answers are aske
 weights, and once more with random gains in every norm of queries and keys.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -53,8 +54,8 @@ class Examination:
         For each check that could not be asked, what was said.
     exact
         Where a model of 16 bits fails, what was measured in float32.
-    meant
-        What in a configuration may mean that a model knows no positions; None where nothing does.
+    excuses
+        For a check that the model may fail by design, what it would be.
     noise
         By how much outputs change, in the same units, if the vectors of the tokens change by as
         much as float32 rounds the largest angle asked; the second with the random gains.
@@ -65,43 +66,50 @@ class Examination:
     refused: dict[str, str] = field(default_factory=dict)
     shift: int = 499
     exact: "Examination | None" = None
-    meant: str | None = None
+    excuses: dict[str, str] = field(default_factory=dict)
     noise: tuple[float, float] = (0.0, 0.0)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """One finding for each check that failed."""
-        found = []
+        found = (self._finding(key, gains) for gains in (False, True) for key in CHECKS)
+        return tuple(finding for finding in found if finding)
+
+    def _measured(self, key: str, gains: bool) -> tuple[float | None, float]:
+        """Return the error of a check, None where it was not asked, and what noise does there."""
+        errors = self.with_gains if gains else self.errors
+        return errors.get(key), self.noise[gains]
+
+    def _passes(self, key: str, gains: bool) -> bool:
+        """Whether the answer is the right one, or there is none; what is no number is not right."""
+        error, noise = self._measured(key, gains)
+        if error is None or key not in CHANGING:
+            return error is None or error <= TOLERANCE
+        least = 4.0 * noise * _reach(0) / _reach(self.shift)  # no position of these is far
+        return error > min(TOLERANCE, least or TOLERANCE)
+
+    def _finding(self, key: str, gains: bool) -> Finding | None:
+        """Return what is to be said of a check, with gains if without them it is right."""
+        if self._passes(key, gains) or (gains and not self._passes(key, False)):
+            return None
         exact = self.exact or self
-        for gains, errors, exactly, noise, exact_noise in (
-            ("", self.errors, exact.errors, self.noise[0], exact.noise[0]),
-            (
-                *(" with gains that are not 1", self.with_gains, exact.with_gains),
-                *(self.noise[1], exact.noise[1]),
-            ),
-        ):
-            for key, error in errors.items():
-                told = self._passes(key, self.errors.get(key, 0.0), self.noise[0])
-                if self._passes(key, error, noise) or (gains and not told):
-                    continue  # it is right, or it was said already
-                done = CHECKS[key].format(shift=self.shift)
-                must = f"must change {'something' if key in CHANGING else 'nothing'}"
-                words = f"{done}{gains}: outputs change by {error:.2g} of their size"
-                gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
-                if self._passes(key, other := exactly.get(key, error), exact_noise):
-                    gravity, chapter = NOTE, "precision"
-                    must += f", and does in float32, to {other:.1g}: this is rounding to 16 bits"
-                elif key not in CHANGING and other <= 2.0 * exact_noise:
-                    gravity, chapter = LOOK, "precision"
-                    must += ", but these weights enlarge what float32 rounds of an angle to "
-                    must += f"{exact_noise:.2g}: smaller ones would tell"
-                elif key == "doubled" and error <= TOLERANCE and self.meant:
-                    gravity = LOOK
-                    must = "uses no positions, or none that it is given, as "
-                    must += f"{self.meant} of its configuration may mean, or its rotation is lost"
-                words = f"{words}; it {must}."
-                found.append(Finding(gravity, words, chapter))
-        return tuple(found)
+        error, (exactly, noise) = self._measured(key, gains)[0], exact._measured(key, gains)
+        words = f"{CHECKS[key].format(shift=self.shift)}{' with gains that are not 1' * gains}: "
+        words += f"outputs change by {error:.2g} of their size; it must change "
+        words += "something" if key in CHANGING else "nothing"
+        gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
+        if self.exact and exactly is not None and exact._passes(key, gains):
+            gravity, chapter = NOTE, "precision"
+            words += f", and does in float32, to {exactly:.1g}: this is rounding to 16 bits"
+        elif key not in CHANGING and (exactly or math.inf) <= 2.0 * noise:
+            gravity, chapter = LOOK, "precision"
+            part = 2.0**-24 * _reach(self.shift)
+            words += f", but a change of {part:.0e} in what goes in changes them by {noise:.2g}: "
+            words += "such weights enlarge rounding, smaller ones tell"
+        elif key in self.excuses and (key != "doubled" or (error or 0.0) <= TOLERANCE):
+            gravity = LOOK
+            words += f", unless {self.excuses[key]}"
+        return Finding(gravity, f"{words}.", chapter)
 
     def __str__(self) -> str:
         lines = []
@@ -110,13 +118,6 @@ class Examination:
             lines.append(f"{CHECKS[key].format(shift=self.shift):<50} {error:.2g}{more}")
         lines += [f"{CHECKS[key]:<50} not asked: {said}" for key, said in self.refused.items()]
         return "\n".join([*lines, *(f"- {finding}" for finding in self.findings)])
-
-    def _passes(self, key: str, error: float, noise: float) -> bool:
-        """Whether the answer is the right one; what is no number is not."""
-        if key not in CHANGING:
-            return error <= TOLERANCE
-        least = 4.0 * noise * _reach(0) / _reach(self.shift)  # no position of these is far
-        return error > min(TOLERANCE, least or TOLERANCE)
 
 
 def _reach(shift: int) -> int:
@@ -164,7 +165,7 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     finally:
         model.train(training)
     found = Examination(
-        errors, gains, refused, shift, meant=_meant(model), noise=(noise, gains_noise)
+        errors, gains, refused, shift, excuses=_excuses(model), noise=(noise, gains_noise)
     )
     weight = next(model.parameters())
     coarse = weight.dtype in (torch.bfloat16, torch.float16)
@@ -176,13 +177,22 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     return found
 
 
-def _meant(model: nn.Module) -> str | None:
-    """Return what in a configuration may leave all layers at rest."""
+def _excuses(model: nn.Module) -> dict[str, str]:
+    """Return what a model may be by design, and which check it fails then."""
     config = getattr(model, "config", None)
-    if getattr(config, "layer_types", None):
-        return "layer_types"
-    turns = config is None or getattr(config, "rope_parameters", None)  # none: a layer of ours
-    return None if turns else "the lack of rope_parameters"
+    types = getattr(config, "layer_types", None) or ()
+    excuses = {}
+    if types or not (config is None or getattr(config, "rope_parameters", None)):
+        of_it = "layer_types" if types else "the lack of rope_parameters"
+        excuses["doubled"] = (
+            f"it knows no positions, or none but its own count, as {of_it} may mean"
+        )
+    beside = {"linear attention": "linear_attention" in types}
+    beside |= {"convolutions": any(isinstance(part, nn.Conv1d) for part in model.modules())}
+    if any(beside.values()):
+        named = " and ".join(name for name, there in beside.items() if there)
+        excuses["packed"] = f"its {named} do it, which no mask of attention reaches"
+    return excuses
 
 
 TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13

@@ -277,12 +277,37 @@ def test_a_note_says_what_was_set_against_the_defaults():
 
 
 BY_FUNCTION = {
-    *("dia: DiaRotaryEmbedding", "efficientloftr", "esmfold2", "hy_v4", "jetmoe", "lightglue"),
-    *("moonshine_streaming", "moshi", "muse_glimmer_assistant", "muse_spark: text", "neucodec"),
-    *("qwen4_exp: text", "seamless_m4t", "voxtral_realtime: heads of 128", "wav2vec2_bert"),
-    *("wav2vec2_conformer", "xcodec2", "zamba2", "zaya"),
+    *(
+        "dia: DiaRotaryEmbedding",
+        "efficientloftr: vision",
+        "esmfold2",
+        "hy_v4",
+        "jetmoe",
+        "lightglue: vision",
+    ),
+    *(
+        "moonshine_streaming",
+        "moshi",
+        "muse_glimmer_assistant",
+        "muse_spark: text",
+        "neucodec: audio",
+    ),
+    *(
+        "qwen4_exp: text",
+        "seamless_m4t: audio",
+        "voxtral_realtime: heads of 128",
+        "wav2vec2_bert: audio",
+    ),
+    *("wav2vec2_conformer: audio", "xcodec2", "zamba2", "zaya"),
 }
-IN_CELLS = ["bamba", "idefics", "llama4: vision", "qwen2_vl: vision", "timesfm2_5", "vjepa2"]
+IN_CELLS = [
+    "bamba",
+    "idefics",
+    "llama4: vision",
+    "qwen2_vl: vision",
+    "timesfm2_5",
+    "vjepa2: vision",
+]
 WHOLE = ["llama", "llama4: text chunked", "qwen2_vl: text full", "smollm3"]
 
 
@@ -296,7 +321,7 @@ def test_the_atlas_tells_what_was_heard_and_which_heads_are_of_another_kind(node
     assert not any(row["norm"] or row["values"] or row["ran"] for row in unknown)
     assert not any(row["rests"] for row in rows if not row["ran"])
     heads = {name for name, row in by_name.items() if row["heads"]}
-    assert heads == {"efficientloftr", "qwen2_5_omni: audio"}
+    assert heads == {"efficientloftr: vision", "qwen2_5_omni: audio"}
     assert {row["family"] for row in rows if row["values"]} == {"clvp", "deepseek_v4"}
 
 

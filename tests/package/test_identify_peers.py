@@ -429,6 +429,7 @@ def test_a_model_that_has_lost_its_rotation_is_wrong(layers: int, monkeypatch: A
     [
         ("smollm3", {"no_rope_layers": [1, 0]}, None),
         ("smollm3", {"no_rope_layers": [0, 0]}, "layer_types"),
+        ("mpt", {}, "the lack of rope_parameters"),
         ("cohere2", {"layer_types": ["sliding_attention", "full_attention"]}, None),
         ("cohere2", {"layer_types": ["full_attention"] * 2}, "layer_types"),
         ("bamba", {"num_hidden_layers": 2}, "layer_types"),
@@ -440,7 +441,18 @@ def test_layers_at_rest_are_looked_at_only_where_all_are(
     pytest.importorskip("transformers")
     found = [f for f in examine(tiny_model(family, **sizes)).findings if _says(f.words, "doubled")]
     assert [f.gravity for f in found] == ([2] if meant else [])
-    assert not meant or f"as {meant} of its configuration may mean" in found[0].words
+    assert not meant or f"as {meant} may mean" in found[0].words
+
+
+@pytest.mark.parametrize(
+    ("family", "named"),
+    [("lfm3", "convolutions"), ("minimax", "linear attention"), ("gpt2", None)],
+)
+def test_what_no_mask_reaches_is_no_dropped_mask(family: str, named: str | None) -> None:
+    pytest.importorskip("transformers")
+    found = [f for f in examine(tiny_model(family)).findings if _says(f.words, "packed")]
+    assert [f.gravity for f in found] == ([2] if named else [])
+    assert not named or f"unless its {named} do it" in found[0].words
 
 
 @pytest.mark.parametrize(("layers", "wanted"), [(2, ["doubled"]), (1, ["order", "doubled"])])
@@ -466,7 +478,7 @@ def test_weights_that_enlarge_rounding_are_told_from_a_broken_promise() -> None:
     assert found.findings
     for finding in found.findings:
         assert (finding.gravity, finding.chapter) == (2, "precision")
-        assert "these weights enlarge what float32 rounds" in finding.words
+        assert "such weights enlarge rounding" in finding.words
     model = tiny_model("hrm_text", initializer_range=0.1)
     assert examine(model).findings == ()
     forward = model.model.rotary_emb.forward
