@@ -39,9 +39,9 @@ class Asker:
     Attributes
     ----------
     writes_into : set of str
-        Which of its arguments some call so far has changed, or the first answer.
-    first : tuple of array and ndarray
-        The first answer, as it came and as a copy.
+        Which of its arguments some call so far has changed, or an earlier answer.
+    given : list of tuple of array and ndarray
+        The first answer and the last, as they came and as copies.
     returns : str
         The type of the numbers that came back last.
     """
@@ -49,7 +49,7 @@ class Asker:
     def __init__(self, rotate: Callable[..., Any], head_dim: int, axes: int, dtype: Any) -> None:
         self.rotate, self.head_dim, self.axes, self.dtype = rotate, head_dim, axes, dtype
         self.writes_into: set[str] = set()
-        self.first: tuple[Any, np.ndarray] | None = None
+        self.given: list[tuple[Any, np.ndarray]] = []
         self.returns = self.type = str(dtype).removeprefix("torch.")
         self.kind = f"{'NumPy' if isinstance(dtype, np.dtype) else 'torch'} {self.type}"
 
@@ -79,9 +79,9 @@ class Asker:
             answer = _float64(y)
         except Exception as error:  # a tensor that is sparse, or on no device
             raise RefusalError(f"returns what cannot be read: {named(error)}") from error
-        self.first = self.first or (y, answer)
-        if not np.array_equal(_float64(self.first[0]), self.first[1]):
+        if not all(np.array_equal(_float64(one), copy) for one, copy in self.given):
             self.writes_into.add("answer of an earlier call")
+        self.given = [*self.given[:1], (y, answer)]
         if not np.array_equal(_float64(x), before):
             self.writes_into.add("x")
         if not np.array_equal(_float64(given), asked):

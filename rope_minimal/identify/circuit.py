@@ -13,6 +13,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import permutations
 
 import numpy as np
 
@@ -22,7 +23,9 @@ __all__ = [
     "Circuit",
     "broken_promise",
     "by_doubling",
+    "by_thirds",
     "holding_format",
+    "in_proportion",
     "made_format",
     "read_circuit",
     "read_matrices",
@@ -234,6 +237,46 @@ def by_doubling(angles: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarra
             return total / 2.0 ** (k - 1), last / 2.0 ** (k - 1), k
         total, last = 2.0 * total + error, np.abs(error)
     return total / 2.0 ** (len(angles) - 1), last / 2.0 ** (len(angles) - 1), len(angles)
+
+
+def by_thirds(first: np.ndarray, angles: np.ndarray, noise: float) -> np.ndarray | None:
+    """Return the speeds that positions 3, 6, 12, ... tell, (n,); None where they do not double.
+
+    Where positions are divided by 3 and rounded, all powers of two are wrong alike, and these not.
+
+    Parameters
+    ----------
+    first
+        Angles at position 1, (n,).
+    angles
+        Those at 3, 6, 12, ..., (K, n); turns may be missing.
+    noise
+        As in `by_doubling`.
+    """
+    if not len(angles):
+        return None
+    third = 3.0 * first + (angles[0] - 3.0 * first + np.pi) % (2.0 * np.pi) - np.pi
+    speeds, _, steps = by_doubling(np.concatenate((third[None], angles[1:])), noise)
+    return speeds / 3.0 if steps == len(angles) else None
+
+
+def in_proportion(waves: np.ndarray, errors: np.ndarray) -> np.ndarray:
+    """Return wave vectors (n, axes), with whole turns added where they are missing in an index.
+
+    Where all pairs turn along one axis as whole positions along another do, as in an index through
+    rows of so many columns, speeds above half a turn per position are those of that proportion.
+    """
+    told = waves.copy()
+    for a, b in permutations(range(waves.shape[1]), 2):
+        slowest = int(np.abs(waves[:, b]).argmin())
+        if not waves[slowest, b]:
+            continue
+        rows = np.round(waves[slowest, a] / waves[slowest, b])
+        off = (waves[:, a] - rows * waves[:, b] + np.pi) % (2.0 * np.pi) - np.pi
+        near = 4.0 * (errors[:, a] + np.abs(rows) * errors[:, b]) + 1e-9
+        if abs(rows) > 1 and near.min() < 0.01 and (np.abs(off) <= near).all():
+            told[:, a] = rows * waves[:, b]
+    return told
 
 
 def broken_promise(

@@ -21,18 +21,24 @@ from .circuit import (
     Circuit,
     broken_promise,
     by_doubling,
+    by_thirds,
+    in_proportion,
     made_format,
     read_circuit,
+    read_matrices,
     rounded,
     turn_of,
 )
-from .naming import Explanation, explain_axes, name_layout, name_place
+from .naming import Explanation, explain_axes, name_layout, name_place, plainest
 from .report import LOOK, WRONG, Finding, Report
 
 __all__ = ["identify"]
 
 DENSE = 1024
 """Below it, every position is asked."""
+
+NEAR = 64
+"""Up to it, angles hardly miss by whole turns where speeds are slightly wrong."""
 
 OTHER_KIND = re.compile(
     r"not numpy\.ndarray|Cannot interpret 'torch|'numpy\.ndarray' object has no"
@@ -169,6 +175,8 @@ class _Examination:
         numbers = max(answer.numbers, made_format(matrices), key=FORMATS.__getitem__)
         self.unit = FORMATS[numbers] * max(1.0, float(np.abs(answer.added).max()))
         report = replace(report, numbers=numbers)
+        if self.alone and self._find_step(matrices, positions):
+            return report
         circuit = read_circuit(matrices, 64.0 * self.unit)
         if not (len(circuit.reads) or circuit.tangles):
             self.findings += judging.still()
@@ -247,6 +255,38 @@ class _Examination:
         self.ended += judging.silent_end(good, f"{past}{self._of_axis(axis)}")
         self.sizes = (*self.sizes[:axis], max(2, good + 1), *self.sizes[axis + 1 :])
 
+    def _find_step(self, matrices: np.ndarray, positions: np.ndarray) -> bool:
+        """Find from where on along an axis unit vectors come out with other lengths, all at once.
+
+        What grows or falls by and by is no step.
+        """
+        lengths = np.linalg.norm(matrices, axis=1)
+        most = np.abs(lengths - lengths[0]).max(axis=1)
+        loose = 24.0 * self.unit * lengths[0].max()
+        if (lengths[:, lengths[0] > loose] <= loose).any():  # zeros are another end
+            return False
+
+        def apart(axis: int, p: int) -> float:
+            found = self.ask(np.eye(self.ask.head_dim), [_along(axis, len(self.sizes), p)])
+            return float(np.abs(np.linalg.norm(found[:, 0], axis=1) - lengths[0]).max())
+
+        for axis in range(len(self.sizes)):
+            on = (positions != 0).sum(axis=1) == (positions[:, axis] != 0)
+            same, late = (positions[on & other, axis] for other in (most <= loose, most > loose))
+            if not len(late) or same.max() < 4 or same.max() > late.min():
+                continue
+            good, bad = int(same.max()), int(late.min())
+            while bad - good > 1:
+                middle = (good + bad) // 2
+                good, bad = (middle, bad) if apart(axis, middle) <= loose else (good, middle)
+            if apart(axis, bad) > max(2.0 * apart(axis, good), 0.5 * most[on].max()):
+                past = "vectors come out with other lengths"
+                self._ends(axis, good, past)
+                self.ended += judging.silent_end(good, f"{past}{self._of_axis(axis)}")
+                self.sizes = (*self.sizes[:axis], good + 1, *self.sizes[axis + 1 :])
+                return True
+        return False
+
     def _first_like(self, end: int, axis: int, at: int) -> int:
         """Return the first position up to ``at`` that comes out exactly as the last; at if none."""
         last, other, alike = self._turned([end], axis), 0, at + 1
@@ -272,11 +312,12 @@ class _Examination:
             self.unit = max(self.unit, min(FORMATS["float32"], high - low))
         loose = self.unit * (16.0 if report.numbers in judging.ROUNDED else 64.0)
         one_factor = bool(np.ptp(scales) <= loose * factor)
+        one_factor &= bool(np.ptp(values, axis=1).max() <= max(loose, COARSEST) * factor)
         rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
         one_rest = bool(np.ptp(rest) <= loose * rest.max())
         deviation, where = broken_promise(circuit, positions)
-        # in 16 bits a length may be off by some thousandths: that is a finding of its own
-        rotates = one_factor and one_rest and not circuit.tangles and high - low <= 16.0 * self.unit
+        # four numbers of a block may all be rounded twice
+        rotates = one_factor and one_rest and not circuit.tangles and high - low <= 8.0 * self.unit
         layout, self.span = name_layout(circuit.reads, circuit.writes)
         report = replace(
             report,
@@ -319,11 +360,15 @@ class _Examination:
                 if rough[2] == len(powers):
                     (speed, error, fits), unit = rough, wobble
             last = 2.0 ** (fits - 1)
-            speeds.append(np.where(np.abs(speed) <= 2.0 * unit / last, 0.0, speed))
             off, near = found[:fits] - np.outer(powers[:fits], speed), 4.0 * max(unit, wobble)
             off = np.abs((off + np.pi) % (2.0 * np.pi) - np.pi).max(axis=0)
             off = 8.0 * np.maximum(off - near, 0.0)  # rounded, as none is that starts at 0
-            errors.append(error + (near + off) / last + unit**2)
+            error = error + (near + off) / last + unit**2
+            thirds = [row[_along(axis, axes, 3 * p)] for p in powers if 3 * p < min(size, last + 1)]
+            other = by_thirds(found[0], angles[thirds], 8.0 * unit)
+            speed, apart = self._nearer(circuit, axis, speed, other)
+            speeds.append(np.where(np.abs(speed) <= 2.0 * unit / last, 0.0, speed))
+            errors.append(error + apart)
             ends.append(size if fits == len(powers) else int(last))
             if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
                 report = replace(report, shared_position=self._shared(circuit))
@@ -337,7 +382,8 @@ class _Examination:
                     self._find_silent_end(circuit, axis, speed, int(last), int(2 * last))
                 except RefusalError as said:
                     self._refused(said)
-        waves, known = np.stack(speeds, axis=-1), np.stack(errors, axis=-1)
+        known = np.stack(errors, axis=-1)
+        waves = in_proportion(np.stack(speeds, axis=-1), known)
         signs = set(np.sign(waves[waves != 0]).astype(int).tolist())
         direction = signs.pop() if len(signs) == 1 else None
         shape = (len(waves),) if axes == 1 else waves.shape
@@ -350,6 +396,8 @@ class _Examination:
         self.findings += judging.direction(report)
         scale = report.attention_factor or 1.0, 2.0 * self.unit
         series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale)
+        if len(series) > 1 and judging.one_proportion(report) is not None:
+            series = [plainest(series)]  # what turns along one axis turns along all
         if report.attention_factor is None:  # gains may hold it
             series = [[one.without("attention_factor") for one in found] for found in series]
         if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
@@ -357,10 +405,29 @@ class _Examination:
             report = replace(
                 report,
                 base=best.base if best.dim > 2 else None,  # one speed has no base
-                rescaling=None if best.kind == "default" else (best.kind, best.parameters),
+                rescaling=(best.kind, best.parameters) if judging.rescales(report, best) else None,
                 explanations=tuple(series[0]),
             )
+        elif (base := judging.one_base(series)) is not None:
+            report = replace(report, base=base)
         return self._compare(report, circuit, positions, angles, waves, ends, series)
+
+    def _nearer(
+        self, circuit: Circuit, axis: int, speed: np.ndarray, other: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of two answers fits the first angles, and how far they disagree, (n,)."""
+        if other is None:
+            return speed, np.zeros_like(speed)
+        apart = np.abs(other - speed)
+        if (apart <= 8.0 * FORMATS["float32"] * np.abs(speed)).all():  # as products are rounded
+            return speed, np.zeros_like(speed)
+        places = np.arange(min(NEAR + 1, self.sizes[axis]))
+        points = np.array([_along(axis, len(self.sizes), int(p)) for p in places])
+        matrices = read_matrices(self.ask, self.ask.head_dim, points)
+        blocks = matrices[:, circuit.writes[:, :, None], circuit.reads[:, None, :]]
+        angles = replace(circuit, blocks=blocks).angles()
+        off = [np.abs(np.sin((angles - np.outer(places, v)) / 2.0)).sum() for v in (speed, other)]
+        return (other if off[1] < off[0] else speed), 1.01 * apart
 
     def _compare(
         self,
@@ -378,7 +445,8 @@ class _Examination:
         error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
         starts = bool(np.abs(turn_of(circuit.blocks[0])).max() > 1e-3)
-        made = judging.rounding(off[inside], positions[inside], waves, self.unit, starts)
+        by = judging.divisor(report)
+        made = judging.rounding(off[inside], positions[inside], waves, self.unit, starts, by)
         first = positions[int((error > 0.5 * error[worst]).argmax())]  # of those that miss so far
         stops = made and made[0] == "positions" and self._stops(first)
         if stops:
@@ -563,10 +631,11 @@ class _Examination:
         end = self.sizes[0] - 1
         if (found := first(np.arange(min(DENSE, end + 1)))) is not None:
             return found
-        far = [p for p in _powers(end) if p >= DENSE]
+        far = sorted({q for p in _powers(end) if p >= DENSE for q in (p, 3 * p // 2)})
+        far = [q for q in far if q < end]
         if not far or (found := first(np.array([q for p in far for q in (p, p + 1)]))) is None:
             return None
-        for start in range(found // 2, found, 2 * DENSE):
+        for start in range(found // 4, found, 2 * DENSE):
             near = first(np.arange(start, min(start + 2 * DENSE, found) + 1))
             if near is not None:
                 return near
@@ -586,15 +655,15 @@ def _along(axis: int, axes: int, p: int) -> tuple[int, ...]:
 def _asked(sizes: tuple[int, ...]) -> np.ndarray:
     """Return the positions to ask, (T, axes): the origin, doublings and their neighbours, corners.
 
-    Powers of two are held exactly by every format; their neighbours are not.
+    Powers of two and three times them are held exactly by every format; their neighbours are not.
     """
     axes = len(sizes)
     points = {_along(0, axes, 0): None}
     for axis, size in enumerate(sizes):
         for p in _powers(size):
-            points[_along(axis, axes, p)] = None
-            if p + 1 < size:
-                points[_along(axis, axes, p + 1)] = None
+            for q in (p, p + 1, 3 * p):
+                if q < size:
+                    points[_along(axis, axes, q)] = None
     if axes > 1:
         grids = [(0, 1, p) for p in (_powers((size + 1) // 2 + 1)[-1] for size in sizes)]
         corners = [tuple(a) for a in product(*grids)]

@@ -8,7 +8,7 @@ import numpy as np
 from .asking import Asker, RefusalError
 from .circuit import COARSEST, FORMATS, Circuit, format_before, many_digits, rounded, turn_of
 from .naming import Explanation, follows_but, round_number
-from .report import LOOK, NOTE, WRONG, Finding, Report
+from .report import ANGLE, LOOK, NOTE, WRONG, Finding, Report
 
 Findings = list[Finding]
 
@@ -26,6 +26,9 @@ ROUNDED = {"bfloat16": 2.0**-9, "float16": 2.0**-12}
 
 SHORT = 16
 """Positions of an axis so short that rounding may hide which formula its speeds follow."""
+
+HIDDEN = 0.05
+"""Relative error of a speed from which on several factors fit it."""
 
 FEW = 6
 """So many numbers of 16 bits, where more digits were told, are no chance."""
@@ -72,7 +75,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
             whole = f"lengths of what turns are multiplied by {factor:.6g}"
             too = "the promise is kept"
         then = whole if kept else times
-        promise = kept and (report.deviation or 0.0) <= max(PROMISE, loose)
+        promise = kept and _kept(report)
         then += f", and {too}, to {report.deviation:.1g}" if promise else ""
         words = f"Not a rotation in pairs of channels: {' and '.join(parts)}; {then}."
         return [*found, Finding(LOOK if promise else WRONG, words, "linear-algebra")]
@@ -95,29 +98,44 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             f"are multiplied by {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
+    numbers = report.numbers or "float64"
+    if numbers in ROUNDED and high - low < 2.0 * loose:  # too little to tell what does it
+        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, and one rounding to "
+        words += f"{numbers} explains {4.0 * FORMATS[numbers]:.2g}: cos and sin are rounded "
+        words += "coarsely or disagree, or lengths change with the position or the channel."
+        return Finding(WRONG, words, "precision")
     far = max(1.0, high)  # where one gain is large, so is what rounding changes
     fixed = bool((np.ptp(values, axis=0) <= loose * far).all())  # the same at every position
     alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
-    steady = fixed or alike or (low > 0.5 and len(values) > 4 and _steady(values, positions, loose))
+    exponential = low > 0.01 and len(values) > 4 and _steady(values, positions, loose)
+    steady = fixed or alike or exponential
     if high - low < COARSEST and not (steady and high - low > loose):
         words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "
         words += "are rounded coarsely."
         return Finding(WRONG, words, "precision")
     if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
         if fixed:
-            kept = low > loose and (report.deviation or 0.0) <= max(PROMISE, loose)
+            kept = low > loose and _kept(report, high)
             who = "Pairs, or channels," if loose > 1e-3 else "Pairs"  # which rounding hides
             words = (
                 f"{who} carry different factors at every position: "
                 f"{factor * low:.6g} to {factor * high:.6g}{'; the promise is kept' * kept}."
             )
             return Finding(LOOK if kept else WRONG, words, "longer-contexts")
-        words = (
-            f"Lengths change with the position{' alone' if alike else ', in each pair by its own'}"
-            f"{'' if alike else ' factor'}, by {factor * low:.3g} to {factor * high:.3g}: scores "
-            "do not depend on the distance unless they change exponentially and keys get the "
-            "inverse factor (xPos)."
-        )
+        alone = " alone" if alike else ", in each pair by its own factor"
+        low, high = factor * low, factor * high
+        words = f"Lengths change with the position{alone}, by {low:.3g} to {high:.3g}: "
+        if high - low < 2.0 * FORMATS["float32"] * positions.sum(axis=1).max():
+            words = f"Lengths change with the position{alone}, by up to {high - low:.1g}, as where "
+            words += "float32 rounds each step of powers or products of rotations."
+        elif exponential:
+            words += "scores depend on the place, unless keys get the inverse factor (xPos)."
+        elif alike:
+            words += "scores depend on the place. That may be meant, as where queries are made "
+            words += "longer with the logarithm of the position."
+        else:
+            words += "cos and sin disagree. They carry different factors, or are those of "
+            words += "different positions or frequencies."
         return Finding(WRONG, words, "layouts")
     if fixed and low <= loose:
         lost = int((values[0].min(axis=1) <= loose).sum())
@@ -130,7 +148,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     if fixed:
         inner, outer = (side / factor**2 for side in circuit.sides)
         before = bool(inner <= min(4.0 * loose * far**2, outer))  # no turn stands between
-        kept = before and (report.deviation or 0.0) <= max(PROMISE, loose)
+        kept = before and _kept(report, high)
         place = "before" if before else "after"
         then = "kept: a gain is part of the query" if kept else "broken"
         then += ", but not by them" if before and not kept else ""
@@ -162,6 +180,13 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         f"{determinant:.3g}). {why}"
     )
     return Finding(WRONG, words, "layouts")
+
+
+def _kept(report: Report, longest: float = 1.0) -> bool:
+    """Return whether scores of vectors up to so long change by no more than rounding explains."""
+    coarse = max(0.01, 12.0 * FORMATS[report.numbers or "float64"])
+    limit = coarse if report.numbers in ROUNDED else PROMISE
+    return (report.deviation or 0.0) <= limit * max(1.0, longest) ** 2
 
 
 def _in_8_bits(numbers: np.ndarray) -> bool:
@@ -236,7 +261,7 @@ def direction(report: Report) -> Findings:
     """Say it where pairs turn clockwise, along several axes at once, or along one not at all."""
     found = []
     waves = report.inv_freq.reshape(len(report.pairs), -1)
-    alike = _one_proportion(report) is not None
+    alike = one_proportion(report) is not None
     mixed, several = report.direction is None and not alike, (waves != 0).sum(axis=1) > 1
     if several.any() and report.direction is not None and not alike:
         words = f"{several.sum()} of {len(waves)} pairs turn along several axes at once."
@@ -275,17 +300,17 @@ def direction(report: Report) -> Findings:
 
 def proportion(report: Report) -> Findings:
     """Say it where all axes turn all pairs in one proportion."""
-    if (parts := _one_proportion(report)) is None:
+    if (parts := one_proportion(report)) is None:
         return []
     words = "All axes turn all pairs alike: "
     if not np.allclose(parts, 1.0, 0.0, 1e-3):
-        told = " : ".join(f"{part:.4g}" for part in parts)
+        told = " : ".join(f"{part:.4g}" for part in parts / np.abs(parts).min())
         words = f"All axes turn all pairs in one proportion, {told}: with these weights, "
     words += "points whose places have one sum share a rotation."
     return [Finding(LOOK, words, "many-planes")]
 
 
-def _one_proportion(report: Report) -> np.ndarray | None:
+def one_proportion(report: Report) -> np.ndarray | None:
     """Return the proportion of the axes (A,) if all pairs follow multiples of one wave vector.
 
     None where several do, or one alone, or rounding hides it.
@@ -301,6 +326,26 @@ def _one_proportion(report: Report) -> np.ndarray | None:
     apart = np.abs(waves - np.outer(waves[:, lead] / one[lead], one))
     near = 4.0 * (errors + errors.max(axis=1, keepdims=True)) + 1e-6 * np.abs(one).max()
     return one / one[lead] if (apart <= near).all() else None
+
+
+def rescales(report: Report, best: Explanation) -> bool:
+    """Return whether a formula that is none of a plain series is known well enough to be named.
+
+    By how much slow pairs are stretched is not, where 16 bits hide their speeds and no factor on
+    cos and sin tells it.
+    """
+    speeds, errors = np.abs(report.inv_freq), report.inv_freq_error
+    hidden = report.numbers in ROUNDED and bool((errors > HIDDEN * speeds).any())
+    ramp = best.kind in ("llama3", "by_parts") or "attention_factor" in best.parameters
+    return best.kind != "default" and not (hidden and ramp)
+
+
+def one_base(series: list[list[Explanation]]) -> float | None:
+    """Return the base of all axes if each has a plain series of its own; None otherwise."""
+    firsts = [found[0] if found else None for found in series]
+    plain = [one.base for one in firsts if one and one.kind == "default" and one.dim > 2]
+    alike = len(plain) == len(series) > 1 and len(set(plain)) == 1
+    return plain[0] if alike and all(one and one.made_in != "16 bits" for one in firsts) else None
 
 
 def _even_step(waves: np.ndarray) -> float | None:
@@ -332,10 +377,10 @@ def numbers(
     ranked = np.sort(waves[waves > 0])[::-1]
     best = report.explanations[0] if report.explanations else None
     short = min(sizes) < SHORT and not all(series) and _hidden(report, waves, series)
-    if _one_proportion(report) is not None:  # what turns along one axis turns along all
+    if one_proportion(report) is not None:  # what turns along one axis turns along all
         short |= bool(((waves == 0) & waves.any(axis=0) & waves.any(axis=1, keepdims=True)).any())
     near = follows_but(waves[:, 0], report.inv_freq_error) if report.axes == 1 else None
-    if near and (best is None or (best.made_in == "16 bits" and not _held_in_16_bits(report))):
+    if near and (best is None or (best.made_in == "16 bits" and not _held_in(report))):
         base, off = near
         one = int(off.argmax())
         words = (
@@ -346,9 +391,17 @@ def numbers(
         found.append(Finding(LOOK, words, "longer-contexts"))
     elif best is not None:
         found += _rounded(report, best, ranked, made) + _repeated(report, best, ranked)
-        found += _at_rest(best, len(ranked)) + _hurried(report, best)
+        if best.kind != "default" and report.rescaling is None:
+            words = f"These frequencies may be those of {best}, and of other factors: "
+            words += f"{report.numbers} hides the speeds of slow pairs. Ask in float32, or farther."
+            found.append(Finding(LOOK, words, "longer-contexts"))
+        found += _at_rest(best, len(ranked)) + _hurried(report, best) + _late(report, best)
     elif len(series) > 1 and any(series) and short:
         words = "Some pairs turn too slowly along a short axis for a formula to be told."
+        found.append(Finding(NOTE, words, "many-planes"))
+    elif one_base(series) is not None:
+        names = ", ".join(str(e[0].dim) for e in series)
+        words = f"Each axis has a series of base {report.base:.10g} over its own channels: {names}."
         found.append(Finding(NOTE, words, "many-planes"))
     elif len(series) > 1 and any(series):
         names = "; ".join(str(e[0]) if e else "none that I know" for e in series)
@@ -372,8 +425,8 @@ def numbers(
             words += f"where numbers have 16 bits: {report.numbers} may hide one. Ask in float32."
         found.append(Finding(LOOK, words, "longer-contexts"))
         told = (4.0 * report.inv_freq_error <= 2.0**-12 * np.abs(report.inv_freq)).sum()
-        if told >= FEW and report.numbers not in ROUNDED and _held_in_16_bits(report):
-            words = "Each of these frequencies is a number of 16 bits, as where they were cast with"
+        if told >= FEW and report.numbers not in ROUNDED and (held := _held_in(report)):
+            words = f"Each of these frequencies is a number of {held}, as where they were cast with"
             found.append(Finding(LOOK, f"{words} the weights.", "precision"))
     rises = np.flatnonzero(np.diff(waves[:, 0]) > 0)
     if report.axes == 1 and report.layout and "blocks" not in report.layout and len(rises):
@@ -389,13 +442,13 @@ def numbers(
 def _hidden(report: Report, waves: np.ndarray, series: list[list[Explanation]]) -> bool:
     """Return whether rounding hides the speed of a pair, where no formula was found for its axis.
 
-    To more than a twentieth of it; of a pair that has none the axis is not known either.
+    To more than `HIDDEN` of it; of a pair that has none the axis is not known either.
     """
     errors = report.inv_freq_error.reshape(waves.shape).max(axis=1)
     told = np.zeros(len(waves), bool)
     for axis, found in zip(np.flatnonzero(waves.any(axis=0)), series, strict=False):
         told |= (waves[:, axis] > 0) & bool(found)
-    return bool((errors > 0.05 * waves.max(axis=1))[~told].any())
+    return bool((errors > HIDDEN * waves.max(axis=1))[~told].any())
 
 
 def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings:
@@ -442,6 +495,22 @@ def _hurried(report: Report, best: Explanation) -> Findings:
     return [Finding(LOOK, words, "longer-contexts")]
 
 
+def _late(report: Report, best: Explanation) -> Findings:
+    """Say it where all pairs are slower by a step of their own series, or by that of degrees."""
+    if best.kind not in ("linear", "monotone") or best.dim == 2:
+        return []
+    near = 1e-4 if report.numbers in ROUNDED else 1e-5
+    slower = 1.0 / float(best.inv_freq().max())
+    words = ""
+    for pairs, told in ((1, "one pair"), (0.5, "half a pair")):
+        if math.isclose(slower, best.base ** (2.0 * pairs / best.dim), rel_tol=near):
+            words = f"All pairs are slower by {slower:.6g}: the series of base {best.base:.10g} "
+            words += f"begins {told} late."
+    if math.isclose(slower, 180.0 / math.pi, rel_tol=near):
+        words = f"All pairs are slower by {slower:.6g}, as where an angle is taken for degrees."
+    return [Finding(LOOK, words, "many-planes")] if words else []
+
+
 def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made | None) -> Findings:
     """Say it where the numbers fit a formula in 16 bits only, and are known better than that."""
     if best.made_in != "16 bits":
@@ -455,7 +524,7 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
     if not (known & (apart * ranked > 4.0 * errors)).any():
         return []
     off, where = float(apart[known].max()), "" if known.all() else " where they are known to 1e-4"
-    if not _held_in_16_bits(report):
+    if not (held := _held_in(report)):
         words = f"The inverse frequencies are near those of {best}, off by up to {off:.2g} of them"
         words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
@@ -463,7 +532,7 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
     products = _of_16_bits(made)
     unit = FORMATS[report.numbers or "float64"]
     either = products and (report.angle_error or 0.0) > min(1e-3, 64.0 * unit)
-    words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to 16 bits:"
+    words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to {held}:"
     words += f" off by up to {off:.2%} from {best}{where}."
     if not either and (report.deviation or 0.0) <= PROMISE:
         words += " Scores still depend on the distance alone, and every one is wrong far out."
@@ -475,11 +544,16 @@ def _of_16_bits(made: Made | None) -> bool:
     return made is not None and made[0] == "product" and made[1] in ROUNDED
 
 
-def _held_in_16_bits(report: Report) -> bool:
-    """Return whether each frequency is a number of 16 bits, as well as it is known."""
+def _held_in(report: Report) -> str | None:
+    """Return the format of few digits that holds each frequency, as well as it is known."""
     speeds, near = np.abs(report.inv_freq), 4.0 * report.inv_freq_error
-    held = [rounded(speeds, name) for name in ("bfloat16", "float16")]
-    return any(bool((np.abs(v - speeds) <= near + 1e-6 * speeds).all()) for v in held)
+    digits, power = np.frexp(speeds)
+    held = {name: rounded(speeds, name) for name in ("bfloat16", "float16")}
+    held["TF32"] = np.ldexp(np.round(digits * 2.0**11) / 2.0**11, power)
+    for name, values in held.items():
+        if (np.abs(values - speeds) <= near + 1e-6 * speeds).all():
+            return "16 bits" if name in ROUNDED else f"11 binary digits ({name})"
+    return None
 
 
 def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
@@ -558,19 +632,25 @@ def angles(
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
     words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}"
+    if what == "positions" and (factor := divisor(report)) != 1.0:
+        words = words.replace("positions were", f"positions divided by {factor:.6g} were")
     if what == "product" and to in ROUNDED and report.direction is None and report.axes == 1:
         words += ", or in float32 at speeds that lack whole turns"
     words += ", or a table ended before it." if may_end else "."
-    return [Finding(WRONG if what == "positions" else NOTE, words, "precision")]
+    # what 16 bits round of cos and sin themselves is less than that
+    grave = what == "positions" or (to in ROUNDED and error[worst] > ANGLE)
+    return [Finding(WRONG if grave else NOTE, words, "precision")]
 
 
 def rounding(
-    off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float, starts: bool = False
-) -> Made | None:
+    off: np.ndarray, positions: np.ndarray, waves: np.ndarray, unit: float, starts: bool = False,
+    divisor: float = 1.0,
+) -> Made | None:  # fmt: skip
     """Return what may be rounded, and to which format, if angles miss exact ones by ``off`` (T, n).
 
     None where nothing may: beside most powers of two rounding shows, and a wrong row at its own.
-    ``starts`` says that position 0 is turned: products may be larger than they seem.
+    ``starts`` says that position 0 is turned: products may be larger than they seem. Positions may
+    be divided by ``divisor`` first.
     """
     exact, error = positions @ waves.T, np.abs(off).max(axis=1)
     size = np.maximum((np.abs(positions) @ np.abs(waves).T).max(axis=1), 1.0)
@@ -581,7 +661,7 @@ def rounding(
     to = next((f for f in reversed(FORMATS) if part <= times.get(f, 2.0) * FORMATS[f]), "bfloat16")
     if to == "float64":
         return "product", "float32" if start and error[worst] > max(1e-6, 64.0 * unit) else to
-    held = rounded(positions.astype(float), to)
+    held = rounded(positions / divisor, to) * divisor
     if np.isfinite(held).all():
         moved = (held - positions) @ waves.T
         if np.abs(np.exp(1j * off) - np.exp(1j * moved)).max() <= error[worst] / 8.0:
@@ -601,9 +681,17 @@ def rounding(
     return ("product", to) if like and part <= 2.0**-7 else None
 
 
+def divisor(report: Report) -> float:
+    """Return the factor of an interpolation, by which positions may have been divided."""
+    kind, parameters = report.rescaling or ("", {})
+    return float(parameters["factor"]) if kind == "linear" else 1.0
+
+
 def promise(report: Report, unit: float) -> Findings:
     """Say it where a score changes under a common shift by more than wrong angles account for."""
-    limit = max(1e-9, 8.0 * (report.angle_error or 0.0) + 64.0 * unit)
+    coarse = report.numbers in ROUNDED  # then angles miss by what cos and sin are rounded
+    angle = max(0.0, (report.angle_error or 0.0) - 4.0 * unit * coarse)
+    limit = max(1e-9, 8.0 * angle + (12.0 if coarse else 64.0) * unit)
     if not report.is_rotation or report.deviation_at is None or (report.deviation or 0.0) <= limit:
         return []
     m, n, s = map(_at, report.deviation_at)

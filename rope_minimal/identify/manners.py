@@ -120,6 +120,7 @@ def company(ask: Asker, answer: Answer) -> Findings:
     order = float(np.abs(backwards - answer.matrices).max())
     change = float(np.abs(alone - answer.matrices[: len(few)]).max())
     # and a product of matrices rounds the angles of a row by its place
+    order = max(order, _within(ask, answer))
     far = float(np.abs(answer.positions).sum(axis=1).max())
     loose = answer.loose + 8.0 * FORMATS["float64"] * far * float(np.abs(answer.matrices).max())
     if max(order, change) <= loose:
@@ -141,6 +142,17 @@ def company(ask: Asker, answer: Answer) -> Findings:
         "before keeps others."
     )
     return [Finding(LOOK, words, "longer-contexts")]
+
+
+def _within(ask: Asker, answer: Answer) -> float:
+    """Return the change if a call keeps its length and both ends, and turns round what is within.
+
+    It comes right after one in the usual order, whose angles may have been kept.
+    """
+    x, at = _vector(ask), np.arange(len(answer.positions))
+    at[1:-1] = at[-2:0:-1]
+    straight = ask(x, answer.positions)
+    return float(np.abs(ask(x, answer.positions[at])[:, at] - straight).max() / np.abs(x).max())
 
 
 def linear(ask: Asker, answer: Answer) -> Findings:
@@ -196,11 +208,13 @@ def neighbours(ask: Asker, answer: Answer) -> Findings:
 
 
 def rows(ask: Asker, answer: Answer) -> Findings:
-    """Ask for a vector in several rows of a batch, others between them, and alone."""
+    """Ask for a vector in many rows of a batch, others between them, and alone."""
     x = _vector(ask)[0]
-    batch = np.stack([x, -x[::-1], x, x, 2.0 * x[::-1]])
+    batch = np.repeat(x[None], ask.head_dim + 4, axis=0)  # as many as matrices are read from
+    batch[1], batch[4] = -x[::-1], 2.0 * x[::-1]
     found, alone = ask(batch, answer.positions), ask(batch[1:2], answer.positions)
-    apart = float(max(np.ptp(found[[0, 2, 3]], axis=0).max(), np.abs(found[1] - alone).max()))
+    alike = np.delete(found, [1, 4], axis=0)
+    apart = float(max(np.ptp(alike, axis=0).max(), np.abs(found[1] - alone).max()))
     if apart <= 64.0 * FORMATS[holding_format(found)] * np.abs(found).max():
         return []
     words = (

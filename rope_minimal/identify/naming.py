@@ -23,6 +23,7 @@ __all__ = [
     "follows_but",
     "name_layout",
     "name_place",
+    "plainest",
     "round_number",
 ]
 
@@ -590,6 +591,11 @@ def explain_axes(
             ):
                 return [each]
     return found
+
+
+def plainest(series: list[list[Explanation]]) -> list[Explanation]:
+    """Return what explains an axis in the fewest digits; empty where nothing explains any."""
+    return min(filter(None, series), key=lambda found: found[0]._effort(), default=[])
 
 
 def _gives(one: Explanation, speeds: np.ndarray, errors: np.ndarray) -> bool:
