@@ -4,6 +4,7 @@ A module of this package, tables of cosines and sines with a function that appli
 configuration of transformers: each becomes a `Rotation`, which `identify` can ask.
 """
 
+import copy
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from ..checks import check_count
 from ..rotation import RotaryEmbedding
 from ..tensors import check_float
 from .instrument import identify
-from .report import LOOK, NOTE, Finding, Report
+from .report import LOOK, NOTE, WRONG, Finding, Report
 
 if TYPE_CHECKING:
     from .recording import Heard
@@ -26,10 +27,14 @@ __all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
 Rotate = Callable[[Tensor, Tensor], Tensor]
 
 KEYS = "Keys do not move with the position as queries do: what is said here is of queries."
+AHEAD = "Keys are turned one position {} than queries: every distance is off by one."
+BROKEN = 1e-3
+"""Change of a score of unit vectors from which on keys break the promise: rounding makes 1e-6."""
 COUNTS = (
     "It takes position_ids and counts tokens whatever these are: left-padded and packed rows get "
     "other positions than they ask for."
 )
+SIXTEEN = "The model given holds {}, and its code is asked in float32: what it rounds is not said."
 UNHEARD = "it may rotate, and no model that takes tokens runs it: give it to identify as a function"
 
 
@@ -40,19 +45,21 @@ class Rotation:
     Attributes
     ----------
     rotate, head_dim, positions, dtype
-        The arguments of `identify`.
+        The arguments of `identify`; ``rotate`` is None where nothing can be asked.
     beside
         What was found besides, while it was taken out of what it is part of.
     """
 
-    rotate: Rotate
+    rotate: Rotate | None
     head_dim: int
     positions: int | tuple[int, ...] = 2**17
     dtype: Any = torch.float32
     beside: tuple[Finding, ...] = ()
 
     def identify(self) -> Report:
-        """Return the report."""
+        """Return the report; where nothing can be asked, it holds what was found besides."""
+        if self.rotate is None:
+            return Report(self.head_dim, 1, "", findings=self.beside)
         report = identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
         return replace(report, findings=(*report.findings, *self.beside))
 
@@ -67,11 +74,12 @@ def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
     head_dim
         Channels of a head; ``rope.dim`` where not given.
     """
-    if not isinstance(rope, nn.Module) or not hasattr(rope, "max_seq_len"):
+    known = all(hasattr(rope, name) for name in ("dim", "max_seq_len", "table"))
+    if not (isinstance(rope, nn.Module) and known and isinstance(rope.table, Tensor)):
         raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
     width = rope.dim if head_dim is None else check_count("head_dim", head_dim, least=rope.dim)
     return Rotation(
-        lambda x, at: rope(x, position_ids=at[None]),
+        lambda x, at: rope(x.to(rope.table.device), position_ids=at[None]),
         width,
         positions=rope.max_seq_len + 1,  # and one past its end
         dtype=rope.table.dtype,
@@ -104,7 +112,10 @@ def of_tables(
         raise TypeError(f"apply must be callable, got {type(apply).__name__}")
     head_dim = check_count("head_dim", head_dim, least=2)
     return Rotation(
-        lambda x, at: apply(x, cos[at], sin[at]), head_dim, positions=len(cos) + 1, dtype=cos.dtype
+        lambda x, at: apply(x.to(cos.device), cos[at], sin[at]),
+        head_dim,
+        positions=len(cos) + 1,
+        dtype=cos.dtype,
     )
 
 
@@ -113,42 +124,32 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
 
     Its own code runs from tokens to scores, without weights: see `recording`. Queries of the first
     head are asked, and a finding says where keys that are a multiple of them at the first position
-    are none at others. Layers whose queries come out alike are one entry. What does not rotate is
-    no entry, and neither is a part that was not reached: a tower for pictures or sound beside a
-    text model, the text model of Moshi, the speech encoder of SeamlessM4T, all of LightGlue.
+    are none at others, and by how much scores break the promise where they do. Layers whose queries
+    come out alike are one entry. What does not rotate is no entry, and neither is a part that was
+    not reached: a tower for pictures or sound beside a text model, the text model of Moshi, the
+    speech encoder of SeamlessM4T, all of LightGlue. The queries of JetMoe, sums over experts, are
+    not reached either, which its entry says.
 
     Parameters
     ----------
     model
-        A model of transformers or its configuration. What is asked is made anew from the
-        configuration; of a model, a finding says what that attends or makes tables is not as in
-        what was made. No weight is read.
+        A model of transformers or its configuration; a class of your own that is made from one of
+        theirs is taken for that. What is asked is made anew from the configuration, in float32; of
+        a model, findings say what around attention or tables is not as in what was made, and that
+        it holds numbers of fewer bits. No weight is read.
 
     Returns
     -------
     dict of str to Rotation
         Named by the class that ran, ``"LlamaModel"``, and where a model has several by the type of
         layer or the first module, ``"Gemma3TextModel[sliding_attention]"``. A class that does not
-        run has a report that says why. Where neither gives an entry, tables of angles of parts that
-        take no tokens have one each.
+        run has an entry without ``rotate``, whose report says why. Where neither gives an entry,
+        tables of angles of parts that take no tokens have one each.
     """
-    config = getattr(model, "config", model)
-    place = type(config).__module__
-    if "configuration_" not in place or not hasattr(config, "to_dict"):
-        raise TypeError(
-            f"model must be a model or configuration of transformers, got {type(model).__name__}"
-        )
-    from .recording import altered, listen, tables_of
+    config = _of_theirs(model)
+    from .recording import listen, tables_of
 
-    others = altered(model) if isinstance(model, nn.Module) else []
-    if others is None:
-        words = "The model given cannot be made anew from its configuration: it was not compared."
-        of_model = [Finding(NOTE, words, "attention")]
-    else:
-        also = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        words = f"In the model given, {''.join(others[:1])}{also} {'are' if also else 'is'} not as "
-        words += "transformers makes it from its configuration, which is what is said here."
-        of_model = [Finding(LOOK, words, "attention")] if others else []
+    of_model = _of_model(model) if isinstance(model, nn.Module) else []
     heard, refusals = listen([config])
     turned = [one for one in heard if one.turned or one.keys_turned]
     named = [(one.part, one.kind) for one in turned]
@@ -158,11 +159,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         if sum(part == name for part, _ in named) > 1:
             told = one.kind and named.count((name, one.kind)) == 1
             name = f"{name}[{one.kind if told else one.names[0]}]"
-        if not one.turned:
-            alone = RuntimeError("keys turn with the position and queries do not")
-            rotations[name] = Rotation(_refuse(alone), one.head_dim)
-            continue
-        beside = [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
+        beside = _of_keys(one)
         beside += [Finding(LOOK, COUNTS, "attention")] if one.ids_ignored else []
         beside += of_model
         if one.queries_scaled and abs(one.queries_scaled - 1.0) >= 1e-5:
@@ -178,14 +175,68 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             words = f"{len(rests)} of {len(one.names) + len(rests)} such modules turn nothing, "
             words += f"such as {rests[0]}."
             beside.append(Finding(NOTE, words, "attention"))
-        asked = one.rotate, one.head_dim, one.positions()
+        asked = one.rotate if one.turned else None, one.head_dim, one.positions()
         rotations[name] = Rotation(*asked, beside=tuple(beside))
     for words in refusals:
         name, _, said = words.partition(": ")
-        rotations[name] = Rotation(_refuse(RuntimeError(said)), 2)
+        rotations[name] = _refused(said)
     for name in () if rotations else tables_of(config):
-        rotations[name] = Rotation(_refuse(RuntimeError(UNHEARD)), 2)
+        rotations[name] = _refused(UNHEARD)
     return rotations
+
+
+def _of_theirs(model: Any) -> Any:
+    """Return the configuration of a model, or a copy as the class of transformers it is made of."""
+    config = getattr(model, "config", model)
+    own, *bases = type(config).__mro__
+    known = [c for c in bases if c.__module__.startswith("transformers.models.")]
+    if "configuration_" in own.__module__:
+        known = [own]
+    if not (known and hasattr(config, "to_dict")):
+        raise TypeError(
+            f"model must be a model or configuration of transformers, got {type(model).__name__}"
+        )
+    config = copy.copy(config)
+    config.__class__ = known[0]
+    return config
+
+
+def _of_model(model: nn.Module) -> list[Finding]:
+    """Return what a model is that its configuration does not tell."""
+    from .recording import altered
+
+    found, others = [], altered(model)
+    if others is None:
+        words = "The model given cannot be made anew from its configuration: it was not compared."
+        found.append(Finding(NOTE, words, "attention"))
+    elif others:
+        also = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        words = f"In the model given, {others[0]}{also} {'are' if also else 'is'} not as "
+        words += "transformers makes it from its configuration, which is what is said here."
+        found.append(Finding(LOOK, words, "attention"))
+    kinds = {p.dtype for p in model.parameters() if p.is_floating_point() and p.itemsize < 4}
+    if kinds:
+        held = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
+        found.append(Finding(NOTE, SIXTEEN.format(held), "precision"))
+    return found
+
+
+def _of_keys(one: "Heard") -> list[Finding]:
+    """Return in what keys differ from queries, and whether that breaks the promise."""
+    if one.keys_ahead:
+        words = AHEAD.format("further" if one.keys_ahead > 0 else "less far")
+        return [Finding(LOOK, words, "attention")]
+    if one.deviation >= BROKEN or not one.turned:
+        words = KEYS if one.turned else "Keys turn with the position and queries do not."
+        words += " A common shift was heard to change the score of a query and a key, both unit "
+        words += f"vectors, by {one.deviation:.2g}."
+        return [Finding(WRONG, words, "why-position")]
+    return [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
+
+
+def _refused(said: str) -> Rotation:
+    """Return what cannot be asked, with the reason; the width of a head is not known."""
+    return Rotation(None, 2, beside=(Finding(LOOK, f"It cannot be asked: {said}.", "attention"),))
 
 
 def _resting(one: "Heard", heard: list["Heard"]) -> list[str]:
@@ -196,12 +247,3 @@ def _resting(one: "Heard", heard: list["Heard"]) -> list[str]:
 
     same = [h for h in heard if h.part == one.part and not (h.turned or h.keys_turned)]
     return [name for h in same for name in h.names if place(name) == place(one.names[0])]
-
-
-def _refuse(error: Exception) -> Rotate:
-    """Return a function that raises what was raised when the parts were made."""
-
-    def rotate(x: Tensor, at: Tensor) -> Tensor:
-        raise error
-
-    return rotate

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["ATTENTION", "MIXERS", "Record", "Recorder", "arguments", "build"]
+__all__ = ["ATTENTION", "MIXERS", "Record", "Recorder", "arguments", "build", "in_float32"]
 
 NAME = "rope_minimal_recorder"
 ATTENTION = re.compile(r"Attention|Attn|MLA|Indexer")
@@ -28,6 +28,17 @@ NO_SCORES = re.compile(r"Delta|Linear|Lightning|Mamba|GatedMLP")
 MIXERS = r"(mlp|moe|feed_forward|ffn|ff|experts|mixer|mamba|conv|linear_attn)$"
 SCORES = {"matmul", "__matmul__", "bmm", "baddbmm", "einsum", "scaled_dot_product_attention"}
 PROJECTIONS = {"linear", "addmm", "matmul", "__matmul__", "conv1d"}
+
+
+@contextmanager
+def in_float32() -> Iterator[None]:
+    """Let new tensors be of float32, whatever the default of the session is."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float32)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(default)
 
 
 @dataclass(frozen=True)
@@ -94,6 +105,7 @@ class Recorder(TorchFunctionMode):
         self.normed: dict[str, list[nn.Module]] = {}
         self.unclear: set[tuple[str, bool, str]] = set()
 
+    @in_float32()
     def run(
         self, x: Tensor, at: Tensor, stop: str | None = None, gain: Tensor | None = None
     ) -> dict[str, Record]:
@@ -260,6 +272,7 @@ def _no_mask(*args: Any, q_length: Any = None, kv_length: Any = None, **kwargs: 
 # ---- a model without weights ---------------------------------------------------------------------
 
 
+@in_float32()
 def build(
     make: Callable[[Any], Any],
     config: Any,

@@ -12,19 +12,35 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import product
+from itertools import accumulate, product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from .asking import named
-from .opening import ATTENTION, MIXERS, NO_SCORES, TABLES, Record, Recorder, arguments, build
+from .opening import (
+    ATTENTION,
+    MIXERS,
+    NO_SCORES,
+    TABLES,
+    Record,
+    Recorder,
+    arguments,
+    build,
+    in_float32,
+)
 
 __all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
 
 ROTARY = re.compile("Rotary|Rope|RoPE")
 AT_REST = re.compile("^_|^training$|dropout")  # attributes that say nothing of a turn
+UNTURNED = re.compile(  # nor do these parts of a configuration
+    "^_|dropout|dtype|quantization|use_cache|return_dict|^output_|_token_id$|label|vocab_size"
+    "|architectures|_version$"
+)
+FAST = re.compile("Sdpa|FlashAttention2")  # classes that a model is made with on demand
+LINEAR = re.compile("Linear|Conv1D")  # projections, which adapters and quantisers replace
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
 FAR = (0, 401, 6402, 32403, 102404)  # as many, where layers that are alike so far may part
@@ -57,6 +73,11 @@ class Heard:
     keys_otherwise, keys_turned
         Whether keys that are a multiple of queries at the first position are none at others;
         whether they depend on the position.
+    keys_ahead
+        1 or -1 where a key is turned as a query at the next position or at the one before.
+    deviation
+        By how much a score of two unit vectors changes under a common shift, where keys are no
+        multiple of queries.
     ids_ignored
         Whether the model takes ``position_ids`` and counts tokens whatever these are.
     values_turned, output_turned
@@ -82,6 +103,8 @@ class Heard:
     queries_kept: bool = False
     keys_otherwise: bool = False
     keys_turned: bool = False
+    keys_ahead: int = 0
+    deviation: float = 0.0
     ids_ignored: bool = False
     values_turned: bool = False
     output_turned: bool = False
@@ -225,13 +248,13 @@ def _heard(
     scale = 1.0
     if record.key.ndim == 4 and record.key[:, 0].shape == query.shape:
         key = record.key[:, 0]
-        ratio = float((query * key).sum() / key.square().sum())
-        alike = torch.allclose(query, ratio * key, atol=1e-4)
         found["keys_turned"] = _moves(record.key)
-        q, k = query[:, 0], key[:, 0]
-        same = torch.allclose(q, (q * k).sum() / k.square().sum() * k, atol=1e-4)
-        found["keys_otherwise"] = same and not alike
-        if alike:
+        ratio = _ratio(query, key)
+        if ratio is None:
+            found["keys_otherwise"] = _ratio(query[:, 0], key[:, 0]) is not None
+            found["keys_ahead"] = _ahead(query, key, at)
+            found["deviation"] = _deviation(query, key, at)
+        else:
             found["queries_scaled"] = round(ratio, 6)
             kept = torch.allclose(query.norm(dim=-1), x.norm(dim=-1), rtol=1e-5)
             found["queries_kept"] = kept  # then keys are longer or shorter
@@ -246,6 +269,33 @@ def _heard(
         found["norm"] = "before" if near(before) else "after" if near(query * gain) else "part"
     rotate = partial(_asked, recorder, name, scale)
     return Heard(part, (), x.shape[-1], at.shape[1], turned, rotate, **found)
+
+
+def _ratio(query: Tensor, key: Tensor) -> float | None:
+    """Return how many times as long queries are as keys; None where they are no multiple."""
+    ratio = float((query * key).sum() / key.square().sum())
+    return ratio if torch.allclose(query, ratio * key, atol=1e-4) else None
+
+
+def _ahead(query: Tensor, key: Tensor, at: Tensor) -> int:
+    """Return 1 or -1 where keys (N, T, D) are queries one position further or back, else 0."""
+    for step in (1, -1):
+        here, there = (at - at[:, None] == step).all(dim=-1).nonzero(as_tuple=True)
+        if len(here) and _ratio(query[:, there], key[:, here]) is not None:
+            return step
+    return 0
+
+
+def _deviation(query: Tensor, key: Tensor, at: Tensor) -> float:
+    """Return by how much scores of unit vectors change where the distance is the same.
+
+    Queries and keys have shape (N, T, D), each vector the same at all positions (T, axes).
+    """
+    q, k = (x / x[:, :1].norm(dim=-1, keepdim=True) for x in (query, key))
+    scores = torch.einsum("nid, mjd -> nmij", q, k).flatten(-2)
+    distances = (at[:, None] - at).flatten(0, 1)
+    same = (distances[:, None] == distances).all(dim=-1)
+    return float((scores[..., None] - scores[..., None, :])[..., same].abs().max())
 
 
 def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -> Tensor:
@@ -267,9 +317,10 @@ def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -
 def altered(model: Any) -> list[str] | None:
     """Return what in a model is not as transformers makes it from its configuration.
 
-    Modules that attend or make tables are compared by their class, numbers and plain attributes,
-    and these and what holds them by hooks and a ``forward`` of their own. None where the model
-    cannot be made anew.
+    Modules that attend or make tables are compared by their class, numbers and plain attributes;
+    what holds modules that attend, and what stands inside them, by its class, but for that of a
+    projection; all of these by the configuration that they hold, hooks, and a ``forward`` of their
+    own. None where the model cannot be made anew.
     """
     model = getattr(model, "_orig_mod", model)  # of torch.compile
     of_theirs = (c for c in type(model).__mro__ if c.__module__.startswith("transformers.models."))
@@ -277,45 +328,124 @@ def altered(model: Any) -> list[str] | None:
         fresh = build(next(of_theirs), model.config, few_heads=False).model
     except Exception:  # StopIteration, too
         return None
-    made, found = dict(fresh.named_modules()), []
-    for name, module in model.named_modules():
-        name = name.replace("._orig_mod", "")
-        module = getattr(module, "_orig_mod", module)
-        if why := _unlike(module, made.get(name)):
-            found.append(f"{name or type(module).__name__} ({why})")
-    return list(dict.fromkeys(found))
+    made = dict(fresh.named_modules())
+    given = {
+        name.replace("._orig_mod", ""): getattr(module, "_orig_mod", module)
+        for name, module in model.named_modules()
+    }
+    kinds = {name: type(module).__name__ for name, module in made.items()}
+    attending = {n for n, kind in kinds.items() if ATTENTION.search(kind)}
+    attending -= {n for n in attending if NO_SCORES.search(kinds[n])}
+    found = {}
+    for name in dict.fromkeys([*given, *made]):
+        above = accumulate(name.split(".")[:-1], "{}.{}".format)
+        inside = not attending.isdisjoint(above)
+        module = given.get(name)
+        if module is None:  # one that stands in two places is listed in one
+            with suppress(AttributeError):
+                module = model.get_submodule(name)
+        found[name] = _unlike(module, made.get(name), inside)
+    return [f"{name or type(model).__name__} ({why})" for name, why in found.items() if why]
 
 
-def _unlike(module: Any, made: Any) -> str | None:
-    """Say in what a module differs from the one in its place, None where in nothing that turns."""
+def _unlike(module: Any, made: Any, inside: bool) -> str | None:
+    """Say in what a module differs from the one in its place, None where in nothing that turns.
+
+    ``inside`` says that it is part of a module that attends. Either module may be None.
+    """
     wanted, kinds = type(made).__name__, f"{type(module).__name__} {type(made).__name__}"
     scoreless = ATTENTION.search(wanted) and NO_SCORES.search(wanted)
     turns = (ATTENTION.search(kinds) or TABLES.search(kinds)) and not scoreless
-    if not (turns or any(ATTENTION.search(type(m).__name__) for m in module.modules())):
+    parts = (made if module is None else module).modules()
+    holds = any(ATTENTION.search(type(m).__name__) for m in parts)
+    if not (turns or holds or inside):
         return None
-    if "forward" in vars(module) and not hasattr(module, "_hf_hook"):  # accelerate's
+    free = inside and not turns and (made is None or LINEAR.search(wanted))
+    if module is None:
+        return None if free else "no module"
+    if not _runs_its_class(module):
         return "a forward of its own"
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
-    makers = [str(getattr(hook, "__module__", "")) for hook in hooks]
-    foreign = [of for of in makers if not of.startswith(("transformers.", "torch."))]
-    if foreign and not hasattr(module, "_hf_hook"):
+    if any(not _made_by(hook, "transformers.", "torch.") for hook in hooks):
         return "a hook"
-    if not turns:
+    if not free and (kind := _class(module)) is not _class(made):
+        return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
+    why = _other_numbers(module, made) if turns else None
+    why = why or _other_settings(module, made)
+    return why or (_foreign_scores(module) if ATTENTION.search(kinds) else None)
+
+
+def _runs_its_class(module: Any) -> bool:
+    """Whether a module runs the forward of its class, in what accelerate and torch.compile lay."""
+    forward = module.forward
+    for _ in range(3):
+        if inspect.ismethod(forward) and forward.__self__ is module:
+            return forward.__func__ is getattr(type(module), "forward", None)
+        if isinstance(forward, partial) and _made_by(forward.func, "accelerate."):
+            forward = module._old_forward
+        forward = getattr(forward, "_torchdynamo_orig_callable", forward)
+    return False
+
+
+def _made_by(function: Any, *packages: str) -> bool:
+    return str(getattr(function, "__module__", "")).startswith(packages)
+
+
+def _class(module: Any) -> Any:
+    """Return the class of a module, without what is derived from it to shard or to attend fast."""
+    for kind in type(module).__mro__:
+        fast = kind.__module__.startswith("transformers.") and FAST.search(kind.__name__)
+        if issubclass(kind, nn.Module) and not (fast or kind.__module__.startswith("torch.")):
+            return kind
+    return type(module)
+
+
+def _other_numbers(module: Any, made: Any) -> str | None:
+    """Say which buffers, weights of a table or plain attributes differ."""
+    for kind in ("buffer", "parameter"):
+        own, theirs = (dict(getattr(m, f"named_{kind}s")(recurse=False)) for m in (module, made))
+        for name, wanted in theirs.items():
+            if name not in own:
+                return f"no {kind} {name}"
+            if own[name].is_meta or wanted.is_meta or not wanted.is_floating_point():
+                continue
+            same = own[name].shape == wanted.shape
+            if not same or not torch.equal(own[name].cpu().to(wanted), wanted):
+                return f"other numbers in {name}"
+    other = _differing(_plain(module), _plain(made))
+    return f"another {other}" if other else None
+
+
+def _other_settings(module: Any, made: Any) -> str | None:
+    """Say what differs in the configuration that a module holds."""
+    held, wanted = (getattr(m, "config", None) for m in (module, made))
+    if not (hasattr(held, "to_dict") and hasattr(wanted, "to_dict")):
         return None
-    if type(module) is not type(made):
-        return f"a {type(module).__name__}"
-    own = dict(module.named_buffers(recurse=False))
-    for name, wanted in made.named_buffers(recurse=False):
-        if name not in own:
-            return f"no buffer {name}"
-        if own[name].is_meta or wanted.is_meta or not wanted.is_floating_point():
-            continue
-        same = own[name].shape == wanted.shape
-        if not same or not torch.equal(own[name].cpu().to(wanted), wanted):
-            return f"other numbers in {name}"
-    mine, theirs = _plain(module), _plain(made)
-    other = [name for name in mine.keys() | theirs.keys() if mine.get(name) != theirs.get(name)]
-    return f"another {min(other)}" if other else None
+    other = _differing(_settings(held), _settings(wanted))
+    return f"another {other} in its configuration" if other else None
+
+
+def _foreign_scores(module: Any) -> str | None:
+    """Say whether a function that is not of transformers makes the scores of a module."""
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    name = getattr(getattr(module, "config", None), "_attn_implementation", None)
+    function = ALL_ATTENTION_FUNCTIONS.get(name) if isinstance(name, str) else None
+    function = getattr(function, "func", function)  # of a partial
+    if function is None or _made_by(function, "transformers."):
+        return None
+    return f"scores by {name!r}, which is not of transformers"
+
+
+def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
+    """Return the first name, by the alphabet, whose values differ."""
+    return min((n for n in one.keys() | two.keys() if one.get(n) != two.get(n)), default=None)
+
+
+def _settings(config: Any) -> dict[str, Any]:
+    """Return what a configuration says, but for its parts and what says nothing of a turn."""
+    parts = getattr(config, "sub_configs", {})
+    return {k: v for k, v in config.to_dict().items() if k not in parts and not UNTURNED.search(k)}
 
 
 def _plain(module: Any) -> dict[str, Any]:
@@ -554,6 +684,7 @@ def recordable(config: Any) -> list[tuple[Any, Any]]:
     return alone or list(found.items())
 
 
+@in_float32()
 def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], list[str]]:
     """Return all that is heard in models of some configurations, and why a class was not.
 

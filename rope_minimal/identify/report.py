@@ -80,7 +80,7 @@ class Report:
     head_dim, axes
         What was asked: the width of a head and the axes of a position.
     asked
-        In words: the kind of array, and the positions along each axis.
+        In words: the kind of array, and the positions along each axis; "" if nothing was asked.
     pairs
         Channels of x that turn together, the lower one first.
     written
@@ -181,6 +181,8 @@ class Report:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return the lines of the card: a name and what is known."""
+        if not self.asked:
+            return [("asked", "nothing")]
         if not self.pairs:
             return [("asked", self.asked), ("rotation", "no, where it was asked")]
         low, high = self.singular_values or (float("nan"), float("nan"))
@@ -266,10 +268,13 @@ class Report:
                 values[name] = np.array(values[name], dtype=np.float64)
             values["explanations"] = tuple(Explanation(**e) for e in values["explanations"])
             values["findings"] = tuple(Finding(**f) for f in values["findings"])
-        except (KeyError, TypeError, ValueError) as error:
+            report = cls(**values)
+            report.differs_from(report)  # what reads it will not fail later
+            report._repr_html_()
+        except Exception as error:  # whatever a value of another type leads to
             words = f"text must be what Report.to_json wrote, got {text[:60]!r}"
             raise ValueError(words) from error
-        return cls(**values)
+        return report
 
     def differs_from(self, other: "Report") -> Difference:
         """Say what leads from this rotation to ``other``, and return the converter of weights.
@@ -284,6 +289,7 @@ class Report:
         Difference
             Pairs of equal frequency are matched. Where both turn the same pairs at the same speeds,
             possibly elsewhere, the other way or times another factor, ``convert`` is a function.
+            A table that ends before the other is told, and is no reason not to convert.
             What is wrong with either is repeated, and is a reason not to convert unless it is
             rounding.
         """
@@ -292,7 +298,8 @@ class Report:
         words = []
         for report, which in ((self, "first"), (other, "second")):
             if not report.is_rotation:
-                words.append(f"The {which} is no rotation.")
+                said = "is no rotation" if report.asked else "was not asked"
+                words.append(f"The {which} {said}.")
         unlike = []
         if self.head_dim != other.head_dim:
             unlike.append(f"heads of {self.head_dim} channels against {other.head_dim}")
@@ -387,6 +394,10 @@ def _compare(one: Report, two: Report) -> Difference:
             f"{one.pairs[orders[0][worst]]}: {_number(first[worst])} against "
             f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
         )
+    ends = (one.table_end, two.table_end)
+    for which, end, report in zip(("first", "second"), ends, (one, two), strict=True):
+        if end is not None and ends[0] != ends[1]:
+            words.append(f"The table of the {which} ends at {end:,}, then {report.past_end}.")
     drift = np.where(off | (apart <= known), 0.0, apart)
     if not off.any() and (far := float(drift.max()) * (2**17 - 1)) > DRIFT:
         part = float((drift / np.maximum(np.abs(first), 1e-300)).max())
@@ -446,8 +457,9 @@ def _converter(order: np.ndarray, sign: np.ndarray) -> Callable[[Array, int], Ar
         heads = weight.reshape(num_heads, len(order), *shape[1:])[:, order]
         factors = sign[order].reshape(-1, *(1,) * (len(shape) - 1))
         if isinstance(weight, np.ndarray):
-            return (heads * factors.astype(weight.dtype)).reshape(shape)
-        return (heads * heads.new_tensor(factors)).reshape(shape)
+            return (heads * factors).astype(weight.dtype).reshape(shape)
+        wide = heads.float() if heads.element_size() < 4 else heads  # rounded once, at the end
+        return (wide * wide.new_tensor(factors)).to(weight.dtype).reshape(shape)
 
     return convert
 

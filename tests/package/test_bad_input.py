@@ -4,6 +4,7 @@ One table for the package. What a bad call must leave as it was is tested where 
 fused kernel's checks where it can run.
 """
 
+import json
 import re
 from collections.abc import Callable
 from fractions import Fraction
@@ -65,6 +66,7 @@ SPARSE = torch.ones(4, 8).to_sparse()
 BLANK = Report(8, 1, "nothing")
 AXES = np.ones((2, 4))  # wave vectors on two axes
 PLAIN = identify(rotate_complex, 8)
+NO_REPORT = "ValueError: text must be what Report.to_json wrote, got ... head_dim"
 PARTS = {"factor": 2, "original_max_position_embeddings": 1024}
 
 
@@ -99,6 +101,17 @@ def mrope(section, **changed):
 
 
 # what is done, and what it raises: the argument and what came; any words for " ... "
+def written(**wrong: object) -> Report:
+    """Return a report that is read from JSON with other values."""
+    return Report.from_json(json.dumps(json.loads(PLAIN.to_json()) | wrong))
+
+
+class Another(torch.nn.Module):
+    """A module of another library that has a width, a base and an end."""
+
+    dim, max_seq_len, base = 8, 16, 1e4
+
+
 CASES: list[tuple[Callable[[], object], str]] = [
     # dim
     (lambda: inverse_frequencies(7), "ValueError: dim ... got 7"),
@@ -850,7 +863,16 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: PLAIN.differs_from(PLAIN).convert([1.0], 1),
         "TypeError: weight must be a NumPy array or a torch tensor, got list",
     ),
+    (lambda: written(head_dim="8"), NO_REPORT),
+    (lambda: written(pairs=[[0, 99]], written=[[0, 99]]), NO_REPORT),
+    (lambda: written(inv_freq=[1.0]), NO_REPORT),
+    (lambda: written(numbers="float8"), NO_REPORT),
+    (lambda: written(deviation="little"), NO_REPORT),
+    (lambda: written(table_end="soon"), NO_REPORT),
+    (lambda: written(findings=[{"gravity": "3", "words": "", "chapter": ""}]), NO_REPORT),
+    (lambda: written(findings=[{"gravity": 4, "words": "", "chapter": ""}]), NO_REPORT),
     (lambda: of_module(3), "TypeError: rope must be a RotaryEmbedding, got int"),
+    (lambda: of_module(Another()), "TypeError: rope must be a RotaryEmbedding, got Another"),
     (
         lambda: of_module(RotaryEmbedding(8), 6),
         "ValueError: head_dim must be >= 8, got 6",

@@ -1639,6 +1639,44 @@ def test_a_difference_is_said_in_words() -> None:
     assert small.differs_from(wide).words == ("Heads of 8 channels against 12, 1 axis against 2.",)
 
 
+def test_a_table_that_ends_sooner_is_told_and_converts() -> None:
+    """The other way round, too; tables that end in the same place are not told."""
+    cos, sin = np.cos(np.outer(range(300), SPEEDS)), np.sin(np.outer(range(300), SPEEDS))
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        a, b = x[..., :4], x[..., 4:8]
+        return np.concatenate((a * cos[at] - b * sin[at], b * cos[at] + a * sin[at]), axis=-1)
+
+    short, endless = identify(rotate, 8), identify(turner(layout_of("half", 8), SPEEDS), 8)
+    for difference, which in (
+        (short.differs_from(endless), "first"), (endless.differs_from(short), "second")
+    ):  # fmt: skip
+        (words,) = difference.words
+        assert words.startswith(f"The table of the {which} ends at 299, then raises IndexError")
+        assert difference.convert is not None
+    assert short.differs_from(short).words == ()
+
+
+@pytest.mark.parametrize("dtype", [np.float16, torch.float16, torch.bfloat16])
+def test_a_factor_is_multiplied_before_it_is_rounded(dtype: Any) -> None:
+    """1.0959 is 1.0957 in float16 and 1.0938 in bfloat16."""
+    convert = report_of(factor=1.0959).differs_from(report_of()).convert
+    assert convert is not None
+    values = np.linspace(0.5, 1.5, 12 * 64).reshape(12, 64)
+    if isinstance(dtype, torch.dtype):
+        weight = torch.tensor(values, dtype=dtype)
+        wanted, found = weight.double(), convert(weight, 1)
+        wanted[:8] *= 1.0959
+        assert found.dtype == dtype
+        assert torch.equal(found, wanted.to(dtype))
+    else:
+        weight = values.astype(dtype)
+        wanted, found = weight.astype(np.float64), convert(weight, 1)
+        wanted[:8] *= 1.0959
+        assert found.dtype == dtype
+        assert np.array_equal(found, wanted.astype(dtype))
+
+
 def test_equal_wave_vectors_are_matched_before_others_are_told() -> None:
     """By size, a pair of another axis would set all that follow it beside the wrong ones."""
     along = np.array([[1, 0], [0.1, 0], [0.01, 0], [0, 0.001]])

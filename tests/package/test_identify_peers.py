@@ -3,8 +3,9 @@
 transformers and rotary-embedding-torch are needed by these tests only: without them, they skip.
 """
 
+import copy
 import importlib
-from functools import partial
+from functools import partial, update_wrapper
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +20,7 @@ from rope_minimal import (
     mutants,
     rope_table,
 )
-from rope_minimal.identify import identify
+from rope_minimal.identify import Report, identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
 from rope_minimal.identify.layers import CHANGING, CHECKS, examine, tiny_model
 from rope_minimal.identify.recording import altered, hear, hear_cells
@@ -544,7 +545,16 @@ def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
 def test_what_keeps_a_model_from_running_is_said(family: str, name: str, words: str) -> None:
     rotations = of_transformers(config_of(family, name))
     report = next(r for part, r in rotations.items() if part.endswith("Model")).identify()
-    assert words in report.findings[0].words
+    (finding,) = report.findings
+    assert finding.gravity == 2
+    assert finding.words.startswith("It cannot be asked: ")
+    assert words in finding.words
+    assert report.rows() == [("asked", "nothing")]
+    assert Report.from_json(report.to_json()).to_json() == report.to_json()
+    assert report.differs_from(report).words == (
+        "The first was not asked.",
+        "The second was not asked.",
+    )
 
 
 # what adapters do not hear, they say
@@ -573,7 +583,77 @@ def test_keys_that_do_not_turn_as_queries_do_are_told(
     assert not right.beside
     monkeypatch.setattr(llama, "apply_rotary_pos_emb", wrong)
     (rotation,) = of_transformers(config).values()
-    assert "Keys do not move with the position as queries do" in str(rotation.identify())
+    report = rotation.identify()
+    finding = report.findings[0]
+    assert (finding.gravity, finding.chapter) == (3, "why-position")
+    assert "Keys do not move with the position as queries do" in finding.words
+    assert "by 0.2" in finding.words
+    plain = identify(lambda x, at: apply_rope(x, *rope_table(at, 64)), 64, dtype=torch.float32)
+    assert plain.differs_from(report).convert is None
+
+
+def by_neighbours(x: Any, cos: Any, sin: Any) -> Any:
+    cos, sin = (t[:, None, :, :32] for t in (cos, sin))
+    a, b = x[..., 0::2], x[..., 1::2]
+    return torch.stack((a * cos - b * sin, b * cos + a * sin), dim=-1).flatten(-2)
+
+
+def one_further(x: Any, cos: Any, sin: Any, way: int) -> Any:
+    """Turn halves by the next position, or by the one before."""
+    step = 1e4 ** -(torch.arange(64) % 32 / 32)
+    cos, sin = (
+        cos * step.cos() - way * sin * step.sin(),
+        sin * step.cos() + way * cos * step.sin(),
+    )
+    half = torch.cat((-x[..., 32:], x[..., :32]), dim=-1)
+    return x * cos[:, None] + half * sin[:, None]
+
+
+def longer_by_place(x: Any, cos: Any, sin: Any, way: float) -> Any:
+    """Stretch as xPos does: queries by 1.1 to the power of the position, keys by one over it."""
+    at = torch.atan2(sin, cos)[:, None, :, :1] % 6.2832  # the first pair turns by 1 rad
+    half = torch.cat((-x[..., 32:], x[..., :32]), dim=-1)
+    return 1.1 ** (way * at) * (x * cos[:, None] + half * sin[:, None])
+
+
+@pytest.mark.parametrize(
+    ("keys", "queries", "gravity", "says"),
+    [
+        (by_neighbours, None, 3, "Keys do not move with the position as queries do: what is said"),
+        (partial(one_further, way=1), None, 2, "one position further than queries: every"),
+        (partial(one_further, way=-1), None, 2, "one position less far than queries: every"),
+        (
+            partial(longer_by_place, way=-1.0),
+            partial(longer_by_place, way=1.0),
+            2,
+            "Keys do not move with the position as queries do: what is said here is of queries.",
+        ),
+    ],
+)
+def test_keys_are_judged_by_the_scores_that_they_make(
+    keys: Any, queries: Any, gravity: int, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    apply = llama.apply_rotary_pos_emb
+
+    def wrong(q: Any, k: Any, cos: Any, sin: Any) -> Any:
+        mine = apply(q, k, cos, sin)[0] if queries is None else queries(q, cos, sin)
+        return mine, keys(k, cos, sin)
+
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", wrong)
+    config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
+    (rotation,) = of_transformers(config).values()
+    (finding,) = rotation.beside
+    assert finding.gravity == gravity
+    assert says in finding.words
+
+
+@pytest.mark.parametrize("family", ["deepseek_v3", "qwen3", "gemma3_text", "glm", "cohere2"])
+def test_right_keys_have_no_finding(family: str) -> None:
+    """Those of latent attention are no multiple of queries, and their scores keep the promise."""
+    pytest.importorskip("transformers")
+    for rotation in of_transformers(tiny_model(family).config).values():
+        assert {finding.gravity for finding in rotation.beside} <= {1}
 
 
 def test_keys_that_turn_alone_are_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -586,7 +666,9 @@ def test_keys_that_turn_alone_are_no_silence(monkeypatch: pytest.MonkeyPatch) ->
     )
     config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
     (rotation,) = of_transformers(config).values()
-    assert "keys turn with the position and queries do not" in str(rotation.identify())
+    (finding,) = rotation.identify().findings
+    assert finding.gravity == 3
+    assert "Keys turn with the position and queries do not. A common shift was" in finding.words
 
 
 @pytest.mark.parametrize("family", ["dinov3_vit", "vjepa2", "sam3_vit_model"])
@@ -686,6 +768,64 @@ def a_forward_above(model: Any) -> None:
     model.model.forward = lambda *args, **kwargs: forward(*args, **kwargs)
 
 
+def by_accelerate(module: Any) -> None:
+    """Lay accelerate's forward around that of a module, as its hooks do."""
+
+    def new_forward(module: Any, *given: Any, **more: Any) -> Any:
+        return module._old_forward(*given, **more)
+
+    new_forward.__module__ = "accelerate.hooks"
+    module._hf_hook, module._old_forward = object(), module.forward
+    module.forward = update_wrapper(partial(new_forward, module), module._old_forward)
+
+
+def another_forward_below(model: Any) -> None:
+    another_forward(model)
+    by_accelerate(model.model.rotary_emb)
+
+
+def a_hook_beside(model: Any) -> None:
+    by_accelerate(model.model.rotary_emb)
+    a_hook(model)
+
+
+def a_compiled_forward(model: Any) -> None:
+    forward = model.forward
+    model.forward = torch.compile(lambda *args, **kwargs: forward(*args, **kwargs))
+
+
+def another_layer(model: Any) -> None:
+    layer = model.model.layers[1]
+    layer.__class__ = type("Mine", (type(layer),), {})
+
+
+def a_hook_inside(model: Any) -> None:
+    model.model.layers[0].self_attn.q_proj.register_forward_hook(lambda m, given, out: -out)
+
+
+def a_function_for_a_table(model: Any) -> None:
+    table = model.model.rotary_emb
+    del model.model.rotary_emb
+    model.model.rotary_emb = lambda x, position_ids: table(x, position_ids)
+
+
+def another_configuration(model: Any) -> None:
+    model.config = copy.deepcopy(model.config)
+    model.config.attention_bias = True
+
+
+def one_layer_twice(model: Any) -> None:
+    model.model.layers[1].self_attn = model.model.layers[0].self_attn
+
+
+def other_scores(model: Any) -> None:
+    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+    ALL_ATTENTION_FUNCTIONS.register("again", lambda *given, **more: None)
+    model.model.layers[0].self_attn.config = copy.deepcopy(model.config)
+    model.model.layers[0].self_attn.config._attn_implementation = "again"
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
@@ -698,15 +838,136 @@ def a_forward_above(model: Any) -> None:
         (a_parameter, "model.rotary_emb (no buffer inv_freq)"),
         (a_hook, "model.rotary_emb (a hook)"),
         (a_forward_above, "model (a forward of its own)"),
+        (another_forward_below, "model.rotary_emb (a forward of its own)"),
+        (a_hook_beside, "model.rotary_emb (a hook)"),
+        (a_compiled_forward, "LlamaForCausalLM (a forward of its own)"),
+        (another_layer, "model.layers.1 (a Mine)"),
+        (a_hook_inside, "model.layers.0.self_attn.q_proj (a hook)"),
+        (a_function_for_a_table, "model.rotary_emb (no module)"),
+        (one_layer_twice, "model.layers.1.self_attn (another layer_idx)"),
+        (
+            another_configuration,
+            "model (another attention_bias in its configuration) and 3 more",
+        ),
+        (
+            other_scores,
+            "model.layers.0.self_attn (scores by 'again', which is not of transformers)",
+        ),
     ],
 )
 def test_a_model_that_is_not_as_its_configuration_makes_it_is_told(change: Any, why: str) -> None:
     change(model := small_llama())
     (rotation,) = of_transformers(model).values()
+    verb = "are" if why.endswith("more") else "is"
     assert rotation.beside[0].words == (
-        f"In the model given, {why} is not as transformers makes it from its configuration, "
+        f"In the model given, {why} {verb} not as transformers makes it from its configuration, "
         "which is what is said here."
     )
+
+
+def no_norm(model: Any) -> None:
+    model.model.layers[0].self_attn.q_norm = torch.nn.Identity()
+
+
+def a_function_for_a_norm(model: Any) -> None:
+    del model.model.layers[0].self_attn.k_norm
+    model.model.layers[0].self_attn.k_norm = lambda x: x
+
+
+def a_halved_table(model: Any) -> None:
+    model.roformer.encoder.embed_positions.weight.data *= 0.5
+
+
+def other_types(model: Any) -> None:
+    model.model.config = copy.deepcopy(model.config)
+    model.model.config.layer_types = ["full_attention"] * 2
+
+
+@pytest.mark.parametrize(
+    ("family", "change", "why"),
+    [
+        ("qwen3", no_norm, "model.layers.0.self_attn.q_norm (an Identity)"),
+        ("qwen3", a_function_for_a_norm, "model.layers.0.self_attn.k_norm (no module)"),
+        ("roformer", a_halved_table, "roformer.encoder.embed_positions (other numbers in weight)"),
+        ("gemma3_text", other_types, "model (another layer_types in its configuration)"),
+    ],
+)
+def test_what_stands_in_attention_or_holds_it_is_compared(
+    family: str, change: Any, why: str
+) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model(family)
+    assert altered(model) == []
+    change(model)
+    assert altered(model) == [why]
+
+
+class Adapter(torch.nn.Module):
+    """A projection with another of low rank beside it, as adapters of weights make it."""
+
+    def __init__(self, base_layer: Any) -> None:
+        super().__init__()
+        self.base_layer = base_layer
+        self.lora_A = torch.nn.ModuleDict({"default": torch.nn.Linear(base_layer.in_features, 2)})
+
+
+def adapted(model: Any) -> None:
+    layer = model.model.layers[0].self_attn
+    layer.q_proj = Adapter(layer.q_proj)
+
+
+def compiled_in_part(model: Any) -> None:
+    model.forward = torch.compile(model.forward)
+    model.model.layers[0] = torch.compile(model.model.layers[0])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda model: model.apply(by_accelerate), adapted, compiled_in_part, copy.deepcopy],
+)
+def test_what_changes_no_turn_is_no_change(change: Any) -> None:
+    model = small_llama()
+    assert altered(change(model) or model) == []
+
+
+def test_a_class_that_attends_fast_is_no_other_one() -> None:
+    model, gptj = tiny_model("gptj"), type_of("gptj", "GPTJFlashAttention2")
+    model.transformer.h[0].attn.__class__ = gptj
+    assert altered(model) == []
+    model.transformer.h[0].attn.__class__ = type("GPTJFlashAttention2", (gptj,), {})
+    assert altered(model) == ["transformer.h.0.attn (a GPTJFlashAttention2)"]
+
+
+def test_a_model_of_16_bits_is_told_that_it_is_asked_in_float32() -> None:
+    model = small_llama()
+    model.lm_head.half()
+    (rotation,) = of_transformers(model).values()
+    (finding,) = rotation.beside
+    assert finding.gravity == 1
+    assert "holds float16, and its code is asked in float32" in finding.words
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64])
+def test_the_default_type_of_the_session_changes_nothing(dtype: torch.dtype) -> None:
+    config = config_of("llama", "LlamaConfig")
+    (wanted,) = of_transformers(config).values()
+    torch.set_default_dtype(dtype)
+    try:
+        (rotation,) = of_transformers(config).values()
+        assert torch.get_default_dtype() == dtype
+        report = rotation.identify()
+        assert altered(small_llama()) == []
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert rotation.beside == wanted.beside
+    assert report.to_json() == wanted.identify().to_json()
+
+
+def test_a_configuration_of_ones_own_is_taken_for_what_it_is_made_of() -> None:
+    theirs = small_llama().config
+    mine = type("MyConfig", (type(theirs),), {"model_type": "my_llama"})(**theirs.to_dict())
+    assert list(of_transformers(mine)) == ["LlamaModel"]
+    assert type(mine).__name__ == "MyConfig"
 
 
 def test_a_class_of_ones_own_is_compared_with_theirs() -> None:
@@ -724,9 +985,9 @@ def test_a_class_of_ones_own_is_compared_with_theirs() -> None:
         pass
 
     model = MyLlama(small_llama().config, 1)
-    assert altered(model) == ["model.layers.1.self_attn (a MyAttention)"]
+    assert altered(model) == ["MyLlama (a MyLlama)", "model.layers.1.self_attn (a MyAttention)"]
     model.model.layers[1].self_attn = LlamaAttentionLinearBias(model.config, 1)
-    assert altered(model) == ["model.layers.1.self_attn (a LlamaAttentionLinearBias)"]
+    assert altered(model)[1:] == ["model.layers.1.self_attn (a LlamaAttentionLinearBias)"]
     assert altered(torch.compile(model)) == altered(model)
     assert altered(torch.compile(small_llama())) == []
     (rotation,) = of_transformers(Holder(model)).values()
