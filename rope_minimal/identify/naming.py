@@ -166,7 +166,7 @@ def explain(
             _known(speeds, widths, tolerance) if coarse else (),
             _proposals(speeds, allowed, widths, scale, tolerance),
             _other_knees(speeds, allowed, scale, tolerance),
-            _searched(speeds, tolerance),
+            _searched(speeds, scale, tolerance),
         ):
             for kind, dim, base, parameters in proposals if not found else ():
                 if coarse and (kind == "ntk" or (dim > 2 and base not in KNOWN_BASES)):
@@ -492,8 +492,11 @@ def _ramps_in_pairs(bent: _Bent, scale: Scale, tolerance: float) -> Iterator[Pro
             yield "yarn", dim, base, shared | {"original_max_position_embeddings": whole} | more
 
 
-def _searched(speeds: np.ndarray, tolerance: float) -> Iterator[Proposal]:
-    """One divisor per pair explains anything; it is proposed where all are short numbers."""
+def _searched(speeds: np.ndarray, scale: Scale, tolerance: float) -> Iterator[Proposal]:
+    """One divisor per pair explains anything; it is proposed where all are short numbers.
+
+    Of the two lists one was heard, and stands for both.
+    """
     if tolerance > 1e-5:
         return
     n = len(speeds)
@@ -504,10 +507,11 @@ def _searched(speeds: np.ndarray, tolerance: float) -> Iterator[Proposal]:
         if n >= 4 and 0.75 <= divisors.count(1.0) / n < 1.0:
             continue  # a plain series with an odd pair: `follows_but`
         if all(_digits(d) <= (4 if tolerance > 1e-8 else 6) for d in divisors):
-            lists = {"short_factor": divisors, "long_factor": divisors}
-            yield "longrope", 2 * n, base, lists | {
-                "original_max_position_embeddings": 4096, "factor": 1.0,
-            }  # fmt: skip
+            found = {"short_factor": divisors, "long_factor": divisors}
+            found |= {"original_max_position_embeddings": 4096, "factor": 1.0}
+            if abs(scale[0] - 1.0) > scale[1]:
+                found["attention_factor"] = round_number(scale[0], max(tolerance, 1e-6))
+            yield "longrope", 2 * n, base, found
 
 
 def _whole(value: float) -> int | float:

@@ -102,18 +102,21 @@ class Report:
     inv_freq
         Radians per position in the order of ``pairs``, shape (pairs,); with several axes the wave
         vector of each pair, (pairs, axes). Signed only where ``direction`` is None. Whole positions
-        know a speed up to a turn: it is the one within half a turn per position.
+        know a speed up to a turn: it is the one within half a turn per position, or, with several
+        axes, a whole multiple of that along another where all pairs have the same.
     inv_freq_error
         Same shape: the precision to which each is known.
     base
-        Of the plainest formula that gives these frequencies.
+        Of the plainest formula that gives these frequencies, or the series of each axis.
     rescaling
-        Its name and parameters; None for a plain series and for numbers that no known formula
-        gives.
+        Its name and parameters; None for a plain series, for numbers that no known formula gives,
+        and where 16 bits hide by which factor slow pairs are stretched. Of LongRoPE's two lists the
+        one that was heard stands for both.
     explanations
         Every known formula that gives the same numbers, the plainest first.
     attention_factor
-        The factor on cos and sin; scores grow by its square. None where pairs differ.
+        The factor on cos and sin; scores grow by its square. None where pairs differ, at whichever
+        position.
     rest_factor
         The factor on the channels that do not turn; None where they differ.
     deviation

@@ -3218,3 +3218,18 @@ def test_speeds_of_eleven_digits_are_told(base: float) -> None:
     report = identify(lambda x, at: rotate_complex(x, at, inv_freq=held), 128, positions=2048)
     assert report.findings[0].gravity == 3
     assert re.search(r"rounded to (16 bits|11 binary digits \(TF32\))", report.findings[0].words)
+
+
+def test_longrope_carries_the_factor_that_was_heard() -> None:
+    long = [2.0 + 0.5 * i for i in range(32)]
+    asked = {"original_max_position_embeddings": 4096, "factor": 32.0, "seq_len": 8192}
+    lists = {"short_factor": [1.0] * 32, "long_factor": long}
+    theta, factor = rescaled_frequencies("longrope", 64, 1e4, **lists, **asked)
+    report = identify(
+        lambda x, at: factor * rotate_complex(x, at, inv_freq=theta.astype(np.float32)), 64
+    )
+    kind, parameters = report.rescaling
+    assert (kind, parameters["long_factor"]) == ("longrope", long)
+    again, same = rescaled_frequencies(kind, 64, 1e4, **parameters)
+    np.testing.assert_allclose(again, theta, rtol=1e-6)
+    assert same == pytest.approx(factor, rel=1e-5)
