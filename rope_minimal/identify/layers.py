@@ -241,12 +241,16 @@ def _resting(config: Any) -> str:
         return ""
     if not getattr(config, "rope_parameters", None):
         return "the lack of rope_parameters"
-    if not any(getattr(config, "no_rope_layers", None) or [True]):
-        return "no_rope_layers"
-    if getattr(config, "position_embedding_type", "rope") != "rope":
-        return "position_embedding_type"
-    if getattr(config, "alibi", False):
-        return "alibi"
+    turning = {
+        "no_rope_layers": any(getattr(config, "no_rope_layers", None) or [True]),
+        "layer_rope_theta": any(getattr(config, "layer_rope_theta", None) or [True]),
+        "use_mem_rope": getattr(config, "use_mem_rope", True),
+        "position_embedding_type": getattr(config, "position_embedding_type", "rope") == "rope",
+        "alibi": not getattr(config, "alibi", False),
+    }
+    for name, turns in turning.items():
+        if not turns:
+            return name
     kinds, known = set(getattr(config, "layer_types", None) or ()), set[str]()
     with suppress(Exception):  # a class may have no defaults
         known = set(type(config)().layer_types)

@@ -21,7 +21,7 @@ from rope_minimal import (
 )
 from rope_minimal.identify import identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
-from rope_minimal.identify.layers import CHANGING, CHECKS, examine, tiny_model
+from rope_minimal.identify.layers import CHANGING, CHECKS, _resting, examine, tiny_model
 from rope_minimal.identify.recording import altered, hear, hear_cells
 
 
@@ -433,6 +433,7 @@ def test_a_model_that_has_lost_its_rotation_is_wrong(layers: int, monkeypatch: A
         ("cohere2", {"layer_types": ["sliding_attention", "full_attention"]}, None),
         ("cohere2", {"layer_types": ["full_attention"] * 2}, "layer_types"),
         ("bamba", {"num_hidden_layers": 2}, "layer_types"),
+        ("granite_swa", {"layer_rope_theta": [0, 0]}, "layer_rope_theta"),
         (
             "granitemoehybrid",
             {"layer_types": ["linear_attention", "full_attention"]},
@@ -447,6 +448,16 @@ def test_layers_at_rest_are_looked_at_only_where_all_are(
     found = [f for f in examine(tiny_model(family, **sizes)).findings if _says(f.words, "doubled")]
     assert [f.gravity for f in found] == ([2] if meant else [])
     assert not meant or f"as {meant} may mean" in found[0].words
+
+
+@pytest.mark.parametrize(("family", "named"), [("zamba2", "use_mem_rope"), ("falcon", "alibi")])
+def test_a_switch_that_lets_all_layers_rest_is_named(family: str, named: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    for rests in (True, False):
+        config = transformers.AutoConfig.for_model(family)
+        config.layer_types = ["hybrid", "linear_attention"]
+        setattr(config, named, rests == (named == "alibi"))
+        assert _resting(config) == (named if rests else "")
 
 
 @pytest.mark.parametrize(
