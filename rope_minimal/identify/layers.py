@@ -2,7 +2,7 @@
 
 A rotation may be right and the model wrong: positions forgotten while decoding, padding counted as
 tokens, gains that act after the turn. Six questions with known answers are asked of random
-weights, and once more with random gains in every norm of queries and keys.
+weights, and once more with random gains in every norm inside attention.
 """
 
 import math
@@ -16,14 +16,15 @@ from torch import Tensor, nn
 
 from ..checks import check_count
 from .asking import named
+from .opening import ATTENTION, NO_SCORES
 from .report import LOOK, NOTE, WRONG, Finding
 
 __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
 
 CHECKS = {
     "shift": "all positions moved by {shift}",
-    "cached": "a prompt, then token by token",
-    "padded": "a row padded on the left",
+    "cached": "a prompt, then the rest in pieces",
+    "padded": "a row padded on the left beside a longer one",
     "packed": "two documents in one row under a document mask",
     "order": "earlier tokens in another order",
     "doubled": "all distances doubled",
@@ -33,8 +34,14 @@ CHECKS = {
 CHANGING = ("order", "doubled")
 """What must change something."""
 
+SHIFT = 499
+"""By how much positions move, if nothing else is said: a prime, which few periods divide."""
+
 TOLERANCE = 1e-3
 """Of the output's typical size: far above what float32 tables round off, far below a failure."""
+
+MOST, FEW = 0.1, 4.0
+"""What is never taken for rounding in silence; how many times its noise 16 bits may do."""
 
 CHAPTERS = {"shift": "why-position", "order": "why-position", "doubled": "why-position"}
 
@@ -49,25 +56,29 @@ class Examination:
         For each of `CHECKS` that could be asked, the largest change of an output in units of their
         typical size.
     with_gains
-        The same with random gains in the norms of queries and keys; empty where there are none.
+        The same with random gains in the norms inside attention; empty where there are none.
     refused
         For each check that could not be asked, what was said.
     exact
-        Where a model of 16 bits fails, what was measured in float32.
+        Where a model of 16 or 64 bits fails, what was measured in float32.
     excuses
         For a check that the model may fail by design, what it would be.
     noise
         By how much outputs change, in the same units, if the vectors of the tokens change by as
-        much as float32 rounds the largest angle asked; the second with the random gains.
+        much as their type is rounded or float32 rounds the largest angle asked, whichever is more;
+        the second with the random gains.
+    dtype
+        What it computed in.
     """
 
     errors: dict[str, float]
     with_gains: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
-    shift: int = 499
+    shift: int = SHIFT
     exact: "Examination | None" = None
     excuses: dict[str, str] = field(default_factory=dict)
     noise: tuple[float, float] = (0.0, 0.0)
+    dtype: torch.dtype = torch.float32
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -83,40 +94,66 @@ class Examination:
     def _passes(self, key: str, gains: bool) -> bool:
         """Whether the answer is the right one, or there is none; what is no number is not right."""
         error, noise = self._measured(key, gains)
-        if error is None or key not in CHANGING:
-            return error is None or error <= TOLERANCE
-        least = 4.0 * noise * _reach(0) / _reach(self.shift)  # no position of these is far
-        return error > min(TOLERANCE, least or TOLERANCE)
+        if error is None:
+            return True
+        # of 16 bits, what noise explains is told as such
+        step = 0.0 if self.dtype.itemsize == 2 else noise / _reach(self.shift)
+        if key in CHANGING:
+            least = 16.0 * step  # sixteen roundings of float32
+            return error > min(TOLERANCE, least or TOLERANCE)
+        # what asks no far position is rounded no more for a larger shift
+        explained = step * _reach(self.shift if key == "shift" else min(self.shift, SHIFT))
+        return error <= max(TOLERANCE, min(explained, MOST))
 
     def _finding(self, key: str, gains: bool) -> Finding | None:
         """Return what is to be said of a check, with gains if without them it is right."""
         if self._passes(key, gains) or (gains and not self._passes(key, False)):
             return None
-        exact = self.exact or self
-        error, (exactly, noise) = self._measured(key, gains)[0], exact._measured(key, gains)
-        words = f"{CHECKS[key].format(shift=self.shift)}{' with gains that are not 1' * gains}: "
+        error, noise = self._measured(key, gains)
+        words = f"{self._name(key)}{' with gains that are not 1' * gains}: "
         words += f"outputs change by {error:.2g} of their size; it must change "
         words += "something" if key in CHANGING else "nothing"
         gravity, chapter = WRONG, CHAPTERS.get(key, "attention")
-        if self.exact and exactly is not None and exact._passes(key, gains):
-            gravity, chapter = NOTE, "precision"
-            words += f", and does in float32, to {exactly:.1g}: this is rounding to 16 bits"
-        elif key not in CHANGING and (exactly or math.inf) <= 2.0 * noise:
+        judged = self.exact or self
+        exactly, limit = judged._measured(key, gains)
+        if self.exact and exactly is not None and self.exact._passes(key, gains):
+            explained, why = self._explained(error or 0.0, noise)
+            gravity, chapter = NOTE if explained else WRONG, "precision"
+            words += f", and does in float32, to {exactly:.1g}: {why}"
+        elif key not in CHANGING and (exactly or math.inf) <= 2.0 * limit:
             gravity, chapter = LOOK, "precision"
-            part = 2.0**-24 * _reach(self.shift)
-            words += f", but a change of {part:.0e} in what goes in changes them by {noise:.2g}: "
+            part = _part(judged.dtype, self.shift)
+            words += f", but a change of {part:.0e} in what goes in changes them by {limit:.2g}: "
             words += "such weights enlarge rounding, smaller ones tell"
+        elif key in CHANGING and key in self.with_gains and self._passes(key, True):
+            gravity = LOOK
+            words += ", and does with random gains in the norms inside attention"
         elif key in self.excuses and (key != "doubled" or (error or 0.0) <= TOLERANCE):
             gravity = LOOK
             words += f", unless {self.excuses[key]}"
+        elif key == "doubled":
+            words += ": either positions are lost, or `position_ids` do not reach them"
         return Finding(gravity, f"{words}.", chapter)
+
+    def _explained(self, error: float, noise: float) -> tuple[bool, str]:
+        """Return whether the type explains what float32 does not do, and what is to be said."""
+        if self.dtype.itemsize > 2:
+            why = "masks may not hold" if math.isnan(error) else "something differs"
+            return math.isnan(error), f"{why} in float64"
+        if error <= FEW * noise:
+            return True, "this is rounding to 16 bits"
+        why = f"to round the tokens' vectors to 16 bits changes outputs by {noise:.2g}"
+        return False, f"{why}, so something else is rounded, such as positions"
+
+    def _name(self, key: str) -> str:
+        return CHECKS[key].format(shift=self.shift)
 
     def __str__(self) -> str:
         lines = []
         for key, error in self.errors.items():
             more = f", random gains {self.with_gains[key]:.2g}" if key in self.with_gains else ""
-            lines.append(f"{CHECKS[key].format(shift=self.shift):<50} {error:.2g}{more}")
-        lines += [f"{CHECKS[key]:<50} not asked: {said}" for key, said in self.refused.items()]
+            lines.append(f"{self._name(key):<50} {error:.2g}{more}")
+        lines += [f"{self._name(key):<50} not asked: {said}" for key, said in self.refused.items()]
         return "\n".join([*lines, *(f"- {finding}" for finding in self.findings)])
 
 
@@ -125,7 +162,12 @@ def _reach(shift: int) -> int:
     return max(2 * TOKENS, TOKENS + shift)
 
 
-def examine(model: nn.Module, *, shift: int = 499) -> Examination:
+def _part(dtype: torch.dtype, shift: int) -> float:
+    """Return what is rounded off: of a number of this type, or by float32 of the largest angle."""
+    return max(torch.finfo(dtype).eps / 2.0, 2.0**-24 * _reach(shift))
+
+
+def examine(model: nn.Module, *, shift: int = SHIFT) -> Examination:
     """Ask a causal layer or model the six questions of `CHECKS`.
 
     Parameters
@@ -145,32 +187,36 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
     Raises
     ------
     TypeError, ValueError
-        If ``model`` is neither, or does not run.
+        If ``model`` is neither, does not run, answers with zeros or what is not finite, or was
+        made under `torch.inference_mode`, outside of which its weights may not change for a while.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
     shift = check_count("shift", shift)
     asked = _Layer(model) if hasattr(model, "new_cache") else _Model(model)
-    training = model.training
+    frozen = any(weight.is_inference() for weight in model.parameters())
+    if frozen and not torch.is_inference_mode_enabled():
+        raise ValueError("model must not be made under torch.inference_mode and examined outside")
+    place, dtype = asked.vectors().device.type, asked.vectors().dtype
+    if torch.is_autocast_enabled(place):
+        dtype = torch.get_autocast_dtype(place)
+    part, modes = _part(dtype, shift), [(module, module.training) for module in model.modules()]
     model.eval()
     try:
         with torch.no_grad():
             errors, refused = _ask_all(asked, shift)
-            noise = gains_noise = _noise(asked, 2.0**-24 * _reach(shift))
+            noise = gains_noise = _noise(asked, part)
             gains: dict[str, float] = {}
             with _random_gains(model) as count:
                 if count:
                     gains, _ = _ask_all(asked, shift)
-                    gains_noise = _noise(asked, 2.0**-24 * _reach(shift))
+                    gains_noise = _noise(asked, part)
     finally:
-        model.train(training)
-    found = Examination(
-        errors, gains, refused, shift, excuses=_excuses(model), noise=(noise, gains_noise)
-    )
-    weight = next(model.parameters())
-    coarse = weight.dtype in (torch.bfloat16, torch.float16)
-    place = weight.device.type
-    if found.findings and (coarse or torch.is_autocast_enabled(place)):
+        for module, mode in modes:
+            module.training = mode
+    excuses, noises = _excuses(model), (noise, gains_noise)
+    found = Examination(errors, gains, refused, shift, None, excuses, noises, dtype)
+    if found.findings and dtype != torch.float32:
         # it may run in its own type alone
         with suppress(Exception), _in_float32(model), torch.autocast(place, enabled=False):
             found = replace(found, exact=examine(model, shift=shift))
@@ -179,23 +225,48 @@ def examine(model: nn.Module, *, shift: int = 499) -> Examination:
 
 def _excuses(model: nn.Module) -> dict[str, str]:
     """Return what a model may be by design, and which check it fails then."""
-    config = getattr(model, "config", None)
-    types = getattr(config, "layer_types", None) or ()
-    excuses = {}
-    if types or not (config is None or getattr(config, "rope_parameters", None)):
-        of_it = "layer_types" if types else "the lack of rope_parameters"
+    excuses, resting = {}, _resting(getattr(model, "config", None))
+    if resting:
         excuses["doubled"] = (
-            f"it knows no positions, or none but its own count, as {of_it} may mean"
+            f"it knows no positions, or none but its own count, as {resting} may mean"
         )
-    beside = {"linear attention": "linear_attention" in types}
-    beside |= {"convolutions": any(isinstance(part, nn.Conv1d) for part in model.modules())}
-    if any(beside.values()):
-        named = " and ".join(name for name, there in beside.items() if there)
-        excuses["packed"] = f"its {named} do it, which no mask of attention reaches"
+    if beside := _beside(model):
+        excuses["packed"] = f"its {beside} do it, which no mask of attention reaches"
     return excuses
 
 
-TOKENS, PROMPT, PADDING, CUT = 32, 9, 5, 13
+def _resting(config: Any) -> str:
+    """Return what in a configuration may mean that no layer turns anything."""
+    if config is None:
+        return ""
+    if not getattr(config, "rope_parameters", None):
+        return "the lack of rope_parameters"
+    turning = {
+        "no_rope_layers": any(getattr(config, "no_rope_layers", None) or [True]),
+        "layer_rope_theta": any(getattr(config, "layer_rope_theta", None) or [True]),
+        "use_mem_rope": getattr(config, "use_mem_rope", True),
+        "position_embedding_type": getattr(config, "position_embedding_type", "rope") == "rope",
+        "alibi": not getattr(config, "alibi", False),
+    }
+    for name, turns in turning.items():
+        if not turns:
+            return name
+    kinds, known = set(getattr(config, "layer_types", None) or ()), set[str]()
+    with suppress(Exception):  # a class may have no defaults
+        known = set(type(config)().layer_types)
+    # of several kinds, those that are left out may be those that turn
+    return "layer_types" if kinds < known or kinds == {"linear_attention"} else ""
+
+
+def _beside(model: nn.Module) -> str:
+    """Return what a model has beside attention that makes tokens know of each other."""
+    types = getattr(getattr(model, "config", None), "layer_types", None) or ()
+    beside = {"linear attention": "linear_attention" in types}
+    beside |= {"convolutions": any(isinstance(part, nn.Conv1d) for part in model.modules())}
+    return " and ".join(name for name, there in beside.items() if there)
+
+
+TOKENS, PROMPT, AT_ONCE, PADDING, CUT = 32, 9, 7, 5, 13
 
 
 def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], dict[str, str]]:
@@ -205,13 +276,15 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
     except Exception as error:  # whatever a stranger's model raises
         words = f"model must answer {TOKENS} tokens, with logits, got {named(error, 120)}"
         raise ValueError(words) from error
-    size = plain.square().mean().sqrt()
+    size = _size(plain)
+    if not 0.0 < size < math.inf:
+        raise ValueError(f"model must answer finite numbers, not all 0, got a size of {size}")
     rest = torch.arange(TOKENS)
     swapped = torch.cat((rest[:-1].flip(0), rest[-1:]))
     checks: dict[str, Callable[[], Tensor]] = {
         "shift": lambda: asked.run(positions=rest + shift) - plain,
         "cached": lambda: asked.run_cached() - plain,
-        "padded": lambda: asked.run_padded() - plain,
+        "padded": lambda: asked.run_padded(plain),
         "packed": lambda: torch.stack([asked.run_packed(way) for way in (True, False)]),
         "order": lambda: (asked.run(tokens=swapped) - plain)[:, -1:],
         "doubled": lambda: asked.run_apart(2) - asked.run_apart(1),
@@ -219,25 +292,25 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
     errors, refused = {}, {}
     for key, check in checks.items():
         try:
-            errors[key] = float(check().abs().max() / size)
+            errors[key] = float(check().abs().max()) / size
         except Exception as error:  # whatever a stranger's model raises
             refused[key] = named(error, 120)
     return errors, refused
 
 
-def _noise(asked: "_Layer | _Model", part: float) -> float:
-    """Return the change of outputs if numbers of the tokens' vectors change by up to this part.
+def _size(outputs: Tensor) -> float:
+    """Return the typical size of outputs: the root of their mean square."""
+    return float(outputs.float().square().mean().sqrt())
 
-    0 where vectors of 16 bits would not change by so little.
-    """
+
+def _noise(asked: "_Layer | _Model", part: float) -> float:
+    """Return the change of outputs if numbers of the tokens' vectors change by up to this part."""
     vectors = asked.vectors()
-    if vectors.dtype not in (torch.float32, torch.float64):
-        return 0.0
     plain, before = asked.run(), vectors.clone()
     random = torch.rand(vectors.shape, generator=torch.Generator().manual_seed(0))
     try:
-        vectors.mul_(1.0 + part * (2.0 * random.to(vectors) - 1.0))
-        return float((asked.run() - plain).abs().max() / plain.square().mean().sqrt())
+        vectors.copy_(before * (1.0 + part * (2.0 * random.to(vectors.device) - 1.0)))
+        return float((asked.run() - plain).abs().max()) / _size(plain)
     finally:
         vectors.copy_(before)
 
@@ -265,15 +338,22 @@ class _Layer:
 
     def run_cached(self) -> Tensor:
         cache = self.layer.new_cache(1, TOKENS)
-        return torch.cat([self.layer(part, cache=cache) for part in _pieces(self.x)], dim=1)
+        return torch.cat(
+            [self.layer(part, cache=cache) for part in _pieces(self.x, AT_ONCE)], dim=1
+        )
 
-    def run_padded(self) -> Tensor:
-        cache = self.layer.new_cache(1, TOKENS + PADDING)
-        pieces = _pieces(self.x)
-        first = torch.cat((torch.ones_like(self.x[:, :PADDING]), pieces[0]), dim=1)
-        mask = torch.arange(first.shape[1])[None] < PADDING
-        y = [self.layer(first, cache=cache, key_padding_mask=mask)[:, PADDING:]]
-        return torch.cat([*y, *(self.layer(part, cache=cache) for part in pieces[1:])], dim=1)
+    def run_padded(self, plain: Tensor) -> Tensor:
+        """Return what a batch of a padded row and a longer one changes in both."""
+        row = torch.cat((torch.ones_like(self.x[:, :PADDING]), self.x), dim=1)
+        rows, cache = torch.cat((row, row.flip(1))), self.layer.new_cache(2, TOKENS + PADDING)
+        first, *rest = rows.split((PADDING + PROMPT, *[1] * (TOKENS - PROMPT)), dim=1)
+        mask = torch.zeros(first.shape[:2], dtype=torch.bool, device=rows.device)
+        mask[0, :PADDING] = True
+        parts = [self.layer(first, cache=cache, key_padding_mask=mask)]
+        padded, longer = torch.cat(
+            [*parts, *(self.layer(part, cache=cache) for part in rest)], dim=1
+        ).split(1)
+        return torch.cat((padded[:, PADDING:] - plain, longer - self.layer(rows[1:])), dim=1)
 
     def run_packed(self, cached: bool) -> Tensor:
         raise NotImplementedError("the layer takes no document mask")
@@ -290,30 +370,40 @@ class _Model:
         except (AttributeError, NotImplementedError) as error:
             wanted = "a causal language model of transformers or a layer of this package"
             raise TypeError(f"model must be {wanted}, got {type(model).__name__}") from error
-        self.ids = torch.randint(3, words, (1, TOKENS), generator=random)
+        self.place = self.vectors().device
+        self.ids = torch.randint(3, words, (1, TOKENS), generator=random).to(self.place)
 
     def vectors(self) -> Tensor:
         return self.model.get_input_embeddings().weight
 
     def run(self, tokens: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        ids = self.ids if tokens is None else self.ids[:, tokens]
+        ids = self.ids if tokens is None else self.ids[:, tokens.to(self.place)]
         positions = torch.arange(TOKENS) if positions is None else positions
-        return self.model(input_ids=ids, position_ids=positions[None], use_cache=False).logits
+        at = positions[None].to(self.place)
+        return self.model(input_ids=ids, position_ids=at, use_cache=False).logits
 
     def run_cached(self) -> Tensor:
         cache, logits = None, []
-        for part in _pieces(self.ids):
+        at_once = 1 if _beside(self.model) else AT_ONCE  # a state may not go on by several
+        for part in _pieces(self.ids, at_once):
             answer = self.model(input_ids=part, past_key_values=cache, use_cache=True)
             cache = answer.past_key_values
             logits.append(answer.logits)
         return torch.cat(logits, dim=1)
 
-    def run_padded(self) -> Tensor:
-        ids = torch.cat((self.ids[:, :PADDING], self.ids), dim=1)
-        mask = (torch.arange(ids.shape[1])[None] >= PADDING).long()
+    def run_padded(self, plain: Tensor) -> Tensor:
+        """Return what a batch of a padded row and a longer one changes in both."""
+        row = torch.cat((self.ids[:, :PADDING], self.ids), dim=1)
+        rows = torch.cat((row, row.flip(1)))
+        mask = torch.ones_like(rows)
+        mask[0, :PADDING] = 0
+        padded, longer = self._run_masked(rows, mask).split(1)
+        alone = self._run_masked(rows[1:], mask[1:])
+        return torch.cat((padded[:, PADDING:] - plain, longer - alone), dim=1)
+
+    def _run_masked(self, ids: Tensor, mask: Tensor) -> Tensor:
         positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
-        answer = self.model(input_ids=ids, attention_mask=mask, position_ids=positions)
-        return answer.logits[:, PADDING:]
+        return self.model(input_ids=ids, attention_mask=mask, position_ids=positions).logits
 
     def run_packed(self, cached: bool) -> Tensor:
         """Return what two documents in one row change, beside a cache, as decoded, or without."""
@@ -338,15 +428,16 @@ class _Model:
         seen = (document[:, None] == document).tril()
         mask = torch.zeros(1, 1, *seen.shape, dtype=next(self.model.parameters()).dtype)
         mask.masked_fill_(~seen, torch.finfo(mask.dtype).min)
+        mask, at = mask.to(self.place), positions[None].to(self.place)
         answer = self.model(
-            input_ids=ids, attention_mask=mask, position_ids=positions[None], use_cache=use_cache
+            input_ids=ids, attention_mask=mask, position_ids=at, use_cache=use_cache
         )
         return answer.logits
 
 
-def _pieces(x: Tensor) -> list[Tensor]:
-    """Return a prompt, then one token at a time."""
-    return [x[:, :PROMPT], *x[:, PROMPT:].split(1, dim=1)]
+def _pieces(x: Tensor, at_once: int) -> tuple[Tensor, ...]:
+    """Return a prompt, then as many tokens as are given at once, then one at a time."""
+    return x.split((PROMPT, at_once, *[1] * (TOKENS - PROMPT - at_once)), dim=1)
 
 
 @contextmanager
@@ -368,14 +459,8 @@ def _in_float32(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _random_gains(model: nn.Module) -> Iterator[int]:
-    """Put random gains into the norms of queries and keys for a while; yield how many there are."""
-    names = ("q_norm", "k_norm", "query_norm", "key_norm", "query_layernorm", "key_layernorm",
-             "q_layernorm", "k_layernorm")  # fmt: skip
-    gains = [
-        weight
-        for name, weight in model.named_parameters()
-        if weight.ndim == 1 and name.endswith("weight") and name.split(".")[-2] in names
-    ]
+    """Put random gains into the norms inside attention for a while; yield how many there are."""
+    gains = _gains(model)
     before = [gain.clone() for gain in gains]
     random = torch.Generator().manual_seed(0)
     try:
@@ -385,6 +470,20 @@ def _random_gains(model: nn.Module) -> Iterator[int]:
     finally:
         for gain, old in zip(gains, before, strict=True):
             gain.copy_(old)
+
+
+def _gains(model: nn.Module) -> list[Tensor]:
+    """Return the weights of the norms inside attention, each once."""
+    gains: dict[int, Tensor] = {}
+    for attention in model.modules():
+        kind = type(attention).__name__
+        if not ATTENTION.search(kind) or NO_SCORES.search(kind):
+            continue
+        for name, part in attention.named_modules():
+            if "Norm" in type(part).__name__ or "norm" in name.rsplit(".", 1)[-1]:
+                own = dict(part.named_parameters(recurse=False))
+                gains |= {id(own[key]): own[key] for key in own if not key.endswith("bias")}
+    return list(gains.values())
 
 
 SMALL: dict[str, Any] = {

@@ -78,6 +78,17 @@ def moved(delta, keys=X):
     return move_keys(keys, delta, RotaryEmbedding(8, 16))
 
 
+def filled(number):
+    layer = Attention(32, 4)
+    torch.nn.init.constant_(layer.o_proj.weight, number)
+    return layer
+
+
+def frozen():
+    with torch.inference_mode():
+        return Attention(32, 4)
+
+
 def latent(**changed):
     widths = {"kv_lora_rank": 8, "qk_nope_head_dim": 4, "qk_rope_head_dim": 4, "v_head_dim": 4}
     return LatentAttention(16, 2, **widths | changed)
@@ -893,6 +904,12 @@ CASES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: examine(print), "TypeError: model must be a torch.nn.Module, got builtin"),
     (lambda: examine(Attention(32, 4), shift=0), "ValueError: shift must be >= 1, got 0"),
+    (
+        lambda: examine(filled(0.0)),
+        "ValueError: model must answer finite numbers, not all 0, ... 0",
+    ),
+    (lambda: examine(filled(NAN)), "ValueError: model must answer finite numbers, ... of nan"),
+    (lambda: examine(frozen()), "ValueError: model must not be made under torch.inference_mode"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),
     (lambda: compare({"a": print}, "b"), "ValueError: floor ... calls ['a'], got 'b'"),

@@ -22,7 +22,7 @@ from rope_minimal import (
 )
 from rope_minimal.identify import Report, identify
 from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
-from rope_minimal.identify.layers import CHANGING, CHECKS, examine, tiny_model
+from rope_minimal.identify.layers import CHANGING, CHECKS, _resting, examine, tiny_model
 from rope_minimal.identify.recording import altered, hear, hear_cells
 
 
@@ -429,11 +429,17 @@ def test_a_model_that_has_lost_its_rotation_is_wrong(layers: int, monkeypatch: A
     ("family", "sizes", "meant"),
     [
         ("smollm3", {"no_rope_layers": [1, 0]}, None),
-        ("smollm3", {"no_rope_layers": [0, 0]}, "layer_types"),
+        ("smollm3", {"no_rope_layers": [0, 0]}, "no_rope_layers"),
         ("mpt", {}, "the lack of rope_parameters"),
         ("cohere2", {"layer_types": ["sliding_attention", "full_attention"]}, None),
         ("cohere2", {"layer_types": ["full_attention"] * 2}, "layer_types"),
         ("bamba", {"num_hidden_layers": 2}, "layer_types"),
+        ("granite_swa", {"layer_rope_theta": [0, 0]}, "layer_rope_theta"),
+        (
+            "granitemoehybrid",
+            {"layer_types": ["linear_attention", "full_attention"]},
+            "position_embedding_type",
+        ),
     ],
 )
 def test_layers_at_rest_are_looked_at_only_where_all_are(
@@ -443,6 +449,128 @@ def test_layers_at_rest_are_looked_at_only_where_all_are(
     found = [f for f in examine(tiny_model(family, **sizes)).findings if _says(f.words, "doubled")]
     assert [f.gravity for f in found] == ([2] if meant else [])
     assert not meant or f"as {meant} may mean" in found[0].words
+
+
+@pytest.mark.parametrize(("family", "named"), [("zamba2", "use_mem_rope"), ("falcon", "alibi")])
+def test_a_switch_that_lets_all_layers_rest_is_named(family: str, named: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    for rests in (True, False):
+        config = transformers.AutoConfig.for_model(family)
+        config.layer_types = ["hybrid", "linear_attention"]
+        setattr(config, named, rests == (named == "alibi"))
+        assert _resting(config) == (named if rests else "")
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes"),
+    [
+        ("qwen3", {}),
+        ("smollm3", {"no_rope_layers": [1, 0]}),
+        ("gemma3_text", {"layer_types": ["sliding_attention", "full_attention"]}),
+    ],
+)
+def test_kinds_of_layers_excuse_no_lost_rotation(
+    family: str, sizes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("transformers")
+    of_family = "gemma3" if family == "gemma3_text" else family
+    module = importlib.import_module(f"transformers.models.{of_family}.modeling_{of_family}")
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", lambda q, k, *table, **more: (q, k))
+    finding = examine(tiny_model(family, **sizes)).findings[-1]
+    assert finding.gravity == 3
+    assert _says(finding.words, "doubled")
+
+
+def test_position_ids_that_are_dropped_are_told_as_positions_that_may_be() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama")
+    forward = model.model.forward
+    model.model.forward = lambda *args, position_ids=None, **more: forward(*args, **more)
+    (finding,) = examine(model).findings
+    assert "positions are lost, or `position_ids` do not reach them" in finding.words
+
+
+def test_keys_that_a_gain_silences_have_not_lost_their_positions() -> None:
+    """Zaya multiplies its keys by a gain that begins as 0."""
+    pytest.importorskip("transformers")
+    found = [f for f in examine(tiny_model("zaya")).findings if _says(f.words, "doubled")]
+    assert [f.gravity for f in found] == [2]
+    assert "does with random gains in the norms inside attention" in found[0].words
+
+
+def positioned(model: Any, change: Any) -> Any:
+    """Return a model whose table is given other positions."""
+    table = model.model.rotary_emb
+    forward = table.forward
+    table.forward = lambda x, position_ids, *kind: forward(x, change(x, position_ids), *kind)
+    return model
+
+
+def _in_rows_as_in_the_first(_: Any, at: torch.Tensor) -> torch.Tensor:
+    return at[:1].expand_as(at)
+
+
+def _from_zero_in_pieces(_: Any, at: torch.Tensor) -> torch.Tensor:
+    return torch.arange(at.shape[1])[None] if 1 < at.shape[1] < 9 else at
+
+
+@pytest.mark.parametrize(
+    ("change", "fails"),
+    [(_in_rows_as_in_the_first, "padded"), (_from_zero_in_pieces, "cached")],
+)
+def test_positions_of_one_row_or_of_one_piece_are_no_others(change: Any, fails: str) -> None:
+    pytest.importorskip("transformers")
+    (finding,) = examine(positioned(tiny_model("llama"), change)).findings
+    assert (finding.gravity, _says(finding.words, fails)) == (3, True)
+
+
+def test_a_layer_that_gives_all_rows_the_positions_of_the_first_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    forward = RotaryEmbedding.forward
+
+    def first(self: Any, x: torch.Tensor, *, position_ids: torch.Tensor) -> torch.Tensor:
+        return forward(self, x, position_ids=position_ids[:1].expand_as(position_ids))
+
+    torch.manual_seed(0)
+    layer = RotarySelfAttention(64, 2)
+    for weight in layer.parameters():
+        weight.data.mul_(3)
+    assert examine(layer).findings == ()
+    monkeypatch.setattr(RotaryEmbedding, "forward", first)
+    (finding,) = examine(layer).findings
+    assert _says(finding.words, "padded")
+
+
+@pytest.mark.parametrize("family", ["qwen3_next", "jamba"])
+def test_what_has_a_state_beside_attention_goes_on_by_one_token(family: str) -> None:
+    pytest.importorskip("transformers")
+    sizes: dict[str, Any] = {"layer_types": ["linear_attention", "full_attention"]}
+    sizes = {"attn_layer_period": 2, "attn_layer_offset": 1} if family == "jamba" else sizes
+    assert examine(tiny_model(family, **sizes)).errors["cached"] < 1e-3
+
+
+@pytest.mark.parametrize("shift", [4001, 20011, 100003])
+def test_what_float32_rounds_of_a_large_angle_is_no_fault(shift: int) -> None:
+    pytest.importorskip("transformers")
+    found = examine(tiny_model("llama"), shift=shift)
+    assert found.findings == ()
+    assert found.errors["shift"] < min(found.noise[0], 0.1)
+
+
+def test_positions_that_16_bits_round_are_told_far_out() -> None:
+    pytest.importorskip("transformers")
+    model = positioned(tiny_model("llama"), lambda _, at: at.half().float())
+    (finding,) = examine(model, shift=4001).findings
+    assert finding.gravity == 3
+    assert finding.words.startswith("all positions moved by 4001: ")
+
+
+def test_a_check_that_was_refused_is_printed_by_its_name() -> None:
+    found = str(examine(RotarySelfAttention(32, 2, max_seq_len=64)))
+    assert "all positions moved by 499" in found
+    assert "not asked: ValueError" in found
+    assert "{" not in found
 
 
 @pytest.mark.parametrize(
@@ -465,6 +593,7 @@ def test_small_weights_hide_neither_positions_nor_their_loss(
     small = {"num_hidden_layers": layers, "initializer_range": 0.02}
     assert examine(tiny_model("hrm_text", initializer_range=0.02)).findings == ()
     assert examine(tiny_model("llama", **small)).findings == ()
+    assert examine(tiny_model("llama", **small | {"initializer_range": 0.002})).findings == ()
     monkeypatch.setattr(llama, "apply_rotary_pos_emb", lambda q, k, *table, **more: (q, k))
     found = examine(tiny_model("llama", **small)).findings
     assert [f.gravity for f in found] == [3] * len(wanted)
@@ -500,6 +629,92 @@ def test_rounding_to_16_bits_is_no_broken_promise(dtype: torch.dtype) -> None:
     forward = model.model.rotary_emb.forward
     model.model.rotary_emb.forward = lambda x, position_ids: forward(x, position_ids**2)
     assert {f.gravity for f in examine(model).findings} == {3}
+
+
+BF16, FP16 = torch.bfloat16, torch.float16
+
+
+@pytest.mark.parametrize(
+    ("family", "dtype", "shift"),
+    [("llama", BF16, 499), ("qwen3", BF16, 499), ("gemma3_text", BF16, 499), ("llama", FP16, 4001)],
+)
+def test_positions_that_16_bits_round_are_no_rounding_of_vectors(
+    family: str, dtype: torch.dtype, shift: int
+) -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model(family).to(dtype)
+    assert {f.gravity for f in examine(model, shift=shift).findings} == {1}
+    positioned(model, lambda x, at: at.to(x.dtype).float())
+    found = [f for f in examine(model, shift=shift).findings if f.gravity == 3]
+    assert found
+    assert all("something else is rounded, such as positions" in f.words for f in found)
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{"num_hidden_layers": 4}, {"num_hidden_layers": 4, "hidden_size": 128},
+     {"initializer_range": 0.02}],
+)  # fmt: skip
+def test_models_of_16_bits_of_any_size_are_rounded_and_right(sizes: dict[str, Any]) -> None:
+    pytest.importorskip("transformers")
+    for dtype in (BF16, FP16):
+        found = examine(tiny_model("llama", **sizes).to(dtype)).findings
+        assert {f.gravity for f in found} == {1}
+
+
+def test_masks_that_do_not_hold_in_float64_are_told_as_such() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("llama").double()
+    (finding,) = examine(model).findings
+    assert (finding.gravity, finding.chapter) == (1, "precision")
+    assert "masks may not hold in float64" in finding.words
+    assert model.dtype == torch.float64
+    found = examine(positioned(model, lambda _, at: at**2)).findings
+    assert any(f.gravity == 3 and _says(f.words, "shift") for f in found)
+
+
+def test_a_model_made_in_inference_mode_is_examined_in_it() -> None:
+    pytest.importorskip("transformers")
+    with torch.inference_mode():
+        model = tiny_model("llama")
+        assert examine(model).findings == ()
+    with pytest.raises(ValueError, match="model must not be made under torch"):
+        examine(model)
+
+
+def test_modules_of_mixed_modes_stay_so() -> None:
+    layer = RotarySelfAttention(32, 2).train()
+    layer.q_proj.eval()
+    examine(layer)
+    assert [module.training for module in layer.children()] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("family", "sizes"), [("stablelm", {"qk_layernorm": True}), ("cohere", {"use_qk_norm": True})]
+)
+def test_gains_are_known_as_norms_inside_attention(family: str, sizes: dict[str, Any]) -> None:
+    pytest.importorskip("transformers")
+    found = examine(tiny_model(family, **sizes))
+    assert found.findings == ()
+    assert abs(found.with_gains["order"] - found.errors["order"]) > 0.01
+
+
+def test_gains_after_the_turn_are_found_by_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    qwen = pytest.importorskip("transformers.models.qwen3.modeling_qwen3")
+    model = tiny_model("qwen3", num_hidden_layers=1)
+    attention = model.model.layers[0].self_attn
+    attention.norm_q, attention.q_norm = attention.q_norm, torch.nn.Identity()
+    attention.norm_k, attention.k_norm = attention.k_norm, torch.nn.Identity()
+    turn = qwen.apply_rotary_pos_emb
+
+    def then_norm(*args: Any, **more: Any) -> Any:
+        q, k = turn(*args, **more)
+        return attention.norm_q(q), attention.norm_k(k)
+
+    monkeypatch.setattr(qwen, "apply_rotary_pos_emb", then_norm)
+    (finding,) = examine(model).findings
+    assert finding.gravity == 3
+    assert finding.words.startswith("all positions moved by 499 with gains that are not 1: ")
 
 
 def test_what_is_no_causal_model_is_refused_in_words() -> None:
