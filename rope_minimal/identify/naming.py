@@ -507,7 +507,7 @@ def _searched(speeds: np.ndarray, scale: Scale, tolerance: float) -> Iterator[Pr
         if n >= 4 and 0.75 <= divisors.count(1.0) / n < 1.0:
             continue  # a plain series with an odd pair: `follows_but`
         if all(_digits(d) <= (4 if tolerance > 1e-8 else 6) for d in divisors):
-            found = {"short_factor": divisors, "long_factor": divisors}
+            found: dict[str, Any] = {"short_factor": divisors, "long_factor": divisors}
             found |= {"original_max_position_embeddings": 4096, "factor": 1.0}
             if abs(scale[0] - 1.0) > scale[1]:
                 found["attention_factor"] = round_number(scale[0], max(tolerance, 1e-6))
