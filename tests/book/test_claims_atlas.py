@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from atlas.figure import read_atlas
 from rope_minimal import rotate_complex
 from rope_minimal.identify import identify
+from rope_minimal.identify.layers import examine, tiny_model
 from tests.book.test_layouts_peers import table_rows
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "14-atlas.ipynb"
@@ -470,6 +471,26 @@ def test_a_sample_of_families_is_as_the_atlas_says(family: str, config: str) -> 
         assert row.attention_factor == pytest.approx(report.attention_factor, rel=1e-5)
         assert report.deviation is not None
         assert row.kept == (report.is_rotation and report.deviation < 0.01)
+
+
+WHOLE = """
+codegen cohere cohere2 cohere2_moe cwm deepseek_v2 deepseek_v3 deepseek_v32 deepseek_v4 diffllama
+doge dots1 ernie4_5 exaone4 falcon flex_olmo gemma gemma2 glm glm4 glm4_moe gpt_neox gpt_oss gptj
+granite helium hunyuan_v1_dense hunyuan_v1_moe jais2 lfm2 llama minicpm3 ministral mistral mixtral
+nanochat nemotron olmo olmo2 olmo3 olmoe persimmon phi phi3 phimoe qwen2 qwen2_moe qwen3 qwen3_moe
+seed_oss smollm3 stablelm starcoder2 youtu
+""".split()
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize("family", WHOLE)
+def test_whole_models_keep_the_promise_where_the_atlas_says_so(family: str) -> None:
+    """Logits of a small random model, gains and all, before and after a common shift."""
+    pytest.importorskip("transformers")
+    found = examine(tiny_model(family))
+    change = max(found.errors["shift"], found.with_gains.get("shift", 0.0))
+    kept = all(row.kept for row in read_atlas() if row.family == family)
+    assert (change < 0.01) if kept else (change > 0.1)
 
 
 def test_families_with_two_bases_by_their_own_configurations() -> None:
