@@ -122,21 +122,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
                 f"{factor * low:.6g} to {factor * high:.6g}{'; the promise is kept' * kept}."
             )
             return Finding(LOOK if kept else WRONG, words, "longer-contexts")
-        alone = " alone" if alike else ", in each pair by its own factor"
-        low, high = factor * low, factor * high
-        words = f"Lengths change with the position{alone}, by {low:.3g} to {high:.3g}: "
-        if high - low < 2.0 * FORMATS["float32"] * positions.sum(axis=1).max():
-            words = f"Lengths change with the position{alone}, by up to {high - low:.1g}, as where "
-            words += "float32 rounds each step of powers or products of rotations."
-        elif exponential:
-            words += "scores depend on the place, unless keys get the inverse factor (xPos)."
-        elif alike:
-            words += "scores depend on the place. That may be meant, as where queries are made "
-            words += "longer with the logarithm of the position."
-        else:
-            words += "cos and sin disagree. They carry different factors, or are those of "
-            words += "different positions or frequencies."
-        return Finding(WRONG, words, "layouts")
+        steps = 2.0 * FORMATS["float32"] * float(positions.sum(axis=1).max())
+        return _changing(factor * low, factor * high, steps, alike, exponential)
     if fixed and low <= loose:
         lost = int((values[0].min(axis=1) <= loose).sum())
         words = (
@@ -179,6 +166,37 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         f"length {short:.3g} to {long:.3g} (singular values; smallest determinant "
         f"{determinant:.3g}). {why}"
     )
+    return Finding(WRONG, words, "layouts")
+
+
+def _changing(low: float, high: float, steps: float, alike: bool, exponential: bool) -> Finding:
+    """Say that lengths change with the position, and what may do it.
+
+    Parameters
+    ----------
+    low, high
+        The smallest factor and the largest.
+    steps
+        How far float32 may round a product of as many steps as there are positions.
+    alike
+        Whether all pairs have one factor at each position.
+    exponential
+        Whether it grows or falls by one part in each step.
+    """
+    by = f"{low:.3g} to {high:.3g}"
+    if high - low < steps:
+        by = f"up to {high - low:.1g}"
+        why = "as where float32 rounds each step of powers or products of rotations"
+    elif exponential:
+        why = "scores depend on the place, unless keys get the inverse factor (xPos)"
+    elif alike:
+        why = "scores depend on the place, which may be meant, as where queries are made longer "
+        why += "with the logarithm of the position"
+    else:
+        why = "cos and sin disagree, by a factor, or because they are those of different positions "
+        why += "or frequencies"
+    whose = " alone" if alike else ", in each pair by its own factor"
+    words = f"Lengths change with the position{whose}, by {by}: {why}."
     return Finding(WRONG, words, "layouts")
 
 

@@ -3118,7 +3118,7 @@ def powers(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         (powers, "as where float32 rounds each step of powers", 1.0),
         (
             lambda x, at: rotate_complex(x, at) * np.log(np.maximum(at, 2048) / 750)[:, None],
-            "with the position alone, by 1 to 4.88: scores depend on the place. That may be meant",
+            "with the position alone, by 1 to 4.88: scores depend on the place, which may be meant",
             np.log(2048 / 750),
         ),
         (
