@@ -107,7 +107,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     far = max(1.0, high)  # where one gain is large, so is what rounding changes
     fixed = bool((np.ptp(values, axis=0) <= loose * far).all())  # the same at every position
     alike = bool((np.ptp(values.reshape(len(values), -1), axis=1) <= loose).all())  # all pairs
-    exponential = low > 0.01 and len(values) > 4 and _steady(values, positions, loose)
+    exponential = low > 0.0 and len(values) > 4 and _steady(values, positions, loose)
     steady = fixed or alike or exponential
     if high - low < COARSEST and not (steady and high - low > loose):
         words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "

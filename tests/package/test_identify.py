@@ -3126,8 +3126,16 @@ def powers(x: np.ndarray, at: np.ndarray) -> np.ndarray:
             "unless keys get the inverse factor (xPos)",
             1.0,
         ),
+        (
+            lambda x, at: (
+                rotate_complex(x, at)
+                * np.tile((np.arange(16) + 6.4) / 22.4, 2) ** ((at[:, None] - 65_536) / 20_000)
+            ),
+            "unless keys get the inverse factor (xPos)",
+            None,
+        ),
     ],
-    ids=["cos alone", "two speeds", "powers", "longer queries", "xPos"],
+    ids=["cos alone", "two speeds", "powers", "longer queries", "decay", "xPos"],
 )
 def test_what_changes_lengths_is_told_apart(rotate: Rotate, words: str, factor: Any) -> None:
     report = identify(rotate, 32, dtype=np.float32 if rotate is powers else np.float64)
