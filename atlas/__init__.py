@@ -69,7 +69,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD", "all_pairs", "load", "runs",
+    "BY_HEAD", "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD", "all_pairs", "load",
+    "runs",
 ]  # fmt: skip
 
 RESULTS = Path(__file__).parent / "results"
@@ -79,6 +80,7 @@ UNHEARD = "table and function alone: norms and the rest of the head were not hea
 """What a note says where less than a model was asked: ``layers`` are empty there."""
 
 INNER_WIDTH = "turned over the whole inner width, and only then cut into heads"
+BY_HEAD = "the model gives it the number of a head where others give that of a token"
 FIRST_HEAD = "the first of 16 heads alone turns, the others have no position"
 """What a note says where heads are not all turned alike."""
 

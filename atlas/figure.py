@@ -12,7 +12,7 @@ from rope_minimal.explore.atlas import FIELDS
 from rope_minimal.identify import Finding, Report
 from rope_minimal.identify.report import ANGLE, WRONG
 
-from . import FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
+from . import BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
 
 __all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
 
@@ -91,6 +91,8 @@ class Row:
         """
         if self.found.get("where") == BEFORE:
             return "a projection after the turn"
+        if BY_HEAD in (self.found.get("note") or ""):
+            return "counting heads instead of tokens"
         if self.norm == AFTER and self.found["is_rotation"]:
             return "gains after the turn"
         said = (words for _, words, _ in self.found["findings"])
@@ -247,7 +249,7 @@ def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
         "rests": row.rests,
         "heard": UNHEARD not in note,
         "ran": bool(row.found.get("layers")),
-        "heads": INNER_WIDTH in note or FIRST_HEAD in note,
+        "heads": any(kind in note for kind in (INNER_WIDTH, FIRST_HEAD, BY_HEAD)),
         "values": bool(row.found.get("values_turned")),
         "findings": row.findings[:2],
         "rest": row.rest_factor,

@@ -84,7 +84,10 @@ def part_of(name: str) -> str:
             "vision",
             "Vision|ViT|Image|Video|Pixel|Pixtral|DINO|MLCD|Sam|VJEPA|Sapiens|Eomt|LoFTR|LightGlue",
         ),
-        ("audio", "Audio|Speech|Wav2Vec|Mimi|Codec|Conformer|Asr|ASR|Token2Wav|Code2Wav|Lasr|DiT"),
+        (
+            "audio",
+            "Audio|[Cc]odec|Speech|Wav2Vec|Mimi|Conformer|Asr|ASR|Token2Wav|Code2Wav|Lasr|DiT",
+        ),
         ("other", "EsmFold|TimesFm"),
     ):
         if re.search(words, name):

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rope_minimal.identify.recording import Heard, hear, hear_cell, parts_of
 
-from . import FIRST_HEAD, INNER_WIDTH, UNHEARD
+from . import BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD
 
 __all__ = ["ALONE", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "complete"]
 
@@ -381,7 +381,7 @@ FUNCTIONS = {
     "dia": ("DiaRotaryEmbedding", "DiaDecoderConfig", "the decoder"),
     "muse_spark": ("MuseSparkTextRotaryEmbedding", "MuseSparkTextConfig", ""),
     "voxtral_realtime": ("VoxtralRealtimeRotaryEmbedding", "VoxtralRealtimeTextConfig", ""),
-    "hy_v4": ("HYV4RotaryEmbedding", "HYV4Config", "the part of a head that has positions"),
+    "hy_v4": ("HYV4RotaryEmbedding", "HYV4Config", ""),
     "jetmoe": ("JetMoeRotaryEmbedding", "JetMoeConfig", "experts that are chosen project queries"),
     "moonshine_streaming": (
         "MoonshineStreamingRotaryEmbedding", "MoonshineStreamingConfig", "the decoder",
@@ -390,9 +390,9 @@ FUNCTIONS = {
     "muse_glimmer_assistant": (
         "MuseGlimmerAssistantRotaryEmbedding", "MuseGlimmerAssistantConfig", "",
     ),
-    "neucodec": ("NeuCodecRotaryEmbedding", "NeuCodecConfig", ""),
+    "neucodec": ("NeuCodecRotaryEmbedding", "NeuCodecConfig", BY_HEAD),
     "qwen4_exp": ("Qwen4ExpTextRotaryEmbedding", "Qwen4ExpTextConfig", ""),
-    "xcodec2": ("Xcodec2RotaryEmbedding", "Xcodec2Config", ""),
+    "xcodec2": ("Xcodec2RotaryEmbedding", "Xcodec2Config", BY_HEAD),
     "zamba2": ("Zamba2RotaryEmbedding", "Zamba2Config", "use_mem_rope, False by default, is on"),
     "zaya": ("ZayaRotaryEmbedding", "ZayaConfig", "the part of a head that turns"),
 }  # fmt: skip
@@ -405,6 +405,18 @@ def by_function(family: str) -> list[Heard]:
     functions = ("apply_rotary_pos_emb_interleave", "apply_rotary_pos_emb")
     name = next(name for name in functions if hasattr(_of(family), name))
     return _by_function(family, config, table, name, note)
+
+
+def hy_v4() -> list[Heard]:
+    """A head is a part without positions and one with them, which comes last."""
+    (part,) = by_function("hy_v4")
+    head_dim = _of("hy_v4", "configuration").HYV4Config().qk_head_dim
+
+    def rotate(x: Tensor, at: Tensor) -> Tensor:
+        still, turning = x.split((head_dim - part.head_dim, part.head_dim), dim=-1)
+        return torch.cat((still, part.rotate(turning, at)), dim=-1)
+
+    return [replace(part, head_dim=head_dim, rotate=rotate)]
 
 
 def _before_projection(family: str, name: str, table: str, attention: str) -> list[Heard]:
@@ -452,14 +464,14 @@ def seamless_m4t() -> list[Heard]:
 ALONE: dict[str, Callable[[], list[Heard]]] = {
     made.__name__: made
     for made in (
-        dinov3_vit, edgetam_video, efficientloftr, eomt_dinov3, esmfold2, hunyuan_vl,
+        dinov3_vit, edgetam_video, efficientloftr, eomt_dinov3, esmfold2, hunyuan_vl, hy_v4,
         idefics, lightglue, llama4, mistral_large4, sam2_video, sam3,
         sam3_tracker_video, sapiens2, seamless_m4t, timesfm2_5, vjepa2, wav2vec2_bert,
         wav2vec2_conformer,
     )
 }  # fmt: skip
 
-ALONE |= {family: partial(by_function, family) for family in FUNCTIONS}
+ALONE = {family: partial(by_function, family) for family in FUNCTIONS} | ALONE
 
 ENOUGH = {
     "edgetam_video", "hunyuan_vl", "idefics", "lightglue", "mistral_large4", "sam2_video", "sam3",

@@ -30,6 +30,10 @@ KEYS = "Keys do not move with the position as queries do: what is said here is o
 AHEAD = "Keys are turned one position {} than queries: every distance is off by one."
 BROKEN = 1e-3
 """Change of a score of unit vectors from which on keys break the promise: rounding makes 1e-6."""
+GAINS = (
+    "A norm with learned gains stands after the turn: where they differ within a pair, scores "
+    "depend on the place, and a change of rows has to change them, too."
+)
 COUNTS = (
     "It takes position_ids and counts tokens whatever these are: left-padded and packed rows get "
     "other positions than they ask for."
@@ -160,6 +164,8 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             told = one.kind and named.count((name, one.kind)) == 1
             name = f"{name}[{one.kind if told else one.names[0]}]"
         beside = _of_keys(one)
+        if one.norm == "after" and one.gains:
+            beside.append(Finding(LOOK, GAINS, "attention", partial=True))
         beside += [Finding(LOOK, COUNTS, "attention")] if one.ids_ignored else []
         beside += of_model
         if one.queries_scaled and abs(one.queries_scaled - 1.0) >= 1e-5:
@@ -207,13 +213,16 @@ def _of_model(model: nn.Module) -> list[Finding]:
 
     found, others = [], altered(model)
     if others is None:
-        words = "The model given cannot be made anew from its configuration: it was not compared."
-        found.append(Finding(NOTE, words, "attention"))
+        words = (
+            "The model given cannot be made anew from its configuration: what is said here is of "
+        )
+        words += "what transformers makes of that, and the model was not looked at."
+        found.append(Finding(LOOK, words, "attention", partial=True))
     elif others:
         also = f" and {len(others) - 1} more" if len(others) > 1 else ""
         words = f"In the model given, {others[0]}{also} {'are' if also else 'is'} not as "
         words += "transformers makes it from its configuration, which is what is said here."
-        found.append(Finding(LOOK, words, "attention"))
+        found.append(Finding(LOOK, words, "attention", partial=True))
     kinds = {p.dtype for p in model.parameters() if p.is_floating_point() and p.itemsize < 4}
     if kinds:
         held = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
@@ -225,13 +234,13 @@ def _of_keys(one: "Heard") -> list[Finding]:
     """Return in what keys differ from queries, and whether that breaks the promise."""
     if one.keys_ahead:
         words = AHEAD.format("further" if one.keys_ahead > 0 else "less far")
-        return [Finding(LOOK, words, "attention")]
+        return [Finding(LOOK, words, "attention", partial=True)]
     if one.deviation >= BROKEN or not one.turned:
         words = KEYS if one.turned else "Keys turn with the position and queries do not."
         words += " A common shift was heard to change the score of a query and a key, both unit "
         words += f"vectors, by {one.deviation:.2g}."
         return [Finding(WRONG, words, "why-position")]
-    return [Finding(LOOK, KEYS, "attention")] if one.keys_otherwise else []
+    return [Finding(LOOK, KEYS, "attention", partial=True)] if one.keys_otherwise else []
 
 
 def _refused(said: str) -> Rotation:

@@ -37,6 +37,9 @@ __all__ = ["identify"]
 DENSE = 1024
 """Below it, every position is asked."""
 
+SMALL = 1e-3
+"""Radians by which angles may miss without a finding."""
+
 NEAR = 64
 """Up to it, angles hardly miss by whole turns where speeds are slightly wrong."""
 
@@ -81,7 +84,8 @@ def identify(
     ``theta - 2 pi`` are one function of them. Of a rotation, every position below 1,024 along each
     axis is asked, and some points between the axes; beyond, and of anything else, powers of two,
     their neighbours, what lies halfway between, and sums of some. What a function does to none of
-    these is not seen, nor what it has forgotten of calls before: ask one that has just been made.
+    these is not seen, nor what it does to calls of more than 1,024 positions, nor what it has
+    forgotten of calls before: ask one that has just been made.
     Angles that miss by less than 0.001 rad have no finding; ``angle_error`` tells them.
     """
     if not callable(rotate):
@@ -199,10 +203,22 @@ class _Examination:
                 else:
                     bad, said = middle, words
             sizes[axis] = good + 1
-            self._ends(axis, good, said)
+            grows = said.startswith("raises") and self._grows(axis, good, size)
+            self.ended += judging.short_table(good, said, grows)
+            if not grows:
+                self._ends(axis, good, said)
             if not said.startswith("raises"):  # an error is what one wants there
                 self.ended += judging.silent_end(good, f"it {said}{self._of_axis(axis)}")
         self.sizes = tuple(sizes)
+
+    def _grows(self, axis: int, good: int, size: int) -> bool:
+        """Return whether what two positions alone do not get is answered in a longer call."""
+        places = range(min(size, 2 * good + 2, DENSE))
+        try:
+            self.ask(self._vector()[None], [_along(axis, len(self.sizes), p) for p in places])
+        except RefusalError:
+            return False
+        return len(places) > good + 1
 
     def _refusal(self, axis: int, p: int) -> str | None:
         """Return what is said at position ``p`` along an axis; None where it is answered."""
@@ -234,6 +250,8 @@ class _Examination:
         while bad - good > 1:
             middle = (good + bad) // 2
             good, bad = (good, middle) if misfits([middle])[0] else (middle, bad)
+        if misfits(np.unique(np.linspace(0, good, DENSE).astype(int))).any():
+            return  # it misses before, too: that is no end
         after = np.unique(np.minimum(bad + np.array([0, 1, 2, 5, 11]), end))
         y = self._turned([*after, end], axis)
         again = self._turned([good, *(after - bad)], axis)
@@ -312,7 +330,7 @@ class _Examination:
             self.unit = max(self.unit, min(FORMATS["float32"], high - low))
         loose = self.unit * (16.0 if report.numbers in judging.ROUNDED else 64.0)
         one_factor = bool(np.ptp(scales) <= loose * factor)
-        one_factor &= bool(np.ptp(values, axis=1).max() <= max(loose, COARSEST) * factor)
+        one_factor &= bool(np.ptp(values) <= max(loose, COARSEST) * factor)
         rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
         one_rest = bool(np.ptp(rest) <= loose * rest.max())
         deviation, where = broken_promise(circuit, positions)
@@ -334,9 +352,11 @@ class _Examination:
             deviation_at=where,
         )
         self.findings += judging.lengths(report, circuit, self.ask, positions)
-        self.findings += judging.out_of_place(report, circuit)
+        self.findings += judging.out_of_place(report, circuit) + judging.few(report)
         start = np.abs(np.linalg.det(circuit.blocks[0])).min(initial=np.inf)
+        alike = np.ptp(values, axis=1).max() <= COARSEST * values.max(axis=1)
         turns = high - low <= 0.5 or (circuit.change < COARSEST and low > 1e-3)  # behind gains
+        turns |= bool(alike.all()) and low > 1e-3  # times one factor at each position
         if len(circuit.reads) and turns and start > 1e-12 * factor**2:
             report = self._read_angles(report, circuit, positions)
         if rotates:
@@ -355,10 +375,11 @@ class _Examination:
             found = angles[[row[_along(axis, axes, p)] for p in powers]]
             unit = self.unit
             speed, error, fits = by_doubling(found, 8.0 * unit)
-            if fits < len(powers) and unit < wobble:
-                rough = by_doubling(found, 8.0 * wobble)  # what rounds lengths rounds angles
-                if rough[2] == len(powers):
-                    (speed, error, fits), unit = rough, wobble
+            for coarser in (wobble, 3.0 * SMALL / 8.0):  # what rounds lengths rounds angles
+                if fits < len(powers) and unit < coarser:
+                    rough = by_doubling(found, 8.0 * coarser)
+                    if rough[2] == len(powers):
+                        (speed, error, fits), unit = rough, coarser
             last = 2.0 ** (fits - 1)
             off, near = found[:fits] - np.outer(powers[:fits], speed), 4.0 * max(unit, wobble)
             off = np.abs((off + np.pi) % (2.0 * np.pi) - np.pi).max(axis=0)
@@ -382,6 +403,8 @@ class _Examination:
                     self._find_silent_end(circuit, axis, speed, int(last), int(2 * last))
                 except RefusalError as said:
                     self._refused(said)
+                if self.sizes[axis] == size:
+                    ends[axis] = size
         known = np.stack(errors, axis=-1)
         waves = in_proportion(np.stack(speeds, axis=-1), known)
         signs = set(np.sign(waves[waves != 0]).astype(int).tolist())
@@ -465,7 +488,8 @@ class _Examination:
         coarse = 8.0 * FORMATS.get(self.ask.type, FORMATS["float64"])
         self.findings += judging.shared(report, resolved=bool(np.abs(waves).max() > coarse))
         may_end = stops is None  # cannot be told
-        missed = judging.angles(report, error, positions, waves, made, self.unit, may_end)
+        far = starts and self.unit >= FORMATS["float32"]  # angles may start anywhere
+        missed = judging.angles(report, error, positions, waves, made, self.unit, may_end, far)
         self.findings += missed
         if not any(f.gravity == WRONG for f in missed):  # axes may not add
             self.findings += judging.proportion(report)
@@ -528,7 +552,11 @@ class _Examination:
             one = int(own.argmax())
             self._find_silent_end(circuit, axis, speed, far[one - 1], far[one])
             if self.sizes[axis] > end:
-                self.findings += judging.misfit(far[one], self._of_axis(axis))
+                after = np.arange(far[one] + 1, min(far[one] + NEAR, end) + 1)
+                beside = np.zeros(0, bool)
+                if len(after):
+                    beside = self._misfits(circuit, speed, after, axis, 0.1)
+                self.findings += judging.misfit(far[one], beside, self._of_axis(axis))
 
     def _ask_some(self, circuit: Circuit, waves: np.ndarray, share: float) -> None:
         """Ask at points drawn between the axes, and at the farthest."""
@@ -635,7 +663,7 @@ class _Examination:
         far = [q for q in far if q < end]
         if not far or (found := first(np.array([q for p in far for q in (p, p + 1)]))) is None:
             return None
-        for start in range(found // 4, found, 2 * DENSE):
+        for start in range(max(DENSE - 1, found // 16), found, 2 * DENSE):
             near = first(np.arange(start, min(start + 2 * DENSE, found) + 1))
             if near is not None:
                 return near

@@ -69,6 +69,11 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         loose = 64.0 * FORMATS[report.numbers or "float64"]
         kept = high - low <= loose
         factor = circuit.factor
+        each = np.ptp(circuit.singular_values(), axis=1).max() / factor
+        if (
+            report.pairs and not sizes and each <= loose
+        ):  # one factor at each position, at rest as well
+            return [*found, _changing(factor * low, factor * high, 0.0, True, False)]
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
         whole, too = "lengths are kept", "so is the promise"
         if abs(factor - 1.0) > loose:
@@ -238,6 +243,25 @@ def _of_many_digits(ask: Asker, positions: np.ndarray) -> np.ndarray | None:
         return ask(many_digits(ask.head_dim), positions)
     except RefusalError:
         return None
+
+
+def few(report: Report) -> Findings:
+    """Say it where hardly any channels turn."""
+    if not report.width or report.width * 8 >= report.head_dim:
+        return []
+    words = f"Only {report.width} of {report.head_dim} channels are seen to turn."
+    return [Finding(LOOK, words, "many-planes")]
+
+
+def short_table(good: int, past: str, grows: bool) -> Findings:
+    """Say it where hardly any position is answered, or those that a longer call holds."""
+    if grows:
+        words = "A position is answered only in a call that is longer, as where a table is made "
+        words += f"for each call: of two positions {good} is the last, and then it {past}."
+        return [Finding(LOOK, words, "attention")]
+    if good >= SHORT:
+        return []
+    return [Finding(LOOK, f"Position {good} is the last: after it, it {past}.", "attention")]
 
 
 def out_of_place(report: Report, circuit: Circuit) -> Findings:
@@ -619,11 +643,12 @@ def no_speed(
 
 def angles(
     report: Report, error: np.ndarray, positions: np.ndarray, waves: np.ndarray, made: Made | None,
-    unit: float, may_end: bool = False,
+    unit: float, may_end: bool = False, starts: bool = False,
 ) -> Findings:  # fmt: skip
     """Say it where angles miss position times frequency by ``error`` (T,), as ``made`` or not.
 
-    ``may_end`` says that a table may end where positions seem to be rounded.
+    ``may_end`` says that a table may end where positions seem to be rounded, ``starts`` that angles
+    of float32 may be far larger than they seem.
     """
     mixed = (positions != 0).sum(axis=1) > 1
     along, between = error[~mixed].max(initial=0.0), error[mixed].max(initial=0.0)
@@ -645,8 +670,11 @@ def angles(
         rest = float(np.median(error))
         then = "more than the rounding of that product explains"
         if rest < error[worst] / 64.0 and report.shared_position is None:
-            then = f"at half of those asked by at most {rest:.1g}: no rounding does that"
+            then = f"at half of those asked by at most {rest:.1g}"
         words = f"Angles are not those of a frequency: {off}, {then}."
+        if starts and error[worst] < ANGLE:
+            words = f"Angles lose their digits: {off}, as in float32 where position 0 is far out."
+            return [Finding(LOOK, words, "precision")]
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
     words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}"
@@ -722,7 +750,7 @@ def promise(report: Report, unit: float) -> Findings:
 
 def coarse_table(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say it where numbers have 16 bits although x has more: all, some channels', or a table's."""
-    if ask.type in ROUNDED:
+    if ask.type == "bfloat16" or ask.type == report.numbers == "float16":  # x has no more
         return []
     if report.numbers not in ROUNDED:
         return _coarse_rest(circuit, ask, positions)
@@ -777,7 +805,7 @@ def misfits(wrong: np.ndarray, alone: int, along: str) -> Findings:
             f"in one of {alone}: it depends on how long the call is. What is said here is about "
             "short calls."
         )
-        return [Finding(LOOK, words, "longer-contexts")]
+        return [Finding(LOOK, words, "longer-contexts", partial=True)]
     words = (
         f"{int(wrong.sum())} of the positions below {len(wrong):,}{along} are not rotated as these "
         f"frequencies say; the first is {int(wrong.argmax()):,}."
@@ -805,16 +833,15 @@ def far_company(far: np.ndarray, wrong: np.ndarray, along: str) -> Findings:
         f"{len(far)} far positions, such as {far[wrong.argmax()]:,}{along}, get other rotations "
         "together than alone. What is said here is how they turn alone."
     )
-    return [Finding(LOOK, words, "longer-contexts")]
+    return [Finding(LOOK, words, "longer-contexts", partial=True)]
 
 
-def misfit(position: int, along: str) -> Findings:
-    """Say that a position far out is not turned as frequencies say."""
-    words = (
-        f"Position {position:,}{along} is not rotated as these frequencies say; others beside it "
-        "may be."
-    )
-    return [Finding(WRONG, words, "attention")]
+def misfit(position: int, wrong: np.ndarray, along: str) -> Findings:
+    """Say that a position far out is not turned as frequencies say, and how many after it."""
+    words = f"Position {position:,}{along} is not rotated as these frequencies say"
+    if len(wrong):
+        words += f", and neither are {int(wrong.sum())} of the {len(wrong)} after it"
+    return [Finding(WRONG, f"{words}.", "attention")]
 
 
 def factor(report: Report, unit: float) -> Findings:

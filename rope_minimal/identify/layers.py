@@ -2,10 +2,11 @@
 
 A rotation may be right and the model wrong: positions forgotten while decoding, padding counted as
 tokens, gains that act after the turn. Six questions with known answers are asked of random
-weights, and once more with random gains in every norm inside attention.
+weights, and once more with random gains inside attention.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 
 from ..checks import check_count
 from .asking import named
-from .opening import ATTENTION, NO_SCORES
+from .opening import ATTENTION, NO_SCORES, TABLES
 from .report import LOOK, NOTE, WRONG, Finding
 
 __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
@@ -43,6 +44,9 @@ TOLERANCE = 1e-3
 MOST, FEW = 0.1, 4.0
 """What is never taken for rounding in silence; how many times its noise 16 bits may do."""
 
+NO_GAINS = re.compile(rf"Linear|Conv|Embedding|{TABLES.pattern}")
+"""Classes inside attention whose weights are no gains."""
+
 CHAPTERS = {"shift": "why-position", "order": "why-position", "doubled": "why-position"}
 
 
@@ -56,7 +60,8 @@ class Examination:
         For each of `CHECKS` that could be asked, the largest change of an output in units of their
         typical size.
     with_gains
-        The same with random gains in the norms inside attention; empty where there are none.
+        The same with random gains inside attention, of norms and whatever is no projection; empty
+        where there are none.
     refused
         For each check that could not be asked, what was said.
     exact
@@ -127,7 +132,7 @@ class Examination:
             words += "such weights enlarge rounding, smaller ones tell"
         elif key in CHANGING and key in self.with_gains and self._passes(key, True):
             gravity = LOOK
-            words += ", and does with random gains in the norms inside attention"
+            words += ", and does with random gains inside attention"
         elif key in self.excuses and (key != "doubled" or (error or 0.0) <= TOLERANCE):
             gravity = LOOK
             words += f", unless {self.excuses[key]}"
@@ -356,7 +361,13 @@ class _Layer:
         return torch.cat((padded[:, PADDING:] - plain, longer - self.layer(rows[1:])), dim=1)
 
     def run_packed(self, cached: bool) -> Tensor:
-        raise NotImplementedError("the layer takes no document mask")
+        """Return what two documents in one row change, beside a cache or without."""
+        place = torch.arange(TOKENS, device=self.x.device)
+        ids, sizes = torch.where(place < CUT, place, place - CUT), (CUT, TOKENS - CUT)
+        seen = (place < CUT)[:, None] == (place < CUT)
+        cache = self.layer.new_cache(1, TOKENS) if cached else None
+        packed = self.layer(self.x, position_ids=ids[None], cache=cache, attn_mask=seen[None])
+        return packed - torch.cat([self.layer(part) for part in self.x.split(sizes, 1)], dim=1)
 
 
 class _Model:
@@ -397,13 +408,28 @@ class _Model:
         rows = torch.cat((row, row.flip(1)))
         mask = torch.ones_like(rows)
         mask[0, :PADDING] = 0
-        padded, longer = self._run_masked(rows, mask).split(1)
         alone = self._run_masked(rows[1:], mask[1:])
-        return torch.cat((padded[:, PADDING:] - plain, longer - alone), dim=1)
+        runs = [self._run_masked(rows, mask)]
+        with suppress(Exception):  # what cannot decode is told by another check
+            runs.append(self._run_masked(rows, mask, PADDING + PROMPT))
+        both = [run.split(1) for run in runs]
+        off = [part for a, b in both for part in (a[:, PADDING:] - plain, b - alone)]
+        return torch.cat(off, dim=1)
 
-    def _run_masked(self, ids: Tensor, mask: Tensor) -> Tensor:
-        positions = (mask.cumsum(dim=-1) - 1).clamp(min=0)
-        return self.model(input_ids=ids, attention_mask=mask, position_ids=positions).logits
+    def _run_masked(self, ids: Tensor, mask: Tensor, prompt: int | None = None) -> Tensor:
+        """Run at once, or a prompt and then token by token, each with all of the mask so far."""
+        positions, cache, logits, start = (mask.cumsum(dim=-1) - 1).clamp(min=0), None, [], 0
+        for end in range(prompt or ids.shape[1], ids.shape[1] + 1):
+            answer = self.model(
+                input_ids=ids[:, start:end],
+                attention_mask=mask[:, :end],
+                position_ids=positions[:, start:end],
+                past_key_values=cache,
+                use_cache=prompt is not None,
+            )
+            cache, start = getattr(answer, "past_key_values", None), end
+            logits.append(answer.logits)
+        return torch.cat(logits, dim=1)
 
     def run_packed(self, cached: bool) -> Tensor:
         """Return what two documents in one row change, beside a cache, as decoded, or without."""
@@ -459,7 +485,7 @@ def _in_float32(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _random_gains(model: nn.Module) -> Iterator[int]:
-    """Put random gains into the norms inside attention for a while; yield how many there are."""
+    """Add random numbers to gains inside attention for a while; yield how many there are."""
     gains = _gains(model)
     before = [gain.clone() for gain in gains]
     random = torch.Generator().manual_seed(0)
@@ -473,14 +499,14 @@ def _random_gains(model: nn.Module) -> Iterator[int]:
 
 
 def _gains(model: nn.Module) -> list[Tensor]:
-    """Return the weights of the norms inside attention, each once."""
+    """Return what may be gains inside attention, each once: weights of anything but projections."""
     gains: dict[int, Tensor] = {}
     for attention in model.modules():
         kind = type(attention).__name__
         if not ATTENTION.search(kind) or NO_SCORES.search(kind):
             continue
-        for name, part in attention.named_modules():
-            if "Norm" in type(part).__name__ or "norm" in name.rsplit(".", 1)[-1]:
+        for part in attention.modules():
+            if not NO_GAINS.search(type(part).__name__):
                 own = dict(part.named_parameters(recurse=False))
                 gains |= {id(own[key]): own[key] for key in own if not key.endswith("bias")}
     return list(gains.values())

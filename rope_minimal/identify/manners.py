@@ -138,10 +138,16 @@ def company(ask: Asker, answer: Answer) -> Findings:
         return [Finding(WRONG, words, "attention")]
     words = (
         "The rotation of a position depends on what else is in the call: numbers change by up to "
-        f"{change:.2g}. The frequencies here are those of the longest call; a key that was cached "
-        "before keeps others."
+        f"{change:.2g}. The frequencies here are those of a call that goes to {_farthest(answer)}; "
+        "a key that was cached before keeps others."
     )
-    return [Finding(LOOK, words, "longer-contexts")]
+    return [Finding(LOOK, words, "longer-contexts", partial=True)]
+
+
+def _farthest(answer: Answer) -> str:
+    """Return the farthest position that was asked, in words."""
+    far = answer.positions[answer.positions.sum(axis=1).argmax()]
+    return ", ".join(f"{p:,}" for p in far)
 
 
 def _within(ask: Asker, answer: Answer) -> float:

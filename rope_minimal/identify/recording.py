@@ -309,7 +309,10 @@ def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -
         whole[:, taken] = rows
         rows, at = whole, torch.arange(whole.shape[1])[:, None]
     heard = []
-    for some in rows.split(max(1, TOKENS // len(at))):
+    few = max(1, TOKENS // len(at))
+    if len(at) in (few, len(rows) % few):  # CSM takes as many rows as tokens for something else
+        few = max(1, few - 1)
+    for some in rows.split(few):
         heard.append(recorder.run(some, at, name)[name].query[:, 0, taken])
     return torch.cat(heard).reshape(x.shape) / scale
 
@@ -365,6 +368,8 @@ def _unlike(module: Any, made: Any, inside: bool) -> str | None:
         return None if free else "no module"
     if not _runs_its_class(module):
         return "a forward of its own"
+    if own := _own_methods(module):
+        return f"a {own[0]} of its own"
     hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
     if any(not _made_by(hook, "transformers.", "torch.") for hook in hooks):
         return "a hook"
@@ -385,6 +390,16 @@ def _runs_its_class(module: Any) -> bool:
             forward = module._old_forward
         forward = getattr(forward, "_torchdynamo_orig_callable", forward)
     return False
+
+
+def _own_methods(module: Any) -> list[str]:
+    """Return methods of its class that a module has replaced by others, beside its forward."""
+    kind = type(module)
+    return [
+        name
+        for name, value in vars(module).items()
+        if name != "forward" and inspect.isfunction(getattr(kind, name, None)) and callable(value)
+    ]
 
 
 def _made_by(function: Any, *packages: str) -> bool:

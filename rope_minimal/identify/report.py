@@ -33,11 +33,15 @@ class Finding:
         What was found, with the numbers that show it.
     chapter
         The part of a notebook's name that says which chapter explains it.
+    partial
+        Whether the report is about a part of what was asked, or about another thing: then no
+        weight is converted by it.
     """
 
     gravity: int
     words: str
     chapter: str
+    partial: bool = False
 
     def __str__(self) -> str:
         return f"{GRAVITY[self.gravity]}: {self.words} (chapter: {self.chapter})"
@@ -115,8 +119,7 @@ class Report:
     explanations
         Every known formula that gives the same numbers, the plainest first.
     attention_factor
-        The factor on cos and sin; scores grow by its square. None where pairs differ, at whichever
-        position.
+        The factor on cos and sin; scores grow by its square. None where pairs or positions differ.
     rest_factor
         The factor on the channels that do not turn; None where they differ.
     deviation
@@ -130,7 +133,8 @@ class Report:
     angle_error_at
         The position where it does.
     shared_position
-        The first position that has the rotation of the one before; None where none was found.
+        The first position that has the rotation of the one before; None where none was found, and
+        with several axes.
     table_end
         The last position that is rotated as all before it; None where none was found. With several
         axes, the nearest.
@@ -293,8 +297,8 @@ class Report:
             Pairs of equal frequency are matched. Where both turn the same pairs at the same speeds,
             possibly elsewhere, the other way or times another factor, ``convert`` is a function.
             A table that ends before the other is told, and is no reason not to convert.
-            What is wrong with either is repeated, and is a reason not to convert unless it is
-            rounding.
+            What is wrong with either, or what its report leaves out, is repeated, and is a reason
+            not to convert unless it is rounding.
         """
         if not isinstance(other, Report):
             raise TypeError(f"other must be a Report, got {type(other).__name__}")
@@ -327,8 +331,10 @@ UNSURE = 0.05
 
 
 def _faults(one: Report, two: Report) -> tuple[list[str], bool]:
-    """Return what is wrong with either in words, and whether all of it is rounding."""
-    graves = [[f for f in report.findings if f.gravity == WRONG] for report in (one, two)]
+    """Return what is wrong with either, or not heard, and whether all of it is rounding."""
+    graves = [
+        [f for f in report.findings if f.gravity == WRONG or f.partial] for report in (one, two)
+    ]
     words = [f"Both: {f.words}" for f in graves[0] if f in graves[1]]
     sides = (("first", graves[0], graves[1]), ("second", graves[1], graves[0]))
     for which, mine, others in sides:

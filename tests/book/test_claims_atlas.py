@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import re
 from pathlib import Path
@@ -201,6 +202,45 @@ def test_queries_grow_from_the_position_that_the_chapter_names(family: str, firs
     known = (rope["llama_4_scaling_beta"], rope["original_max_position_embeddings"])
     scale = module.get_llama_4_attn_scale(torch.arange(20_000)[None], *known).flatten()
     assert (scale != 1).nonzero()[0].item() == first
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("family", "kind"), [("xcodec2", "Xcodec2"), ("neucodec", "NeuCodec"), ("llama", "Llama")]
+)
+def test_two_codecs_do_not_know_the_order_of_their_tokens(family: str, kind: str) -> None:
+    """A layer with random weights, its table asked as its model asks it; Llama's is the control."""
+    module = modeling(family)
+    small = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16}
+    config = config_of(family, f"{kind}Config", attn_implementation="eager", **small)
+    layer = random_weights(getattr(module, f"{kind}Attention")(config, 0))
+    source = inspect.getsource(module)
+    by_head = "position_ids = torch.arange(self.num_attention_heads" in source
+    assert by_head == (family != "llama")
+    x = torch.randn(1, 12, 64, generator=torch.Generator().manual_seed(3))
+    ids = torch.arange(config.num_attention_heads if by_head else 12)[None]
+    table = getattr(module, f"{kind}RotaryEmbedding")(config)(x, ids)
+    shuffle = torch.randperm(12, generator=torch.Generator().manual_seed(4))
+    plain, shuffled = (
+        layer(rows, position_embeddings=table, attention_mask=None)[0]
+        for rows in (x, x[:, shuffle])
+    )
+    apart = (plain[:, shuffle] - shuffled).abs().max() / plain.std()
+    assert (apart < 1e-4) == by_head
+
+
+@torch.no_grad()
+def test_yarns_factor_is_in_the_scores_of_mistral_4_and_nowhere_in_ministral_3() -> None:
+    for family, kind, stretched in (
+        ("mistral4", "Mistral4", True),
+        ("ministral3", "Ministral3", False),
+    ):
+        config = config_of(family, f"{kind}Config")
+        layer = getattr(modeling(family), f"{kind}Attention")(config, 0)
+        width = getattr(layer, "qk_head_dim", None) or layer.head_dim
+        assert (layer.scaling * width**0.5 > 1.5) == stretched
+        rows = [row for row in read_atlas() if row.family == family]
+        assert all(row.rescaling[0] == "yarn" for row in rows if row.rescaling)
 
 
 @torch.no_grad()
@@ -512,8 +552,7 @@ def test_families_with_two_bases_by_their_own_configurations() -> None:
             rope = getattr(make(), "rope_parameters", None) or {}
             kinds = [kind for kind in rope.values() if isinstance(kind, dict)]
             if kinds:
-                assert not hasattr(make(), "rope_theta")  # no code gets one for all in silence
-                assert "rope_theta" not in rope
+                assert "rope_theta" not in rope  # as it is where all layers have one
                 # where the first part p of a series turns: b^(-2i/d) is (b^p)^(-2i/pd)
                 part = [kind.get("partial_rotary_factor", 1.0) for kind in kinds]
                 own = [float(kind["rope_theta"]) for kind in kinds]
@@ -522,6 +561,7 @@ def test_families_with_two_bases_by_their_own_configurations() -> None:
                 assert set.union(*known_as) == bases, family
                 agreed += 1
                 break
+    assert "rope_theta" in config_of("llama", "LlamaConfig").rope_parameters
     assert known["gemma3", "Gemma3TextModel"] == {1e4, 1e6}
     assert agreed >= 10
 

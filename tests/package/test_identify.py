@@ -697,7 +697,7 @@ def test_a_strange_function_gets_a_finding_and_no_traceback(name: str) -> None:
 
 def test_pairs_with_factors_of_their_own_have_no_one_factor() -> None:
     assert identify(STRANGE["pairs of gains"][0], 8, positions=512).attention_factor is None
-    assert identify(STRANGE["longer"][0], 8, positions=512).attention_factor == 1
+    assert identify(STRANGE["longer"][0], 8, positions=512).attention_factor is None
 
 
 def test_what_is_added_is_set_apart_from_what_turns() -> None:
@@ -3119,12 +3119,12 @@ def powers(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         (
             lambda x, at: rotate_complex(x, at) * np.log(np.maximum(at, 2048) / 750)[:, None],
             "with the position alone, by 1 to 4.88: scores depend on the place, which may be meant",
-            np.log(2048 / 750),
+            None,
         ),
         (
             lambda x, at: rotate_complex(x, at) * np.exp(-1e-5 * at)[:, None],
             "unless keys get the inverse factor (xPos)",
-            1.0,
+            None,
         ),
         (
             lambda x, at: (
@@ -3241,3 +3241,118 @@ def test_longrope_carries_the_factor_that_was_heard() -> None:
     again, same = rescaled_frequencies(kind, 64, 1e4, **parameters)
     np.testing.assert_allclose(again, theta, rtol=1e-6)
     assert same == pytest.approx(factor, rel=1e-5)
+
+
+# ---- ends that are none, and what is said beside them --------------------------------------------
+
+SPEED = torch.as_tensor(1e4 ** (-np.arange(32) / 32))
+
+
+def told_by(turn: Any, dtype: torch.dtype = torch.float32, **asked: Any) -> Report:
+    """Ask halves that are turned by position, after ``turn``, times the plain series."""
+    rotate = lambda x, at: by_angles(x.double(), turn(at).double()[:, None] * SPEED).to(x.dtype)  # noqa: E731
+    return identify(rotate, 64, dtype=dtype, **asked)
+
+
+def test_answers_that_are_no_numbers_are_no_overwritten_memory() -> None:
+    report = told_by(lambda at: at.half(), torch.float16)
+    assert report.table_end == 65_519
+    assert "writes into" not in str(report)
+
+
+def cut_to_11_digits(at: torch.Tensor) -> torch.Tensor:
+    return (at.float().view(torch.int32) & ~0x1FFF).view(torch.float32)
+
+
+@pytest.mark.parametrize(
+    ("turn", "size", "shared"),
+    [
+        (lambda at: (at + 100).bfloat16(), 4096, 157),
+        (lambda at: (at + 100).half(), 32_768, 1949),
+        (lambda at: (at + 2).half(), 32_768, 2047),
+        (lambda at: (at + 1).bfloat16(), 4096, 256),
+        (cut_to_11_digits, 2**17, 2049),
+    ],
+)
+def test_rounded_positions_end_no_table(turn: Any, size: int, shared: int) -> None:
+    report = told_by(turn, positions=size)
+    assert (report.table_end, report.shared_position) == (None, shared)
+    held = turn(torch.arange(size)).double() - turn(torch.arange(1)).double()
+    assert report.angle_error > 0.3 * (held - torch.arange(size)).abs().max().clamp(max=3)
+    assert report.findings[0].gravity == 3
+    assert "no rounding" not in str(report)
+
+
+@pytest.mark.parametrize("start", [200_000, 500_000])
+def test_angles_of_float32_that_start_far_out_are_no_fault(start: int) -> None:
+    theta = SPEED.float()
+    report = identify(
+        lambda x, at: by_angles(x, (at + start).float()[:, None] * theta),
+        64, positions=4096, dtype=torch.float32,
+    )  # fmt: skip
+    assert not [f for f in report.findings if f.gravity == 3]
+    assert "as in float32 where position 0 is far out" in str(report)
+
+
+@pytest.mark.parametrize("positions", [8, 16, 64])
+def test_whole_turns_that_float32_rounds_are_no_broken_promise(positions: int) -> None:
+    """As in a model of video whose fastest pair turns by thousands of radians a frame."""
+    speed = 1e4 ** torch.linspace(0, 1, 10) * np.pi / 2
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        return by_angles(x, (at.float() * 0.032 - 1)[:, None] * speed)
+
+    report = identify(rotate, 20, positions=positions, dtype=torch.float32)
+    assert not [f for f in report.findings if f.gravity == 3]
+    turns = 2 * np.pi
+    off = (report.inv_freq * (report.direction or 1) - 0.032 * speed.double().numpy()) % turns
+    assert np.minimum(off, turns - off).max() < 1e-3
+
+
+def test_float16_that_is_made_in_bfloat16_is_told() -> None:
+    rotate = lambda x, at: by_angles(x.bfloat16(), at[:, None] * SPEED).half()  # noqa: E731
+    finding = identify(rotate, 64, dtype=torch.float16).findings[0]
+    assert finding.gravity == 3
+    assert "rounded to bfloat16 although x is torch float16" in finding.words
+
+
+def test_hardly_any_channel_that_turns_is_told() -> None:
+    speeds = np.zeros(32)
+    speeds[0] = 1.0
+    report = identify(lambda x, at: rotate_complex(x, at, inv_freq=speeds), 64)
+    assert report.findings[0].words == "Only 2 of 64 channels are seen to turn."
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_a_table_made_for_a_call_is_told(once: bool) -> None:
+    made: list[int] = []
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        made.append(len(at) if not once else 2)
+        return rotate_complex(x, np.arange(made[-1])[at])
+
+    report = identify(rotate, 8)
+    said = "Position 1 is the last" if once else "answered only in a call that is longer"
+    assert said in report.findings[0].words
+    assert report.table_end == (1 if once else None)
+
+
+def test_the_call_whose_base_is_told_is_named() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, at, base=1e4 * max(1.0, at.max() / 1000))
+
+    report = identify(rotate, 64, positions=8192)
+    assert report.base == pytest.approx(61_440)
+    (finding,) = [f for f in report.findings if f.partial]
+    assert "a call that goes to 6,144;" in finding.words
+    assert report.differs_from(report).convert is None
+
+
+def test_a_whole_head_that_grows_is_told_as_such() -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        y = np.concatenate((rotate_complex(x[..., :16], at), x[..., 16:]), axis=-1)
+        return y * (1 + 0.1 * np.log1p(at // 8192))[:, None]
+
+    report = identify(rotate, 32)
+    assert report.findings[0].words.startswith("Lengths change with the position alone, by 1 to 1.")
+    assert (report.base, report.attention_factor) == (1e4, None)
