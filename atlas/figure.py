@@ -91,8 +91,6 @@ class Row:
         """
         if self.found.get("where") == BEFORE:
             return "a projection after the turn"
-        if BY_HEAD in (self.found.get("note") or ""):
-            return "counting heads instead of tokens"
         if self.norm == AFTER and self.found["is_rotation"]:
             return "gains after the turn"
         said = (words for _, words, _ in self.found["findings"])

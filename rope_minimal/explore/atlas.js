@@ -193,6 +193,12 @@ function equals(first, second) {
   return found.map((other) => other ?? left.shift());
 }
 
+/** The second pairs beside the first: by size, but each beside itself where the same pairs turn at other speeds. */
+function inPlace(first, sorted) {
+  const same = first.map(({ pair }) => sorted.find((other) => other.pair.join() === pair.join()));
+  return same.every(Boolean) && first.some((pair, i) => gap(pair, sorted[i]).off) ? same : sorted;
+}
+
 function compare(one, two) {
   const words = faults(one, two);
   let converts = [one, two].every(({ wrong, lost }) => !lost && wrong.every(([, rounding]) => rounding));
@@ -201,7 +207,7 @@ function compare(one, two) {
     words.push("One of them loses the channels that do not turn.");
   }
   const [first, sorted] = [inOrder(one), inOrder(two)];
-  const second = one.axes > 1 ? equals(first, sorted) : sorted; // by size, equal wave vectors may miss each other
+  const second = one.axes > 1 ? equals(first, sorted) : inPlace(first, sorted); // by size, equal ones may miss each other
   const gaps = first.map((pair, i) => gap(pair, second[i]));
   const off = gaps.filter((gap) => gap.off).length;
   if (off) converts = false;

@@ -634,7 +634,8 @@ def no_speed(
     apart = np.abs((two - 2.0 * one + np.pi) % (2.0 * np.pi) - np.pi)
     pair = int(apart.argmax())
     words = (
-        f"Angles do not grow in proportion to the position: pair {report.pairs[pair]} is turned by "
+        "Angles do not grow in proportion to the position: from position 0, pair "
+        f"{report.pairs[pair]} is turned by "
         f"{one[pair] + 0.0:.4g} rad at {_at(positions[here])} and by {two[pair] + 0.0:.4g} at "
         f"{_at(positions[there])}."
     )
@@ -849,8 +850,9 @@ def factor(report: Report, unit: float) -> Findings:
     found = []
     scale, shared = report.attention_factor or 1.0, ""
     if abs(scale - 1.0) > max(8.0 * unit, 1e-7):
-        words = f"cos and sin carry a factor of {scale:.8g}: scores grow by its square, "
-        words += f"{scale**2:.6g}."
+        digits = 3 if report.numbers in ROUNDED else 8  # as many as are known
+        words = f"cos and sin carry a factor of {scale:.{digits}g}: scores grow by its square, "
+        words += f"{scale**2:.{min(digits, 6)}g}."
         words += (shared := _shared_scale(report, scale))
         found.append(Finding(NOTE, words, "longer-contexts"))
     kind, parameters = report.rescaling or ("", {})

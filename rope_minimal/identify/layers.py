@@ -501,9 +501,10 @@ def _random_gains(model: nn.Module) -> Iterator[int]:
 def _gains(model: nn.Module) -> list[Tensor]:
     """Return what may be gains inside attention, each once: weights of anything but projections."""
     gains: dict[int, Tensor] = {}
-    for attention in model.modules():
-        kind = type(attention).__name__
-        if not ATTENTION.search(kind) or NO_SCORES.search(kind):
+    for name, attention in model.named_modules():
+        kinds = " ".join(kind.__name__ for kind in type(attention).__mro__)
+        attends = ATTENTION.search(kinds) or re.fullmatch(r".*\b(self_)?(attn|attention)", name)
+        if not attends or NO_SCORES.search(kinds):
             continue
         for part in attention.modules():
             if not NO_GAINS.search(type(part).__name__):

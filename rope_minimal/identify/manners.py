@@ -138,8 +138,8 @@ def company(ask: Asker, answer: Answer) -> Findings:
         return [Finding(WRONG, words, "attention")]
     words = (
         "The rotation of a position depends on what else is in the call: numbers change by up to "
-        f"{change:.2g}. The frequencies here are those of a call that goes to {_farthest(answer)}; "
-        "a key that was cached before keeps others."
+        f"{change:.2g}. The frequencies here are those of a call that goes to {_farthest(answer)}, "
+        "or of a longer one that it remembers; a key that was cached before keeps others."
     )
     return [Finding(LOOK, words, "longer-contexts", partial=True)]
 

@@ -123,7 +123,8 @@ class Report:
     rest_factor
         The factor on the channels that do not turn; None where they differ.
     deviation
-        By how much a score of two unit vectors was seen to change under a common shift.
+        By how much a score of two unit vectors was seen to change under a common shift, divided by
+        the square of the factor at the first position.
     deviation_at
         The two positions and the shift where it does.
     numbers
@@ -367,6 +368,12 @@ def _compare(one: Report, two: Report) -> Difference:
     noise = 2.0 * (errors[0].max(axis=0) + errors[1].max(axis=0))
     signs = [_upper(w, noise) for w in waves]
     orders = _orders(waves[0] * signs[0], waves[1] * signs[1], noise)
+    if (
+        one.axes == 1
+        and set(one.pairs) == set(two.pairs)
+        and not _level(waves, signs, orders, noise)
+    ):
+        orders[1] = [two.pairs.index(one.pairs[i]) for i in orders[0]]  # each against itself
     if one.axes > 1:  # by size, pairs of equal waves may miss each other
         upper = [(w * s)[order] for w, s, order in zip(waves, signs, orders, strict=True)]
         spread = [2.0 * error[order] for error, order in zip(errors, orders, strict=True)]
@@ -381,8 +388,8 @@ def _compare(one: Report, two: Report) -> Difference:
     if unsure.any():
         convertible = False
         words.append(
-            f"{int(unsure.sum())} of {len(first)} pairs turn too slowly to be compared: their "
-            f"frequencies are not known to {UNSURE:.0%}, as positions and numbers were asked."
+            f"{int(unsure.sum())} of {len(first)} pairs turn too slowly to be compared: as "
+            f"positions and numbers were asked, they may differ by {UNSURE:.0%} or more."
         )
     apart_at = np.flatnonzero(off.any(axis=1))
     if one.axes > 1:
@@ -496,6 +503,14 @@ def _orders(first: np.ndarray, second: np.ndarray, noise: np.ndarray) -> np.ndar
     np.put_along_axis(levels, rising, steps.cumsum(axis=0, dtype=float), 0)
     keys = np.split(np.concatenate((levels, np.round(both, 12)), axis=1), 2)
     return np.array([np.lexsort(key[:, ::-1].T)[::-1] for key in keys])
+
+
+def _level(
+    waves: list[np.ndarray], signs: list[np.ndarray], orders: np.ndarray, noise: np.ndarray
+) -> bool:
+    """Return whether waves are equal by falling size, whatever pairs they belong to."""
+    one, two = (np.abs(w * s)[order] for w, s, order in zip(waves, signs, orders, strict=True))
+    return bool((np.abs(one - two) <= noise + 3e-6 * one).all())
 
 
 def _equals(

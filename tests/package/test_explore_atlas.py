@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from atlas import NOT_RUN
+from atlas import BY_HEAD, NOT_RUN
 from atlas.figure import Row, compact, read_atlas
 from atlas.rows import row as packed
 from rope_minimal import explore, rotate_complex, to_half
@@ -323,7 +323,8 @@ def test_the_atlas_tells_what_was_heard_and_which_heads_are_of_another_kind(node
     heads = {name for name, row in by_name.items() if row["heads"]}
     by_head = {"neucodec: audio", "xcodec2: audio"}
     assert heads == {"efficientloftr: vision", "qwen2_5_omni: audio"} | by_head
-    assert by_head == {name for name, row in by_name.items() if "heads" in (row["broken"] or "")}
+    told = {name for name, row in by_name.items() if BY_HEAD in " ".join(row["findings"])}
+    assert told == by_head
     assert {row["family"] for row in rows if row["values"]} == {"clvp", "deepseek_v4"}
 
 

@@ -1433,6 +1433,7 @@ def test_gains_by_any_name_are_varied(monkeypatch: pytest.MonkeyPatch) -> None:
     running: dict[str, Any] = {}
     for layer in model.model.layers:
         layer.self_attn.inner = Scaled()
+        layer.self_attn.__class__ = type("MHA", (llama.LlamaAttention,), {})
         layer.self_attn.register_forward_pre_hook(lambda own, given: running.update(own=own))
     apply = llama.apply_rotary_pos_emb
 
