@@ -129,7 +129,6 @@ class _Examination:
     ended: list[Finding] = field(default_factory=list)
     still: np.ndarray = field(default_factory=lambda: np.empty(0, int))
     loss: float = FORMATS["float32"]
-    even: bool = True  # whether all pairs have one factor at the first position
 
     def report(self) -> Report:
         """Ask, read, name and judge; once more within the table where that ends without a word."""
@@ -330,8 +329,8 @@ class _Examination:
         if high - low <= 8.0 * FORMATS["float32"]:  # in float64, some of it was made in float32
             self.unit = max(self.unit, min(FORMATS["float32"], high - low))
         loose = self.unit * (16.0 if report.numbers in judging.ROUNDED else 64.0)
-        one_factor = self.even = bool(np.ptp(scales) <= loose * factor)
-        one_factor &= bool(np.ptp(values) <= max(loose, COARSEST) * factor)
+        one_factor = bool(np.ptp(scales) <= loose * factor)
+        one_factor &= bool(np.ptp(values, axis=1).max() <= max(loose, COARSEST) * factor)
         rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
         one_rest = bool(np.ptp(rest) <= loose * rest.max())
         deviation, where = broken_promise(circuit, positions)
@@ -418,11 +417,11 @@ class _Examination:
             inv_freq_error=known.reshape(shape),
         )
         self.findings += judging.direction(report)
-        scale = (circuit.factor if self.even else 1.0), 2.0 * self.unit
+        scale = report.attention_factor or 1.0, 2.0 * self.unit
         series = explain_axes(np.abs(waves), known, report.head_dim, self.span, scale)
         if len(series) > 1 and judging.one_proportion(report) is not None:
             series = [plainest(series)]  # what turns along one axis turns along all
-        if not self.even:  # gains may hold it
+        if report.attention_factor is None:  # gains may hold it
             series = [[one.without("attention_factor") for one in found] for found in series]
         if series and len({str(found[:1]) for found in series}) == 1 and series[0]:
             best = series[0][0]

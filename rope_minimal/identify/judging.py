@@ -70,9 +70,8 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         kept = high - low <= loose
         factor = circuit.factor
         each = np.ptp(circuit.singular_values(), axis=1).max() / factor
-        if (
-            report.pairs and not sizes and each <= loose
-        ):  # one factor at each position, at rest as well
+        # one factor at each position, at rest as well
+        if report.pairs and not sizes and each <= loose:
             return [*found, _changing(factor * low, factor * high, 0.0, True, False)]
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
         whole, too = "lengths are kept", "so is the promise"

@@ -119,7 +119,8 @@ class Report:
     explanations
         Every known formula that gives the same numbers, the plainest first.
     attention_factor
-        The factor on cos and sin; scores grow by its square. None where pairs or positions differ.
+        The factor on cos and sin; scores grow by its square. None where pairs differ at some
+        position; where lengths change with the position alone, that of the first.
     rest_factor
         The factor on the channels that do not turn; None where they differ.
     deviation
