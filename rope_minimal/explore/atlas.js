@@ -207,7 +207,7 @@ function compare(one, two) {
     words.push("One of them loses the channels that do not turn.");
   }
   const [first, sorted] = [inOrder(one), inOrder(two)];
-  const second = one.axes > 1 ? equals(first, sorted) : inPlace(first, sorted); // by size, equal ones may miss each other
+  const second = one.axes > 1 ? equals(first, sorted) : inPlace(first, sorted); // by size, equals may miss
   const gaps = first.map((pair, i) => gap(pair, second[i]));
   const off = gaps.filter((gap) => gap.off).length;
   if (off) converts = false;
