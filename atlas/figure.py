@@ -150,6 +150,7 @@ APART = {
     "head": lambda r: f"heads of {r['head_dim']}",
     "layout": lambda r: r["layout"],
     "model": lambda r: r["model"],
+    "stack": lambda r: next(iter(r["layers"]), "").split(".")[0],
 }
 """What may tell rotations of one family and one part apart, the best first."""
 

@@ -44,6 +44,10 @@ NOTES = {
         "queries and keys are multiplied by 64^-0.25 each after the turn, which stands in the "
         "factor; others divide scores by 8"
     ),
+    "deepseek_v4": (
+        "where keys are summaries of several tokens, these are turned by the number of tokens "
+        "before them, whatever positions the model is given"
+    ),
     "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
 }
 """What has to be known besides of a family, or of a class, that is asked as all are."""

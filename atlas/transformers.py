@@ -78,7 +78,9 @@ def ask(family: str, frequencies: list[Any]) -> dict[str, Any]:
     for one in (one for one in heard if one.turned):
         report = report_on(one)
         if report.width or not report.attention_factor:
-            rotations.append(heard_row(noted(one, family)) | row(report, frequencies))
+            found = heard_row(noted(one, family)) | row(report, frequencies)
+            if found not in rotations:  # a model may stand in two configurations
+                rotations.append(found)
         else:  # queries get longer far out, and turn nowhere
             still.append(replace(one, note=report.findings[0].words))
     kinds = sorted({type(p).__name__ for c in configs for p in parts_of(c)} & set(CHOSEN))

@@ -394,7 +394,8 @@ class _Examination:
             if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
                 report = replace(report, shared_position=self._shared(circuit))
                 here, there = (row[_along(axis, axes, int(p))] for p in (last, 2 * last))
-                self.findings += judging.no_speed(report, angles, positions, here, there)
+                steps = self._equal_steps(circuit, axis)
+                self.findings += judging.no_speed(report, angles, positions, here, there, steps)
                 self.findings += judging.shared(report, resolved=True)
                 self.findings += judging.promise(report, self.unit)
                 return report
@@ -445,12 +446,28 @@ class _Examination:
         if (apart <= 8.0 * FORMATS["float32"] * np.abs(speed)).all():  # as products are rounded
             return speed, np.zeros_like(speed)
         places = np.arange(min(NEAR + 1, self.sizes[axis]))
+        angles = self._angles(circuit, axis, places)
+        off = [np.abs(np.sin((angles - np.outer(places, v)) / 2.0)).sum() for v in (speed, other)]
+        return (other if off[1] < off[0] else speed), 1.01 * apart
+
+    def _angles(self, circuit: Circuit, axis: int, places: np.ndarray) -> np.ndarray:
+        """Return the angle of each pair at places along an axis against the first, (T, n)."""
         points = np.array([_along(axis, len(self.sizes), int(p)) for p in places])
         matrices = read_matrices(self.ask, self.ask.head_dim, points)
         blocks = matrices[:, circuit.writes[:, :, None], circuit.reads[:, None, :]]
-        angles = replace(circuit, blocks=blocks).angles()
-        off = [np.abs(np.sin((angles - np.outer(places, v)) / 2.0)).sum() for v in (speed, other)]
-        return (other if off[1] < off[0] else speed), 1.01 * apart
+        return replace(circuit, blocks=blocks).angles()
+
+    def _equal_steps(self, circuit: Circuit, axis: int) -> int:
+        """Return how many steps from position 1 on are equal, 0 if few are or that from 0 is."""
+        if self.sizes[axis] < judging.SHORT:
+            return 0
+        try:
+            angles = self._angles(circuit, axis, np.arange(min(NEAR + 1, self.sizes[axis])))
+        except RefusalError:
+            return 0
+        steps = np.exp(1j * np.diff(angles, axis=0))
+        off = np.abs(steps - steps[1]).max(axis=1)
+        return len(off) - 1 if off[1:].max() <= 16.0 * self.unit < off[0] else 0
 
     def _compare(
         self,

@@ -36,8 +36,8 @@ FEW = 6
 Made = tuple[str, str]
 """What is rounded, a key of `HOW`, and the format that it is rounded to."""
 
-HOW = {"product": "the product were made in", "positions": "positions were held in"}
-"""The same in words."""
+HOW = {"product": "the product were made in", "positions": "positions{} were held in"}
+"""The same in words, with what was done to positions before."""
 
 
 def still() -> Findings:
@@ -158,7 +158,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     determinant = float(np.linalg.det(circuit.blocks[worst]).min())
     why = (
         "The two channels of a pair get different angles or factors, as where cos and sin are laid "
-        "out for one layout and channels are swapped for the other."
+        "out for one layout and channels are swapped for the other, or a channel is overwritten "
+        "before it is read."
     )
     size = np.abs(circuit.blocks) / factor
     mirrored = np.allclose(size, size[..., ::-1, ::-1], atol=loose)
@@ -626,9 +627,12 @@ def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
 
 
 def no_speed(
-    report: Report, angles: np.ndarray, positions: np.ndarray, here: int, there: int
+    report: Report, angles: np.ndarray, positions: np.ndarray, here: int, there: int, steps: int
 ) -> Findings:
-    """Say that the angle at twice a position is not twice that at it."""
+    """Say that the angle at twice a position is not twice that at it.
+
+    ``steps`` of those to the next position are equal, the first of which starts from position 1.
+    """
     one, two = angles[here], angles[there]
     apart = np.abs((two - 2.0 * one + np.pi) % (2.0 * np.pi) - np.pi)
     pair = int(apart.argmax())
@@ -638,6 +642,11 @@ def no_speed(
         f"{one[pair] + 0.0:.4g} rad at {_at(positions[here])} and by {two[pair] + 0.0:.4g} at "
         f"{_at(positions[there])}."
     )
+    if steps:
+        words += (
+            f" Position 0 alone is out: from 1 to {steps + 1} every step turns a pair by as much, "
+            "as where a table is read one row early or positions are held to 1 and more."
+        )
     return [Finding(WRONG, words, "many-planes")]
 
 
@@ -677,9 +686,8 @@ def angles(
             return [Finding(LOOK, words, "precision")]
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
-    words = f"Angles lose their digits: {off}, as if {HOW[what]} {to}"
-    if what == "positions" and (factor := divisor(report)) != 1.0:
-        words = words.replace("positions were", f"positions divided by {factor:.6g} were")
+    divided = "" if (factor := divisor(report)) == 1.0 else f" divided by {factor:.6g}"
+    words = f"Angles lose their digits: {off}, as if {HOW[what].format(divided)} {to}"
     if what == "product" and to in ROUNDED and report.direction is None and report.axes == 1:
         words += ", or in float32 at speeds that lack whole turns"
     words += ", or a table ended before it." if may_end else "."

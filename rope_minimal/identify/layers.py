@@ -521,7 +521,9 @@ SMALL: dict[str, Any] = {
     "n_routed_experts": 2, "n_shared_experts": 1, "n_group": 1, "topk_group": 1,
     "initializer_range": 0.3, "rotary_dim": 16, "n_positions": 4096,
     "max_position_embeddings": 4096,
+    "compress_rates": {"compressed_sparse_attention": 4, "heavily_compressed_attention": 8},
 }  # fmt: skip
+"""What makes a model small, and its summaries those of fewer tokens than `TOKENS`."""
 
 
 def tiny_model(family: str, **sizes: Any) -> Any:

@@ -239,7 +239,7 @@ def _heard(
     query, values = record.query[:, 0], record.value
     found: dict[str, Any] = {
         "values_turned": values is not None and values.ndim == 4 and _moves(values),
-        "ends": (512,) if recorder.counts else None,  # tokens are counted, and so many are run
+        "ends": (_runs(recorder.model.config),) if recorder.counts else None,
         "ids_ignored": recorder.counts and "position_ids" in recorder.wanted,
     }
     output = record.output
@@ -269,6 +269,11 @@ def _heard(
         found["norm"] = "before" if near(before) else "after" if near(query * gain) else "part"
     rotate = partial(_asked, recorder, name, scale)
     return Heard(part, (), x.shape[-1], at.shape[1], turned, rotate, **found)
+
+
+def _runs(config: Any) -> int:
+    """Return how many tokens a model that counts them is run with, one more than it is made for."""
+    return max(512, min(getattr(config, "max_position_embeddings", 0) + 1, 2048))
 
 
 def _ratio(query: Tensor, key: Tensor) -> float | None:
@@ -417,6 +422,7 @@ def _class(module: Any) -> Any:
 
 def _other_numbers(module: Any, made: Any) -> str | None:
     """Say which buffers, weights of a table or plain attributes differ."""
+    changed = []
     for kind in ("buffer", "parameter"):
         own, theirs = (dict(getattr(m, f"named_{kind}s")(recurse=False)) for m in (module, made))
         for name, wanted in theirs.items():
@@ -426,7 +432,10 @@ def _other_numbers(module: Any, made: Any) -> str | None:
                 continue
             same = own[name].shape == wanted.shape
             if not same or not torch.equal(own[name].cpu().to(wanted), wanted):
-                return f"other numbers in {name}"
+                changed.append(name)
+    if changed:  # a copy that is kept beside is told alone
+        told = [name for name in changed if "original" not in name] or changed
+        return f"other numbers in {' and '.join(sorted(told))}"
     other = _differing(_plain(module), _plain(made))
     return f"another {other}" if other else None
 

@@ -131,7 +131,8 @@ class Report:
     numbers
         The smallest format that held all numbers that came back, before factors were multiplied in.
     angle_error
-        Radians by which an angle misses position times frequency at most.
+        The most, in radians, by which an angle was seen to miss position times frequency. Not every
+        position is asked, and another may miss by more.
     angle_error_at
         The position where it does.
     shared_position
@@ -226,7 +227,7 @@ class Report:
         rows.append(("numbers", str(self.numbers)))
         if self.angle_error is not None:
             at = f" at position {self.angle_error_at:,}" if self.angle_error_at else ""
-            rows.append(("angles", f"off by at most {self.angle_error:.2g} rad{at}"))
+            rows.append(("angles", f"seen to be off by {self.angle_error:.2g} rad{at}"))
         if self.table_end is not None:
             rows.append(("table", f"ends at {self.table_end:,}, then {self.past_end}"))
         return rows

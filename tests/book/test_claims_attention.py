@@ -111,6 +111,52 @@ def causal(tokens: int) -> torch.Tensor:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize(("kind", "rate"), [("compressed_sparse", 4), ("heavily_compressed", 8)])
+def test_deepseek_v4_turns_summaries_by_a_count_of_its_own(kind: str, rate: int) -> None:
+    """All positions move; outputs do not if what summaries are turned by is moved along."""
+    pytest.importorskip("transformers")
+    from transformers import DeepseekV4Config
+    from transformers.models.deepseek_v4 import modeling_deepseek_v4 as deepseek
+
+    config = DeepseekV4Config()
+    assert len(config.layer_types) == 43
+    assert set(config.layer_types) == {
+        "compressed_sparse_attention", "heavily_compressed_attention",
+    }  # fmt: skip
+    assert config.compress_rates == {
+        "compressed_sparse_attention": 4, "heavily_compressed_attention": 128,
+    }  # fmt: skip
+    small = DeepseekV4Config(
+        attn_implementation="eager", hidden_size=32, num_attention_heads=2, head_dim=16,
+        partial_rotary_factor=0.5, q_lora_rank=16, o_groups=1, o_lora_rank=16, num_hidden_layers=1,
+        layer_types=[f"{kind}_attention"], index_n_heads=2, index_head_dim=16,
+        compress_rates={f"{kind}_attention": rate},
+    )  # fmt: skip
+    table = deepseek.DeepseekV4RotaryEmbedding(small)
+    layer = random_weights(deepseek.DeepseekV4Attention(small, 0))
+    x = torch.randn(1, 40, 32, generator=torch.Generator().manual_seed(5))
+
+    def out(shift: int) -> torch.Tensor:
+        ids = torch.arange(40)[None] + shift
+        tables = {name: table(x, ids, layer_type=name) for name in ("main", "compress")}
+        return layer(x, tables, ids, causal(40))[0]
+
+    here = out(0)
+    assert (out(500) - here).abs().max() > 0.1 * here.std()
+    summaries, shift = layer.compressor, 500
+
+    def back(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (*given[:2], given[2] - shift, *given[3:])  # which of them are seen
+
+    summaries.register_forward_pre_hook(back)
+    turn = summaries.rotary_emb.forward
+    summaries.rotary_emb.forward = lambda y, position_ids, layer_type: turn(
+        y, position_ids + shift, layer_type
+    )
+    assert (out(500) - here).abs().max() < 1e-4 * here.std()
+
+
+@torch.no_grad()
 def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
     """Layers of the transformers library under a common shift of all positions by 500."""
     pytest.importorskip("transformers")

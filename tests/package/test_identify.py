@@ -628,6 +628,7 @@ STRANGE = {
     "smallest": (lambda x, at: rotate_complex(x, at - at.min()), "Asked one after another, pos"),
     "halves positions": (lambda x, at: rotate_complex(x, at // 2), "Position 1 shares"),
     "groups": (lambda x, at: rotate_complex(x, at // 8), "turned by 0 rad at 4 and by 1 at 8"),
+    "a row early": (lambda x, at: rotate_complex(x, (at - 1) % 4096), "Position 0 alone is out"),
     "logarithm": (lambda x, at: turned(x, np.log1p(at)), "do not grow in proportion"),
     "one slip": (lambda x, at: rotate_complex(x, np.where(at == 77, 3, at)), "1 of the positions"),
     "window": (
@@ -958,6 +959,20 @@ def test_halves_tell_the_width_of_the_series() -> None:
     report = identify(turner(pairs, 10000.0 ** (-np.arange(8) / 16)), 32)
     assert (report.base, report.explanations[0].kind) == (1e4, "proportional")
     assert report.explanations[0].parameters == {"partial_rotary_factor": 0.5}
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_where_position_0_alone_is_out_it_is_told(dtype: torch.dtype) -> None:
+    def told(at: Callable[[np.ndarray], np.ndarray]) -> bool:
+        def rotate(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+            return torch.tensor(rotate_complex(x.double().numpy(), at(places.numpy())), dtype=dtype)
+
+        return "Position 0 alone is out" in str(identify(rotate, 16, positions=600, dtype=dtype))
+
+    assert told(lambda at: (at - 1) % 600)
+    assert told(lambda at: at.clip(1))
+    assert not told(lambda at: at + (at > 1))
+    assert not told(lambda at: at**2)
 
 
 FAULTY = {

@@ -196,6 +196,17 @@ def test_a_model_that_counts_tokens_itself_is_asked_so() -> None:
     assert report.findings == ()
 
 
+@pytest.mark.parametrize("most", [256, 1000])
+def test_where_tokens_are_counted_the_end_of_their_table_is_found(most: int) -> None:
+    transformers = pytest.importorskip("transformers")
+    config = transformers.AutoConfig.for_model(
+        "roformer", hidden_size=64, embedding_size=64, num_attention_heads=2, vocab_size=9,
+        num_hidden_layers=1, intermediate_size=8, max_position_embeddings=most,
+    )  # fmt: skip
+    (rotation,) = of_transformers(config).values()
+    assert rotation.identify().table_end == most - 1
+
+
 def test_what_queries_are_multiplied_by_is_no_factor_of_the_rotation() -> None:
     more = {"position_embedding_type": "rotary", "vocab_size": 33, "pad_token_id": 1}
     (heard,) = hear(type_of("esm", "EsmModel"), config_of("esm", "EsmConfig", **more))
@@ -1234,6 +1245,25 @@ def test_what_transformers_leaves_in_a_model_that_ran_is_no_change() -> None:
     assert altered(model) == []
     a_hook(model)
     assert altered(model) == ["model.rotary_emb (a hook)"]
+
+
+def test_summaries_that_are_turned_by_a_count_of_their_own_are_found() -> None:
+    pytest.importorskip("transformers")
+    assert examine(tiny_model("deepseek_v4")).errors["shift"] > 0.1
+    single = tiny_model("deepseek_v4", layer_types=["sliding_attention"] * 2)
+    assert examine(single).findings == ()
+
+
+def test_all_tables_of_a_module_that_are_others_are_named() -> None:
+    pytest.importorskip("transformers")
+    model = tiny_model("gemma3_text", layer_types=["sliding_attention", "full_attention"])
+    one = model.model.rotary_emb.sliding_attention_inv_freq
+    other = model.model.rotary_emb.full_attention_inv_freq
+    kept = one.clone()
+    one.copy_(other)
+    other.copy_(kept)
+    both = "full_attention_inv_freq and sliding_attention_inv_freq"
+    assert altered(model) == [f"model.rotary_emb (other numbers in {both})"]
 
 
 def test_numbers_of_layers_that_turn_nothing_are_not_compared() -> None:
