@@ -222,8 +222,8 @@ function compare(one, two) {
     const worst = gaps.reduce((best, { size }, i) => (size > gaps[best].size ? i : best), 0);
     const said = ({ wave }) => digits(Math.abs(wave[0]), 6);
     words.push(
-      `${off} of ${first.length} frequencies differ, most for pair (${first[worst].pair.join(", ")}): ` +
-        `${said(first[worst])} against ${said(second[worst])}. No weight makes up for that: ` +
+      `${off} of ${first.length} pairs turn at another speed than there, pair ` +
+        `(${first[worst].pair.join(", ")}) the most: ${said(first[worst])} against ${said(second[worst])}. No weight makes up for that: ` +
         "change base or rescaling.",
     );
   }

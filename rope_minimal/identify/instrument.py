@@ -265,6 +265,8 @@ class _Examination:
             past = "every position gets the rotation of position 0"
         elif np.abs(np.linalg.norm(y, axis=1) / np.linalg.norm(again[0]) - 1.0).min() > 1e-3:
             past = "vectors come out with other lengths"
+        elif np.abs(y[:-1, circuit.writes] - self._lag(circuit, speed, after)).max() < loose:
+            past = "each position gets the rotation that the one before it should have"
         elif misfits(after).all():
             past = "angles no longer follow them"
         else:
@@ -384,7 +386,7 @@ class _Examination:
             off, near = found[:fits] - np.outer(powers[:fits], speed), 4.0 * max(unit, wobble)
             off = np.abs((off + np.pi) % (2.0 * np.pi) - np.pi).max(axis=0)
             off = 8.0 * np.maximum(off - near, 0.0)  # rounded, as none is that starts at 0
-            error = error + (near + off) / last + unit**2
+            error = error + (near + off) / last
             thirds = [row[_along(axis, axes, 3 * p)] for p in powers if 3 * p < min(size, last + 1)]
             other = by_thirds(found[0], angles[thirds], 8.0 * unit)
             speed, apart = self._nearer(circuit, axis, speed, other)
@@ -601,6 +603,10 @@ class _Examination:
         """Return a vector of shape (D,), without a zero or a symmetry, that every format holds."""
         n = np.arange(self.ask.head_dim)
         return rounded((np.cos(1.7 * n**2) + 2.0) * (-1.0) ** (n * (n + 1) // 2), "bfloat16")
+
+    def _lag(self, circuit: Circuit, speed: np.ndarray, places: np.ndarray) -> np.ndarray:
+        """Return that vector, turned as at the places before these, (T, n, 2)."""
+        return circuit.turned(self._vector(), np.outer(places - 1, speed))
 
     def _turned(self, places: Any, axis: int | None = 0, x: np.ndarray | None = None) -> np.ndarray:
         """Return that vector, or x, at places along an axis, (T, D): cheaper than matrices.

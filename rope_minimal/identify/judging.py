@@ -438,6 +438,7 @@ def numbers(
             words += f"{report.numbers} hides the speeds of slow pairs. Ask in float32, or farther."
             found.append(Finding(LOOK, words, "longer-contexts"))
         found += _at_rest(best, len(ranked)) + _hurried(report, best) + _late(report, best)
+        found += _step(best)
     elif len(series) > 1 and any(series) and short:
         words = "Some pairs turn too slowly along a short axis for a formula to be told."
         found.append(Finding(NOTE, words, "many-planes"))
@@ -460,10 +461,12 @@ def numbers(
         searched = (
             "; one searched divisor per pair (LongRoPE) gives any" if report.axes == 1 else ""
         )
+        turns = 2.0 * np.pi / report.wavelengths[np.isfinite(report.wavelengths)]
         words = "No formula that I know gives these frequencies, "
-        words += f"{ranked[0]:.6g} to {ranked[-1]:.6g}{searched}."
+        words += f"{turns.max():.6g} to {turns.min():.6g}{searched}."
         if report.numbers in ROUNDED:
-            words = f"I see no formula in these frequencies, {ranked[0]:.4g} to {ranked[-1]:.4g}, "
+            words = f"I see no formula in these frequencies, {turns.max():.4g} to "
+            words += f"{turns.min():.4g}, "
             words += f"where numbers have 16 bits: {report.numbers} may hide one. Ask in float32."
         found.append(Finding(LOOK, words, "longer-contexts"))
         told = (4.0 * report.inv_freq_error <= 2.0**-12 * np.abs(report.inv_freq)).sum()
@@ -508,6 +511,16 @@ def _repeated(report: Report, best: Explanation, ranked: np.ndarray) -> Findings
         f"{speeds} speeds only, those of {best}."
     )
     return [Finding(LOOK, words, "many-planes")]
+
+
+def _step(best: Explanation) -> Findings:
+    """Say it where Llama 3's rule has no ramp, which it was made for."""
+    given = best.parameters
+    if best.kind != "llama3" or given["low_freq_factor"] != given["high_freq_factor"]:
+        return []
+    words = "Llama 3's rule has a step here and no ramp, as where its low_freq_factor and "
+    words += "high_freq_factor are exchanged."
+    return [Finding(NOTE, words, "longer-contexts")]
 
 
 def _at_rest(best: Explanation, turning: int) -> Findings:

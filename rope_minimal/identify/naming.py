@@ -427,7 +427,11 @@ def _factors(found: float, tolerance: float, scale: Scale) -> list[float]:
     powers = [2.0 ** round(math.log2(factor)) for factor in (found, told)]
     own = (round_number(told, 10.0 * scale[1]), round(2.0 * told) / 2.0)
     tried = (*powers, *own, round_number(found, tolerance))
-    return [f for f in dict.fromkeys(tried) if abs(f - found) <= tolerance * found]
+    hot = abs(scale[0] - 1.0) > scale[1]  # then no pair need be slowed by all of it
+    return [
+        f for f in dict.fromkeys(tried)
+        if abs(f - found) <= tolerance * found or (hot and f in own and f > found)
+    ]  # fmt: skip
 
 
 def _ramps_in_turns(bent: _Bent, scale: Scale, tolerance: float) -> Iterator[Proposal]:
@@ -449,8 +453,10 @@ def _ramps_in_turns(bent: _Bent, scale: Scale, tolerance: float) -> Iterator[Pro
         knees.add((1.0, 1.0))  # a step
     elif len(ramp) == 1:
         (one,) = ramp
-        turns = [low + keep[one] * (high - low) for low, high in knees]
-        lengths = {round_number(2.0 * math.pi * turn / plain[one], loose / 2.0) for turn in turns}
+        turns = (low + keep[one] * (high - low) for low, high in knees)
+        found = [2.0 * math.pi * turn / plain[one] for turn in turns]
+        lengths = {round_number(length, loose / 2.0) for length in found}
+        lengths |= {2.0 ** round(math.log2(length)) for length in found}
     for length in sorted(lengths):
         for low, high in sorted(knees):
             shared = {"factor": bent.factor, "original_max_position_embeddings": _whole(length)}

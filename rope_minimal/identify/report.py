@@ -115,7 +115,7 @@ class Report:
     rescaling
         Its name and parameters; None for a plain series, for numbers that no known formula gives,
         and where 16 bits hide by which factor slow pairs are stretched. Of LongRoPE's two lists the
-        one that was heard stands for both.
+        one that was heard stands for both; its length and its factor were not heard.
     explanations
         Every known formula that gives the same numbers, the plainest first.
     attention_factor
@@ -206,9 +206,8 @@ class Report:
             ("channels", channels),
         ]
         if self.inv_freq.any():
-            speeds = np.abs(self.inv_freq[self.inv_freq != 0])
-            known = float(self.inv_freq_error.max())
             waves = self.wavelengths[np.isfinite(self.wavelengths)]
+            speeds, known = 2.0 * np.pi / waves, float(self.inv_freq_error.max())
             rows += [
                 ("direction", turn[self.direction]),
                 ("frequencies", f"{speeds.max():.10g} to {speeds.min():.10g} rad, +-{known:.1g}"),
@@ -408,8 +407,8 @@ def _compare(one: Report, two: Report) -> Difference:
         convertible = False
         worst = int(np.argmax((apart / np.maximum(np.abs(first), 1e-300)).max(axis=1)))
         words.append(
-            f"{len(apart_at)} of {len(first)} frequencies differ, most for pair "
-            f"{one.pairs[orders[0][worst]]}: {_number(first[worst])} against "
+            f"{len(apart_at)} of {len(first)} pairs turn at another speed than there, pair "
+            f"{one.pairs[orders[0][worst]]} the most: {_number(first[worst])} against "
             f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
         )
     ends = (one.table_end, two.table_end)

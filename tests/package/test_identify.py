@@ -635,6 +635,10 @@ STRANGE = {
         lambda x, at: rotate_complex(x, np.where(at < 99, at, 99 + at // 4)),
         "its frequencies to position 98 only",
     ),
+    "a row twice": (
+        lambda x, at: rotate_complex(x, at - (at > 98)),
+        "position 98 without a word: after it, each position gets the rotation that the one before",
+    ),
     "forgets": (
         lambda x, at: rotate_complex(x, np.where(at < 99, at, 0)),
         "every position gets the rotation of position 0",
@@ -1639,7 +1643,8 @@ def test_a_difference_is_said_in_words() -> None:
     assert "1 against 1.25 there" in words
     other = plain.differs_from(report_of(base=5e5))
     assert other.convert is None
-    assert "3 of 4 frequencies differ, most for pair (3, 7): 0.001 against" in other.words[0]
+    words = "3 of 4 pairs turn at another speed than there, pair (3, 7) the most: 0.001 against"
+    assert words in other.words[0]
     assert plain.differs_from(report_of(base=10010.0)).convert is None
     narrow = identify(rotate_complex, 12)
     assert plain.differs_from(narrow).words == ("8 channels turn against 12.",)
@@ -2792,6 +2797,49 @@ def test_one_speed_is_no_multiple_of_another() -> None:
     assert identify(lambda x, at: rotate_complex(x, 2 * at), 2).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("kind", "dim", "base", "length", "factor"),
+    [
+        ("llama3", 16, 12e6, 8192, 8.0), ("llama3", 16, 5e5, 8192, 8.0),
+        ("llama3", 32, 5e5, 8192, 32.0), ("llama3", 16, 1e4, 8192, 8.0),
+        ("yarn", 16, 1e4, 32768, 4.0), ("yarn", 32, 1e4, 32768, 4.0),
+    ],
+)  # fmt: skip
+def test_a_ramp_is_named_where_few_pairs_are_on_it(
+    kind: str, dim: int, base: float, length: int, factor: float
+) -> None:
+    """One pair on the ramp, or none that is slowed by all of the factor."""
+    told: dict[str, Any] = {"factor": factor, "original_max_position_embeddings": length}
+    told |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0} if kind == "llama3" else {}
+    theta, scale = rescaled_frequencies(kind, dim, base, **told)
+    rotate = lambda x, at: scale * halves(x, at, theta)  # noqa: E731
+    report = identify(rotate, dim, dtype=torch.float32)
+    assert (report.base, report.rescaling) == (base, (kind, told))
+
+
+def test_a_rule_of_llama_3_without_a_ramp_is_told() -> None:
+    plain = 5e5 ** -(np.arange(64) / 64)
+    slowed = np.where(2.0 * np.pi / plain > 2048, plain / 8.0, plain)
+    report = identify(lambda x, at: rotate_complex(x, at, inv_freq=slowed), 128)
+    assert "a step here and no ramp" in str(report)
+
+
+def test_a_card_tells_the_lengths_of_wave_vectors() -> None:
+    waves = np.array([[0.6, 0.8], [0.08, -0.06]])
+    rotate = lambda x, at: by_angles(x, at.to(x) @ torch.tensor(waves).to(x).T)  # noqa: E731
+    report = identify(rotate, 4, positions=(32, 32), dtype=torch.float64)
+    assert dict(report.rows())["frequencies"].startswith("1 to 0.1 rad")
+
+
+@pytest.mark.parametrize("size", [32_768, 131_072])
+def test_a_table_of_bfloat16_converts_to_itself(size: int) -> None:
+    theta = torch.as_tensor(1e4 ** (-np.arange(32) / 32))
+    rotate = lambda x, at: halves(x, at, theta)  # noqa: E731
+    report = identify(rotate, 64, positions=size, dtype=torch.bfloat16)
+    assert report.differs_from(report).convert is not None
+    assert (np.abs(report.inv_freq - theta.numpy()) <= report.inv_freq_error).all()
+
+
 def test_a_last_pair_that_is_lost_is_told() -> None:
     theta = 1e4 ** (-np.arange(32) / 32) * (np.arange(32) < 31)
     (finding,) = identify(lambda x, at: rotate_complex(x, at, inv_freq=theta), 64).findings
@@ -2805,7 +2853,7 @@ def test_a_stretch_that_16_bits_hide_is_not_told_to_six_digits() -> None:
     theta, _ = rescaled_frequencies("yarn", 64, factor=40.0, original_max_position_embeddings=4096)
     rotate = lambda x, at: halves(x, at, theta)  # noqa: E731
     coarse = str(identify(rotate, 64, positions=4096, dtype=torch.bfloat16))
-    assert "may be those of yarn over 64 channels: base 10000, factor=32" in coarse
+    assert "may be those of yarn over 64 channels: base 10000, factor=40" in coarse
     assert "and of other factors: bfloat16 hides the speeds of slow pairs" in coarse
     assert identify(rotate, 64, positions=4096, dtype=torch.bfloat16).rescaling is None
     assert "1.36889 for a stretch by 40" in str(identify(rotate, 64, dtype=torch.float32))
