@@ -199,6 +199,14 @@ function inPlace(first, sorted) {
   return same.every(Boolean) && first.some((pair, i) => gap(pair, sorted[i]).off) ? same : sorted;
 }
 
+/** What is said of a factor that one side may divide scores by, half of it on each side. */
+function root(factor, head) {
+  const sign = ["-", ""].find((sign) => Math.abs(factor / head ** Number(`${sign}0.25`) - 1) <= 1e-5);
+  if (sign === undefined) return [];
+  const say = `That is ${head}^(${sign}1/4): if one model divides queries and keys by it, and the other`;
+  return [`${say} their scores by the root of ${head}, leave it out.`];
+}
+
 function compare(one, two) {
   const words = faults(one, two);
   let converts = [one, two].every(({ wrong, lost }) => !lost && wrong.every(([, rounding]) => rounding));
@@ -220,11 +228,18 @@ function compare(one, two) {
     );
   } else if (off) {
     const worst = gaps.reduce((best, { size }, i) => (size > gaps[best].size ? i : best), 0);
-    const said = ({ wave }) => digits(Math.abs(wave[0]), 6);
+    const size = ({ wave }) => Math.abs(wave[0]);
+    const times = first.map((pair, i) => size(pair) / Math.max(size(second[i]), 1e-300));
+    const [least, most] = [Math.min(...times), Math.max(...times)];
+    const alike = off === first.length && most - least <= 1e-5 * least;
+    const shown = alike ? 0 : worst;
+    const pair = `pair (${first[shown].pair.join(", ")})`;
+    const said = alike
+      ? `All ${first.length} pairs turn ${digits(least, 6)} times as fast as there, ${pair} for one`
+      : `${off} of ${first.length} pairs turn at another speed than there, ${pair} the most`;
     words.push(
-      `${off} of ${first.length} pairs turn at another speed than there, pair ` +
-        `(${first[worst].pair.join(", ")}) the most: ${said(first[worst])} against ${said(second[worst])}. No weight makes up for that: ` +
-        "change base or rescaling.",
+      `${said}: ${digits(size(first[shown]), 6)} against ${digits(size(second[shown]), 6)}. ` +
+        "No weight makes up for that: change base or rescaling.",
     );
   }
   const named = !off || one.axes === 1 || one.layout !== two.layout || one.place !== two.place;
@@ -241,6 +256,7 @@ function compare(one, two) {
     if (Math.abs(factor - 1) <= 1e-6) return;
     const carried = `${digits(mine, 6)} against ${digits(other, 6)} there.`;
     words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: the rotations carry ${carried}`);
+    words.push(...root(factor, one.head));
   };
   if (converts) {
     scale("turn", one.factor, two.factor);

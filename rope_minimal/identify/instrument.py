@@ -527,7 +527,24 @@ class _Examination:
                     self._ask_some(circuit, waves, min(0.1, share))
             except RefusalError as said:
                 self._refused(said)
-        return report
+        return self._with_near(report, circuit, waves[:, 0])
+
+    def _with_near(self, report: Report, circuit: Circuit, speed: np.ndarray) -> Report:
+        """Return the report with the largest error of an angle if it is one of the first."""
+        if report.axes > 1 or not report.is_rotation or not self.alone:
+            return report
+        places = np.arange(min(DENSE, self.sizes[0]))
+        try:
+            y = self._turned(places, x=_firsts(circuit, report.head_dim))[:, circuit.writes]
+        except RefusalError:  # which has been said
+            return report
+        turn = y @ np.array([1.0, 1j])
+        off = np.angle(turn * turn[0].conj() * np.exp(-1j * np.outer(places, speed)))
+        error = np.abs(off).max(axis=1)
+        if error.max() <= (report.angle_error or 0.0):
+            return report
+        at = int((error >= 0.999 * error.max()).argmax())  # of equal ones, the first
+        return replace(report, angle_error=float(error[at]), angle_error_at=at)
 
     def _stops(self, at: np.ndarray) -> bool | None:
         """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up.
@@ -671,8 +688,7 @@ class _Examination:
 
     def _first_shared(self, circuit: Circuit) -> int | None:
         """Look for that position among the first, beside powers of two, and between those."""
-        alone = np.zeros(self.ask.head_dim)  # in a sum of two, rounding hides a small turn
-        alone[circuit.reads[:, 0]] = 1.0
+        alone = _firsts(circuit, self.ask.head_dim)
 
         def first(positions: np.ndarray) -> int | None:
             y = self._turned(positions, x=alone)
@@ -691,6 +707,13 @@ class _Examination:
             if near is not None:
                 return near
         return found
+
+
+def _firsts(circuit: Circuit, head_dim: int) -> np.ndarray:
+    """Return 1 in the first channel of each pair: in a sum of two, rounding hides a small turn."""
+    x = np.zeros(head_dim)
+    x[circuit.reads[:, 0]] = 1.0
+    return x
 
 
 def _powers(size: int) -> list[int]:

@@ -114,8 +114,8 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     exponential = low > 0.0 and len(values) > 4 and _steady(values, positions, loose)
     steady = fixed or alike or exponential
     if high - low < COARSEST and not (steady and high - low > loose):
-        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin "
-        words += "are rounded coarsely."
+        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin, "
+        words += "or what comes out, are rounded coarsely."
         return Finding(WRONG, words, "precision")
     if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
         if fixed:

@@ -1,6 +1,7 @@
 """The report: what a rotation is, in numbers, in words, and against another."""
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, TypeVar
@@ -54,7 +55,8 @@ class Difference:
     Attributes
     ----------
     words
-        What to do or what differs, a sentence each; empty where they give the same scores.
+        What to do or what differs, a sentence each; empty where they give the same scores. What
+        scores are divided by after the product is not compared.
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
@@ -100,7 +102,7 @@ class Report:
         Smallest and largest length of a unit vector that was turned, the factor divided out.
     direction
         +1 where each pair turns counter-clockwise, from its first channel to its second; -1 the
-        other way; None where pairs differ.
+        other way; None where pairs differ, or where angles do not grow with the position.
     width
         Channels that turn.
     inv_freq
@@ -117,7 +119,8 @@ class Report:
         and where 16 bits hide by which factor slow pairs are stretched. Of LongRoPE's two lists the
         one that was heard stands for both; its length and its factor were not heard.
     explanations
-        Every known formula that gives the same numbers, the plainest first.
+        Known formulas that give the same numbers, the plainest first; one that rounds the ends of
+        its ramp may give them with other parameters, too.
     attention_factor
         The factor on cos and sin; scores grow by its square. None where pairs differ at some
         position; where lengths change with the position alone, that of the first.
@@ -205,6 +208,9 @@ class Report:
             ("layout", self.layout or "none that has a name"),
             ("channels", channels),
         ]
+        if self.axes > 1 and ((self.inv_freq != 0).sum(axis=1) <= 1).all():
+            counts = (self.inv_freq != 0).sum(axis=0)
+            rows.append(("axes", f"{', '.join(map(str, counts))} pairs turn along them"))
         if self.inv_freq.any():
             waves = self.wavelengths[np.isfinite(self.wavelengths)]
             speeds, known = 2.0 * np.pi / waves, float(self.inv_freq_error.max())
@@ -310,9 +316,9 @@ class Report:
                 said = "is no rotation" if report.asked else "was not asked"
                 words.append(f"The {which} {said}.")
         unlike = []
-        if self.head_dim != other.head_dim:
+        if self.asked and other.asked and self.head_dim != other.head_dim:
             unlike.append(f"heads of {self.head_dim} channels against {other.head_dim}")
-        if self.axes != other.axes:
+        if self.asked and other.asked and self.axes != other.axes:
             unlike.append(
                 f"{self.axes} {'axis' if self.axes == 1 else 'axes'} against {other.axes}"
             )
@@ -405,11 +411,17 @@ def _compare(one: Report, two: Report) -> Difference:
         )
     elif off.any():
         convertible = False
+        times = np.abs(first) / np.maximum(np.abs(second), 1e-300)
         worst = int(np.argmax((apart / np.maximum(np.abs(first), 1e-300)).max(axis=1)))
+        said = f"{len(apart_at)} of {len(first)} pairs turn at another speed than there, pair "
+        said += f"{one.pairs[orders[0][worst]]} the most"
+        if off.all() and np.ptp(times) <= 1e-5 * times.min():
+            worst = 0
+            said = f"All {len(first)} pairs turn {times.min():.6g} times as fast as there, pair "
+            said += f"{one.pairs[orders[0][0]]} for one"
         words.append(
-            f"{len(apart_at)} of {len(first)} pairs turn at another speed than there, pair "
-            f"{one.pairs[orders[0][worst]]} the most: {_number(first[worst])} against "
-            f"{_number(second[worst])}. No weight makes up for that: change base or rescaling."
+            f"{said}: {_number(first[worst])} against {_number(second[worst])}. No weight makes up "
+            "for that: change base or rescaling."
         )
     ends = (one.table_end, two.table_end)
     for which, end, report in zip(("first", "second"), ends, (one, two), strict=True):
@@ -452,9 +464,21 @@ def _compare(one: Report, two: Report) -> Difference:
                     f"{mine:.10g} against {others:.10g} there."
                 )
                 sign[rows] *= factor
+                words += _root(factor, one.head_dim)
     order = np.empty(one.head_dim, int)
     order[target] = source
     return Difference(tuple(words), _converter(order, sign) if convertible else None)
+
+
+def _root(factor: float, head_dim: int) -> list[str]:
+    """Say it where a factor is what one side may divide scores by, half of it on each side."""
+    for sign, power in (("-", head_dim**-0.25), ("", head_dim**0.25)):
+        if math.isclose(factor, power, rel_tol=1e-5):
+            return [
+                f"That is {head_dim}^({sign}1/4): if one model divides queries and keys by it, and "
+                f"the other their scores by the root of {head_dim}, leave it out."
+            ]
+    return []
 
 
 def _converter(order: np.ndarray, sign: np.ndarray) -> Callable[[Array, int], Array]:

@@ -1199,7 +1199,7 @@ def test_cos_and_sin_on_a_grid_still_tell_the_base(steps: int, base: float) -> N
     report = identify(rotate, 16)
     assert (report.base, report.rescaling) == (base, None)
     (finding,) = report.findings
-    assert "as where cos and sin are rounded coarsely" in finding.words
+    assert "as where cos and sin, or what comes out, are rounded coarsely" in finding.words
     assert (np.abs(report.inv_freq - theta) <= 4.0 * report.inv_freq_error).all()
 
 
@@ -2815,6 +2815,13 @@ def test_a_ramp_is_named_where_few_pairs_are_on_it(
     rotate = lambda x, at: scale * halves(x, at, theta)  # noqa: E731
     report = identify(rotate, dim, dtype=torch.float32)
     assert (report.base, report.rescaling) == (base, (kind, told))
+
+
+def test_the_largest_miss_among_the_first_positions_is_told() -> None:
+    held = lambda at: torch.as_tensor(at).bfloat16().float().numpy()  # noqa: E731
+    report = identify(lambda x, at: rotate_complex(x, held(at)), 64, positions=1024)
+    assert report.angle_error == pytest.approx(2.0, abs=1e-3)
+    assert report.angle_error_at == 514  # which bfloat16 holds as 512
 
 
 def test_a_rule_of_llama_3_without_a_ramp_is_told() -> None:
