@@ -46,8 +46,10 @@ NOTES = {
     ),
     "deepseek_v4": (
         "where keys are summaries of several tokens, these are turned by the number of tokens "
-        "before them, whatever positions the model is given"
+        "before them, whatever positions the model is given; which of them a query sees follows "
+        "the positions"
     ),
+    "MiniMaxM3VLTextModel": "its indexer, which turns too, stands in no layer by default",
     "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
 }
 """What has to be known besides of a family, or of a class, that is asked as all are."""
@@ -214,8 +216,10 @@ def sam3_tracker_video() -> list[Heard]:
 
 
 def edgetam_video() -> list[Heard]:
-    """Memory attention."""
-    return _memory("edgetam_video", "EdgeTamVideo", "EdgeTamVideoRoPESelfAttention")
+    """Memory attention, that of a picture to itself."""
+    (heard,) = _memory("edgetam_video", "EdgeTamVideo", "EdgeTamVideoRoPESelfAttention")
+    note = f"{heard.note}; attention to the memory itself, which turns too, was not asked"
+    return [replace(heard, note=note)]
 
 
 def sam3() -> list[Heard]:

@@ -136,13 +136,16 @@ def test_deepseek_v4_turns_summaries_by_a_count_of_its_own(kind: str, rate: int)
     layer = random_weights(deepseek.DeepseekV4Attention(small, 0))
     x = torch.randn(1, 40, 32, generator=torch.Generator().manual_seed(5))
 
-    def out(shift: int) -> torch.Tensor:
+    def out(shift: int, x: torch.Tensor = x) -> torch.Tensor:
         ids = torch.arange(40)[None] + shift
         tables = {name: table(x, ids, layer_type=name) for name in ("main", "compress")}
         return layer(x, tables, ids, causal(40))[0]
 
     here = out(0)
     assert (out(500) - here).abs().max() > 0.1 * here.std()
+    later = torch.cat((x[:, :32], -x[:, 32:]), dim=1)  # seen early after a shift alone
+    leaks = [(out(s)[:, :16] - out(s, later)[:, :16]).abs().max() for s in (0, 500)]
+    assert leaks[0] == 0.0 < 0.1 * here.std() < leaks[1]
     summaries, shift = layer.compressor, 500
 
     def back(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
