@@ -600,6 +600,10 @@ def explain_axes(
                 _gives(each[0], speeds[speeds > 0], known[speeds > 0]) for speeds, known in axes
             ):
                 return [each]
+    names = [{(one.kind, one.dim, one.base) for one in each} for each in found]
+    shared = set.intersection(*names) if names else set()
+    for each in found:  # what is a part of one series on every axis is told as such
+        each.sort(key=lambda one: (one.kind, one.dim, one.base) not in shared)
     return found
 
 

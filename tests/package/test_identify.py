@@ -2831,6 +2831,19 @@ def test_a_rule_of_llama_3_without_a_ramp_is_told() -> None:
     assert "a step here and no ramp" in str(report)
 
 
+def test_axes_that_each_begin_one_series_are_told_so() -> None:
+    """Exponents over the whole head, where each axis should have a series of its own."""
+    theta, counts = 1e4 ** (-np.arange(64) / 64), (8, 28, 28)
+    waves = np.zeros((64, 3))
+    for axis, (start, count) in enumerate(zip((0, 8, 36), counts, strict=True)):
+        waves[start : start + count, axis] = theta[:count]
+    turn = torch.tensor(waves)
+    rotate = lambda x, at: by_angles(x, at.to(x) @ turn.to(x).T)  # noqa: E731
+    report = identify(rotate, 128, positions=(64, 64, 64), dtype=torch.float64)
+    assert str(report).count("proportional over 128 channels: base 10000") == 3
+    assert dict(report.rows())["axes"] == "8, 28, 28 pairs turn along them"
+
+
 def test_a_card_tells_the_lengths_of_wave_vectors() -> None:
     waves = np.array([[0.6, 0.8], [0.08, -0.06]])
     rotate = lambda x, at: by_angles(x, at.to(x) @ torch.tensor(waves).to(x).T)  # noqa: E731
