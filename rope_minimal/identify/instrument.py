@@ -22,6 +22,7 @@ from .circuit import (
     broken_promise,
     by_doubling,
     by_thirds,
+    holding_format,
     in_proportion,
     made_format,
     read_circuit,
@@ -42,6 +43,9 @@ SMALL = 1e-3
 
 NEAR = 64
 """Up to it, angles hardly miss by whole turns where speeds are slightly wrong."""
+
+ASTRAY = re.compile("^Angles (do not grow|are not)|^It turns by its freq|positions below 1,024")
+"""Of such a finding the first positions alone may be the reason."""
 
 OTHER_KIND = re.compile(
     r"not numpy\.ndarray|Cannot interpret 'torch|'numpy\.ndarray' object has no"
@@ -101,7 +105,7 @@ def identify(
             refusals.setdefault(str(said), []).append(ask.kind)
             continue
         try:
-            return _Examination(ask, sizes, first).report()
+            return _past_start(_Examination(ask, sizes, first).report(), ask, sizes)
         except RefusalError as said:  # this kind of array it takes
             refusals = {f"answers once and later {said}": [ask.kind]}
             break
@@ -114,6 +118,44 @@ def identify(
         told += "make it anew, and give dtype"
     refused = Finding(WRONG, f"It does not answer: {told}.", "attention")
     return Report(head_dim, len(sizes), ", ".join(asked), findings=(refused,))
+
+
+def _past_start(report: Report, ask: Asker, sizes: tuple[int, ...]) -> Report:
+    """Return what is said of later positions where the first few alone are turned otherwise."""
+    said = any(f.gravity == WRONG and ASTRAY.search(f.words) for f in report.findings)
+    try:
+        if not (said and len(sizes) == 1 and report.pairs):
+            return report
+        count, change = _steady_from(ask, sizes[0])
+        if not count:
+            return report
+        later = Asker(lambda x, at: ask.rotate(x, at + count), ask.head_dim, 1, ask.dtype)
+        size = (sizes[0] - count,)
+        first = later(np.eye(ask.head_dim), _asked(size)[:2])
+        rest = _Examination(later, size, first).report()
+    except RefusalError:
+        return report
+    if not rest.inv_freq.any():
+        return report
+    found = (judging.false_start(count, change), *rest.findings)
+    return replace(rest, asked=f"{rest.asked}, counted from {count}", findings=found)
+
+
+def _steady_from(ask: Asker, size: int) -> tuple[int, float]:
+    """Return from which of the first positions on every step is one turn, 0 if from the first.
+
+    Beside it, by how much the last step before that differs: the score of two unit vectors.
+    """
+    if size < 2 * judging.SHORT:
+        return 0, 0.0
+    matrices = read_matrices(ask, ask.head_dim, np.arange(min(NEAR + 1, size))[:, None])
+    if np.linalg.cond(matrices).max() > 1e3:
+        return 0, 0.0
+    steps = np.linalg.inv(matrices[:-1]) @ matrices[1:]
+    off = np.linalg.norm(steps - steps[-1], 2, axis=(1, 2))
+    misses = np.flatnonzero(off > max(1e-4, 64.0 * FORMATS[holding_format(matrices)]))
+    count = int(misses[-1]) + 1 if len(misses) else 0
+    return (count, float(off[count - 1])) if 0 < count <= len(steps) // 2 else (0, 0.0)
 
 
 @dataclass
@@ -396,8 +438,7 @@ class _Examination:
             if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
                 report = replace(report, shared_position=self._shared(circuit))
                 here, there = (row[_along(axis, axes, int(p))] for p in (last, 2 * last))
-                steps = self._equal_steps(circuit, axis)
-                self.findings += judging.no_speed(report, angles, positions, here, there, steps)
+                self.findings += judging.no_speed(report, angles, positions, here, there)
                 self.findings += judging.shared(report, resolved=True)
                 self.findings += judging.promise(report, self.unit)
                 return report
@@ -458,18 +499,6 @@ class _Examination:
         matrices = read_matrices(self.ask, self.ask.head_dim, points)
         blocks = matrices[:, circuit.writes[:, :, None], circuit.reads[:, None, :]]
         return replace(circuit, blocks=blocks).angles()
-
-    def _equal_steps(self, circuit: Circuit, axis: int) -> int:
-        """Return how many steps from position 1 on are equal, 0 if few are or that from 0 is."""
-        if self.sizes[axis] < judging.SHORT:
-            return 0
-        try:
-            angles = self._angles(circuit, axis, np.arange(min(NEAR + 1, self.sizes[axis])))
-        except RefusalError:
-            return 0
-        steps = np.exp(1j * np.diff(angles, axis=0))
-        off = np.abs(steps - steps[1]).max(axis=1)
-        return len(off) - 1 if off[1:].max() <= 16.0 * self.unit < off[0] else 0
 
     def _compare(
         self,
@@ -533,18 +562,22 @@ class _Examination:
         """Return the report with the largest error of an angle if it is one of the first."""
         if report.axes > 1 or not report.is_rotation or not self.alone:
             return report
-        places = np.arange(min(DENSE, self.sizes[0]))
-        try:
+
+        def off(places: np.ndarray) -> np.ndarray:
             y = self._turned(places, x=_firsts(circuit, report.head_dim))[:, circuit.writes]
+            turn = y @ np.array([1.0, 1j])
+            turn *= turn[0].conj() * np.exp(-1j * np.outer(places, speed))
+            return np.abs(np.angle(turn)).max(axis=1)
+
+        try:
+            error = off(np.arange(min(DENSE, self.sizes[0])))
+            at = int((error >= 0.999 * error.max()).argmax())  # of equal ones, the first
+            error = off(np.array([0, at]))[-1]  # in a long call it may be another
         except RefusalError:  # which has been said
             return report
-        turn = y @ np.array([1.0, 1j])
-        off = np.angle(turn * turn[0].conj() * np.exp(-1j * np.outer(places, speed)))
-        error = np.abs(off).max(axis=1)
-        if error.max() <= (report.angle_error or 0.0):
+        if error <= (report.angle_error or 0.0):
             return report
-        at = int((error >= 0.999 * error.max()).argmax())  # of equal ones, the first
-        return replace(report, angle_error=float(error[at]), angle_error_at=at)
+        return replace(report, angle_error=float(error), angle_error_at=at)
 
     def _stops(self, at: np.ndarray) -> bool | None:
         """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up.

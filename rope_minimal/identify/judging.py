@@ -639,13 +639,22 @@ def origin(circuit: Circuit, waves: np.ndarray, unit: float) -> Findings:
     return [Finding(NOTE, f"{words}.", "many-planes")]
 
 
-def no_speed(
-    report: Report, angles: np.ndarray, positions: np.ndarray, here: int, there: int, steps: int
-) -> Findings:
-    """Say that the angle at twice a position is not twice that at it.
+def false_start(count: int, change: float) -> Finding:
+    """Say that the first positions are turned otherwise than those after them."""
+    who = f"The first {count} positions are" if count > 1 else "Position 0 is"
+    words = (
+        f"{who} not turned as those after need: the score of positions {count - 1} and {count} "
+        f"changes by up to {change:.2g} when both move by 1. So it is where rows of a table below "
+        "0 are its last, as left of padding, or where positions start late. What is said here "
+        f"counts from position {count} on."
+    )
+    return Finding(WRONG, words, "attention", partial=True)
 
-    ``steps`` of those to the next position are equal, the first of which starts from position 1.
-    """
+
+def no_speed(
+    report: Report, angles: np.ndarray, positions: np.ndarray, here: int, there: int
+) -> Findings:
+    """Say that the angle at twice a position is not twice that at it."""
     one, two = angles[here], angles[there]
     apart = np.abs((two - 2.0 * one + np.pi) % (2.0 * np.pi) - np.pi)
     pair = int(apart.argmax())
@@ -655,11 +664,6 @@ def no_speed(
         f"{one[pair] + 0.0:.4g} rad at {_at(positions[here])} and by {two[pair] + 0.0:.4g} at "
         f"{_at(positions[there])}."
     )
-    if steps:
-        words += (
-            f" Position 0 alone is out: from 1 to {steps + 1} every step turns a pair by as much, "
-            "as where a table is read one row early or positions are held to 1 and more."
-        )
     return [Finding(WRONG, words, "many-planes")]
 
 

@@ -77,7 +77,7 @@ def repeats(ask: Asker, answer: Answer, times: int = 1) -> Findings:
         return []
     words = (
         "It is random, or its calls leave something behind, as in dynamic NTK: asked the same "
-        f"{times + 1} times, numbers change by up to {change:.2g}."
+        f"{times + 1} times, numbers were seen to change by {change:.2g}."
     )
     return [Finding(WRONG, words, "attention")]
 
@@ -103,7 +103,7 @@ def left_behind(answer: Answer, again: Answer) -> Findings:
 
 def _remembered(change: float, what: str, then: str, state: str) -> Finding:
     words = (
-        f"It remembers: {what}, with numbers changed by up to {change:.2g}, as where frequencies "
+        f"It remembers: {what}, with numbers seen to change by {change:.2g}, as where frequencies "
         f"grow with the longest call so far {then}. What is said here is about the state {state}."
     )
     return Finding(WRONG, words, "longer-contexts")
@@ -137,9 +137,10 @@ def company(ask: Asker, answer: Answer) -> Findings:
         )
         return [Finding(WRONG, words, "attention")]
     words = (
-        "The rotation of a position depends on what else is in the call: numbers change by up to "
-        f"{change:.2g}. The frequencies here are those of a call that goes to {_farthest(answer)}, "
-        "or of a longer one that it remembers; a key that was cached before keeps others."
+        "The rotation of a position depends on what else is in the call: alone, the first "
+        f"{len(few)} were seen to change by {change:.2g}. The frequencies here are those of a call "
+        f"that goes to {_farthest(answer)}, or of a longer one that it remembers; a key that was "
+        "cached before keeps others."
     )
     return [Finding(LOOK, words, "longer-contexts", partial=True)]
 

@@ -353,7 +353,8 @@ def altered(model: Any) -> list[str] | None:
             with suppress(AttributeError):
                 module = model.get_submodule(name)
         found[name] = _unlike(module, made.get(name), inside)
-    return [f"{name or type(model).__name__} ({why})" for name, why in found.items() if why]
+    names = sorted(found, key=lambda name: not TABLES.search(kinds.get(name, "")))  # these first
+    return [f"{name or type(model).__name__} ({found[name]})" for name in names if found[name]]
 
 
 def _unlike(module: Any, made: Any, inside: bool) -> str | None:

@@ -628,7 +628,7 @@ STRANGE = {
     "smallest": (lambda x, at: rotate_complex(x, at - at.min()), "Asked one after another, pos"),
     "halves positions": (lambda x, at: rotate_complex(x, at // 2), "Position 1 shares"),
     "groups": (lambda x, at: rotate_complex(x, at // 8), "turned by 0 rad at 4 and by 1 at 8"),
-    "a row early": (lambda x, at: rotate_complex(x, (at - 1) % 4096), "Position 0 alone is out"),
+    "a row early": (lambda x, at: rotate_complex(x, (at - 1) % 4096), "Position 0 is not turned"),
     "logarithm": (lambda x, at: turned(x, np.log1p(at)), "do not grow in proportion"),
     "one slip": (lambda x, at: rotate_complex(x, np.where(at == 77, 3, at)), "1 of the positions"),
     "window": (
@@ -966,17 +966,39 @@ def test_halves_tell_the_width_of_the_series() -> None:
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_where_position_0_alone_is_out_it_is_told(dtype: torch.dtype) -> None:
-    def told(at: Callable[[np.ndarray], np.ndarray]) -> bool:
-        def rotate(x: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
-            return torch.tensor(rotate_complex(x.double().numpy(), at(places.numpy())), dtype=dtype)
+@pytest.mark.parametrize("count", [1, 3, 8, 16])
+def test_the_others_are_described_where_the_first_positions_are_out(
+    count: int, dtype: torch.dtype
+) -> None:
+    """A table of float32 that is read so many rows early, as left of padding: first its end."""
+    theta = 1e4 ** (-torch.arange(32) / 32)
+    angles = torch.arange(32_768).float()[:, None] * theta
+    rotate = lambda x, at: by_angles(x, angles[at - count])  # noqa: E731
+    report = identify(rotate, 64, positions=32_768, dtype=dtype)
+    (gravest,) = (f for f in report.findings if f.gravity == 3)
+    who = f"The first {count} positions are" if count > 1 else "Position 0 is"
+    assert gravest.words.startswith(f"{who} not turned as those after need: the score of positions")
+    assert report.asked.endswith(f"counted from {count}")
+    assert (report.base, report.table_end) == (1e4, None)
+    border, after = angles[0].double() - angles[-1].double(), theta.double()
+    change = abs(torch.exp(1j * border) - torch.exp(1j * after)).max()
+    told = float(re.search(r"changes by up to ([\d.]+) when", gravest.words)[1])
+    assert told == pytest.approx(float(change), rel=0.05)
+    off = np.abs(report.inv_freq - theta.numpy())
+    assert (off <= report.inv_freq_error + 2.0**-24 * theta.numpy()).all()
 
-        return "Position 0 alone is out" in str(identify(rotate, 16, positions=600, dtype=dtype))
 
-    assert told(lambda at: (at - 1) % 600)
-    assert told(lambda at: at.clip(1))
-    assert not told(lambda at: at + (at > 1))
-    assert not told(lambda at: at**2)
+@pytest.mark.parametrize(
+    "at", [lambda at: at**2 % 7919, lambda at: np.where(at < 16, at, 16 + (at - 16) // 4)]
+)
+def test_what_never_gets_steady_has_no_false_start(at: Callable[[Any], Any]) -> None:
+    assert "as those after need" not in str(identify(lambda x, p: rotate_complex(x, at(p)), 16))
+
+
+def test_the_rotation_of_the_first_positions_may_be_that_of_one() -> None:
+    report = identify(lambda x, at: rotate_complex(x, at.clip(1)), 16, positions=600)
+    assert "Position 0 is not turned as those after need" in str(report)
+    assert report.base == 1e4
 
 
 FAULTY = {

@@ -1074,7 +1074,7 @@ def other_scores(model: Any) -> None:
         (one_layer_twice, "model.layers.1.self_attn (another layer_idx)"),
         (
             another_configuration,
-            "model (another attention_bias in its configuration) and 3 more",
+            "model.rotary_emb (another attention_bias in its configuration) and 3 more",
         ),
         (
             other_scores,
