@@ -345,6 +345,15 @@ def test_the_families_that_norm_after_the_turn_break_the_promise(
     assert change() < 1e-3
 
 
+def test_the_switch_of_idefics_reaches_no_layer_that_turns() -> None:
+    small = {"hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 8}
+    config = config_of("idefics", "IdeficsConfig", qk_layer_norms=True, **small)
+    assert not modeling("idefics").IdeficsDecoderLayer(config, 0).self_attn.qk_layer_norms
+    cross = modeling("idefics").IdeficsGatedCrossAttentionLayer(config, 0).cross_attn
+    assert cross.qk_layer_norms
+    assert cross.is_cross_attention
+
+
 @torch.no_grad()
 def test_deepseek_v3_2_turns_in_two_layouts_in_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     """Run a small layer; write down which function its indexer calls, and which its attention."""
@@ -634,6 +643,9 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
     moved = score(new, permuted(rows), converted(gains), converted(biases))
     assert moved == pytest.approx(wanted, rel=1e-9)
     ones = convert(np.ones(8), 1)
+    signs = {name: np.sign(ones)[:, None] * part for name, part in permuted(rows).items()}
+    in_rows = score(rotate_complex, signs, permuted(gains), permuted(biases))
+    assert (in_rows == pytest.approx(wanted, rel=1e-9)) != mean_too
     undone = {name: part / ones[:, None] for name, part in converted(rows).items()}
     by_ones = score(new, undone, converted(gains), converted(biases))
     assert by_ones == pytest.approx(wanted, rel=1e-9)
