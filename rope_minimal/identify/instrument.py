@@ -4,6 +4,7 @@ What is asked and computed stands in `circuit`; here it is put together, and jud
 `judging` and `manners`.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,9 @@ SMALL = 1e-3
 
 NEAR = 64
 """Up to it, angles hardly miss by whole turns where speeds are slightly wrong."""
+
+FIRST_STEP = 1.0 + 0.1 * math.log(2.0)
+"""By how much queries grow first where they do with the logarithm of a block's number (Llama 4)."""
 
 ASTRAY = re.compile("^Angles (do not grow|are not)|^It turns by its freq|positions below 1,024")
 """Of such a finding the first positions alone may be the reason."""
@@ -305,7 +309,12 @@ class _Examination:
             past = "it starts again from position 0"
         elif np.abs(y - again[1]).max() < loose:
             past = "every position gets the rotation of position 0"
-        elif np.abs(np.linalg.norm(y, axis=1) / np.linalg.norm(again[0]) - 1.0).min() > 1e-3:
+        elif (
+            sizes := np.linalg.norm(y, axis=1) / np.linalg.norm(again[0])
+        ).min() > 1.0 + 1e-3 and (self._grows_on(axis, good)):
+            self.findings.append(judging.changing(1.0, float(sizes.max()), 0.0, True, False))
+            return
+        elif np.abs(sizes - 1.0).min() > 1e-3:
             past = "vectors come out with other lengths"
         elif np.abs(y[:-1, circuit.writes] - self._lag(circuit, speed, after)).max() < loose:
             past = "each position gets the rotation that the one before it should have"
@@ -342,12 +351,35 @@ class _Examination:
                 middle = (good + bad) // 2
                 good, bad = (middle, bad) if apart(axis, middle) <= loose else (good, middle)
             if apart(axis, bad) > max(2.0 * apart(axis, good), 0.5 * most[on].max()):
+                if self._grows_on(axis, good):
+                    return False
                 past = "vectors come out with other lengths"
                 self._ends(axis, good, past)
                 self.ended += judging.silent_end(good, f"{past}{self._of_axis(axis)}")
                 self.sizes = (*self.sizes[:axis], good + 1, *self.sizes[axis + 1 :])
                 return True
         return False
+
+    def _grows_on(self, axis: int, good: int) -> bool:
+        """Whether lengths grow in steps, this being the first, and turns are those of their parts.
+
+        Where no other step is within reach, it is known by its size.
+        """
+        end = self.sizes[axis] - 1
+        far = min(2 * good, end)
+        half = far // 2
+        each = [_along(axis, len(self.sizes), p) for p in (0, half, far - half, far, good + 1, end)]
+        matrices = read_matrices(self.ask, self.ask.head_dim, np.array(each))
+        lengths = np.linalg.norm(matrices, axis=1, keepdims=True)
+        if np.ptp(lengths, axis=2).max() > 64.0 * self.unit * lengths.max():
+            return False  # not one factor for all
+        start, one, other, both, *_ = matrices / lengths
+        loose = max(1e-3, 64.0 * self.unit)
+        if np.abs(one @ np.linalg.pinv(start) @ other - both).max() > loose:
+            return False
+        first, last = (lengths[[-2, -1], 0, 0] / lengths[0, 0, 0]).tolist()
+        near = 8.0 * self.unit + 1e-5
+        return bool(last > first + near or abs(first - FIRST_STEP) <= near)
 
     def _first_like(self, end: int, axis: int, at: int) -> int:
         """Return the first position up to ``at`` that comes out exactly as the last; at if none."""

@@ -72,7 +72,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         each = np.ptp(circuit.singular_values(), axis=1).max() / factor
         # one factor at each position, at rest as well
         if report.pairs and not sizes and each <= loose:
-            return [*found, _changing(factor * low, factor * high, 0.0, True, False)]
+            return [*found, changing(factor * low, factor * high, 0.0, True, False)]
         times = f"lengths times {factor * low:.3g} to {factor * high:.3g}"
         whole, too = "lengths are kept", "so is the promise"
         if abs(factor - 1.0) > loose:
@@ -127,7 +127,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             )
             return Finding(LOOK if kept else WRONG, words, "longer-contexts")
         steps = 2.0 * FORMATS["float32"] * float(positions.sum(axis=1).max())
-        return _changing(factor * low, factor * high, steps, alike, exponential)
+        return changing(factor * low, factor * high, steps, alike, exponential)
     if fixed and low <= loose:
         lost = int((values[0].min(axis=1) <= loose).sum())
         words = (
@@ -174,7 +174,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     return Finding(WRONG, words, "layouts")
 
 
-def _changing(low: float, high: float, steps: float, alike: bool, exponential: bool) -> Finding:
+def changing(low: float, high: float, steps: float, alike: bool, exponential: bool) -> Finding:
     """Say that lengths change with the position, and what may do it.
 
     Parameters
@@ -201,7 +201,7 @@ def _changing(low: float, high: float, steps: float, alike: bool, exponential: b
         why = "cos and sin disagree, by a factor, or because they are those of different positions "
         why += "or frequencies"
     whose = " alone" if alike else ", in each pair by its own factor"
-    words = f"Lengths change with the position{whose}, by {by}: {why}."
+    words = f"Lengths were seen to change with the position{whose}, by {by}: {why}."
     return Finding(WRONG, words, "layouts")
 
 
@@ -899,7 +899,8 @@ def rest(report: Report, circuit: Circuit, unit: float) -> Findings:
     if not len(circuit.still) or abs(factor - 1.0) <= max(8.0 * unit, 1e-7):
         return []
     if factor <= max(8.0 * unit, 1e-7):
-        words = f"The {len(circuit.still)} channels that do not turn come out as zeros."
+        words = f"The {len(circuit.still)} channels that do not turn are lost: nothing of them "
+        words += "comes out."
         return [Finding(WRONG, words, "layouts")]
     words = f"Channels that do not turn are multiplied by {factor:.8g}."
     return [Finding(NOTE, words, "longer-contexts")]

@@ -577,7 +577,8 @@ def explain_axes(
         widths = (count, span or count, 2 * len(waves), head_dim)
         fits = tuple(w for w in dict.fromkeys(widths) if w >= count)
         found = explain(speeds[on], known[on], fits, scale)
-        if waves.shape[1] == 1 and span and span > count:  # halves as wide as the whole series
+        whole = count == 2 * len(waves)
+        if whole and span and span > count:  # halves as wide as the whole series
             found.sort(key=lambda one: one.dim != span)
         return found
 

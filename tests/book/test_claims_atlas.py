@@ -341,8 +341,39 @@ def test_the_families_that_norm_after_the_turn_break_the_promise(
         norm.weight.fill_(1.0)
     if isinstance(layer.scaling, torch.nn.Parameter):  # TimesFM has one more factor a channel
         assert change() > 0.01
+        layer.q_norm.weight.copy_(1.0 / torch.nn.functional.softplus(layer.scaling))
+        assert change() < 1e-3  # in the product it is undone
+        layer.q_norm.weight.fill_(1.0)
         layer.scaling.fill_(1.0)
     assert change() < 1e-3
+
+
+def test_layers_of_muse_spark_rest_where_their_base_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a small model; the atlas has heard its function alone."""
+    bases = config_of("muse_spark", "MuseSparkTextConfig").layer_rope_theta
+    assert (len(bases), bases.count(0)) == (62, 16)
+    module, turned = modeling("muse_spark"), []
+    small = config_of(
+        "muse_spark", "MuseSparkTextConfig", vocab_size=9, hidden_size=32, intermediate_size=16,
+        num_hidden_layers=4, num_attention_heads=2, num_key_value_heads=2, head_dim=16,
+        moe_intermediate_size=8, moe_hidden_size=8, num_local_experts=2, num_experts_per_tok=1,
+        pad_token_id=0, eos_token_id=1, bos_token_id=2,
+    )  # fmt: skip
+    assert small.layer_rope_theta.count(0) == 1
+    model = module.MuseSparkTextModel(small).eval()
+    for layer in model.layers:
+        layer.register_forward_pre_hook(lambda *_: turned.append(False))
+    turn = module.apply_rotary_pos_emb
+
+    def heard(*given: Any, **more: Any) -> Any:
+        turned[-1] = True
+        return turn(*given, **more)
+
+    monkeypatch.setattr(module, "apply_rotary_pos_emb", heard)
+    with torch.no_grad():
+        model(torch.arange(5)[None])
+    assert turned == [base != 0 for base in small.layer_rope_theta]
+    assert not any(row.rests for row in read_atlas() if row.family == "muse_spark")
 
 
 def test_the_switch_of_idefics_reaches_no_layer_that_turns() -> None:

@@ -614,7 +614,9 @@ STRANGE = {
     "grows": (growing, "depends on what else is in the call"),
     "zeros": (lambda x, at: 0.0 * x, "returns nothing but zeros"),
     "scaled": (lambda x, at: x * (1.0 + at[:, None]), "channels are scaled alone"),
-    "longer": (lambda x, at: 1.001 ** at[:, None] * rotate_complex(x, at), "Lengths change"),
+    "longer": (
+        lambda x, at: 1.001 ** at[:, None] * rotate_complex(x, at), "Lengths were seen to change",
+    ),
     "counts from 1": (lambda x, at: rotate_complex(x, at + 1), "turned as position 1 should be"),
     "squares": (lambda x, at: rotate_complex(x, at**2 % 7919), "promise is broken"),
     "positions in place": (lambda x, at: rotate_complex(x, shifted(at)), "into the positions"),
@@ -663,9 +665,9 @@ STRANGE = {
     "mirrored": (lambda x, at: rotate_complex(x, at)[..., SWAP], "4 of 4 pairs are mirrored"),
     "grows from 0": (
         lambda x, at: part(x, at, 1.0) * np.where(np.arange(8) < 4, at[:, None], 1),
-        "Lengths change with the position alone",
+        "Lengths were seen to change with the position alone",
     ),
-    "rest lost": (lambda x, at: part(x, at, 0.0), "4 channels that do not turn come out as zeros"),
+    "rest lost": (lambda x, at: part(x, at, 0.0), "4 channels that do not turn are lost"),
     "rest uneven": (lambda x, at: part(x, at, GAIN[4:]), "channels that do not turn are not left"),
     "rest elsewhere": (lambda x, at: part(x[..., [0, 1, 2, 3, 5, 4, 7, 6]], at, 1.0), "come out"),
     "upside down": (
@@ -1065,7 +1067,8 @@ def test_small_gains_are_gains_and_small_decays_no_wrong_positions() -> None:
 
 def test_a_slow_decay_of_all_pairs_is_no_rounding() -> None:
     report = identify(lambda x, at: rotate_complex(x, at) * (1 - 7e-8 * at)[:, None], 8)
-    assert report.findings[0].words.startswith("Lengths change with the position alone")
+    said = report.findings[0].words
+    assert said.startswith("Lengths were seen to change with the position alone")
 
 
 @pytest.mark.parametrize("factor", [1.03, 1.1])
@@ -1135,7 +1138,7 @@ def test_a_half_of_what_attention_divides_by_is_told_from_a_factor() -> None:
             lambda x, at: np.where(
                 (at == 0)[:, None] & (np.arange(8) % 4 == 3), 0, rotate_complex(x, at)
             ),
-            "Lengths change with the position, in each pair by its own factor",
+            "Lengths were seen to change with the position, in each pair by its own factor",
         ),
     ],
 )
@@ -2006,7 +2009,8 @@ def test_the_precision_covers_angles_of_float32_that_start_far_out(
 def test_a_slow_decay_of_each_pair_is_no_rounding() -> None:
     scale = np.tile(np.linspace(0.999, 0.99999, 4), 2)
     report = identify(lambda x, at: turned(x, at) * scale ** (at[:, None] / 512), 8, positions=4096)
-    assert report.findings[0].words.startswith("Lengths change with the position, in each pair by")
+    said = report.findings[0].words
+    assert said.startswith("Lengths were seen to change with the position, in each pair by")
     assert "rounded coarsely" not in str(report)
 
 
@@ -2701,7 +2705,7 @@ def test_channels_that_are_lost_are_told_of_what_is_no_rotation_too(rest: str) -
 
     report = identify(rotate, 16)
     words = [f.words for f in report.findings if f.gravity == 3]
-    assert "The 8 channels that do not turn come out as zeros." in words
+    assert "The 8 channels that do not turn are lost: nothing of them comes out." in words
     assert "lengths are kept" not in str(report)
 
 
@@ -2846,6 +2850,22 @@ def test_the_largest_miss_among_the_first_positions_is_told() -> None:
     assert report.angle_error_at == 514  # which bfloat16 holds as 512
 
 
+@pytest.mark.parametrize("size", [8192, 12_000, 16_384, 65_536])
+def test_queries_that_grow_in_steps_end_no_table(size: int) -> None:
+    """As those of Llama 4, of which few steps are asked."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, at) * (1 + 0.1 * np.log1p((at + 1) // 8192))[:, None]
+
+    report = identify(rotate, 16, positions=size)
+    assert report.table_end is None
+    assert not any("table" in finding.words for finding in report.findings)
+    assert report.findings[0].gravity == 3
+    ones = lambda x, at: by_angles(torch.tensor(x), torch.ones(len(at), 8)).numpy()  # noqa: E731
+    ends = lambda x, at: np.where((at < 99)[:, None], rotate(x, at), 1.3 * ones(x, at))  # noqa: E731
+    assert identify(ends, 16, positions=size).table_end == 98
+
+
 def test_a_rule_of_llama_3_without_a_ramp_is_told() -> None:
     plain = 5e5 ** -(np.arange(64) / 64)
     slowed = np.where(2.0 * np.pi / plain > 2048, plain / 8.0, plain)
@@ -2864,6 +2884,17 @@ def test_axes_that_each_begin_one_series_are_told_so() -> None:
     report = identify(rotate, 128, positions=(64, 64, 64), dtype=torch.float64)
     assert str(report).count("proportional over 128 channels: base 10000") == 3
     assert dict(report.rows())["axes"] == "8, 28, 28 pairs turn along them"
+
+
+def test_sections_that_leave_pairs_at_rest_are_told_so() -> None:
+    """M-RoPE whose sections do not add up: 60 of 64 pairs turn."""
+    theta, axis = 1e6 ** (-np.arange(64) / 64), np.repeat((0, 1, 2, 3), (16, 24, 20, 4))
+    waves = theta[:, None] * (axis[:, None] == np.arange(3))
+    turn = torch.tensor(waves)
+    rotate = lambda x, at: by_angles(x, at.to(x) @ turn.to(x).T)  # noqa: E731
+    report = identify(rotate, 128, positions=(1024,) * 3, dtype=torch.float64)
+    assert report.base == 1e6
+    assert "4 of 64 pairs, the slowest, stand still." in str(report)
 
 
 def test_a_card_tells_the_lengths_of_wave_vectors() -> None:
@@ -3459,5 +3490,6 @@ def test_a_whole_head_that_grows_is_told_as_such() -> None:
         return y * (1 + 0.1 * np.log1p(at // 8192))[:, None]
 
     report = identify(rotate, 32)
-    assert report.findings[0].words.startswith("Lengths change with the position alone, by 1 to 1.")
+    said = report.findings[0].words
+    assert said.startswith("Lengths were seen to change with the position alone, by 1 to 1.")
     assert (report.base, report.attention_factor) == (1e4, 1)
