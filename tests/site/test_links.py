@@ -59,6 +59,11 @@ def test_every_internal_link_and_anchor_exists():
     assert broken == []
 
 
+def test_what_a_cell_answers_as_a_table_is_one():
+    for path in (SITE / "notebooks").glob("*.html"):
+        assert "<p>|" not in path.read_text("utf8"), path.name
+
+
 def test_no_two_parts_of_a_page_share_an_id():
     for name in PAGES:
         ids = Counter(given["id"] for _, given in tags(SITE / name) if "id" in given)
