@@ -544,6 +544,7 @@ class _Examination:
     ) -> Report:
         """Compare every angle with position times frequency."""
         inside = (positions <= np.array(ends)).all(axis=1)
+        waves = self._meant(report, circuit, waves)
         off = (angles - positions @ waves.T + np.pi) % (2.0 * np.pi) - np.pi
         error = np.abs(off).max(axis=1) * inside
         worst = int(error.argmax())
@@ -575,6 +576,9 @@ class _Examination:
             self.findings += judging.proportion(report)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, circuit, self.ask, positions)
+        if made and made[0] == "product" and made[1] in judging.ROUNDED:  # so are the first angles
+            part = 2.0 * FORMATS[made[1]] * np.abs(report.inv_freq)
+            report = replace(report, inv_freq_error=np.maximum(report.inv_freq_error, part))
         lengths = circuit.change * circuit.factor
         start = np.ptp(np.linalg.svd(circuit.blocks[0], compute_uv=False), axis=-1).max()
         plain = error[worst] < 0.05 or made is None
@@ -594,22 +598,44 @@ class _Examination:
         """Return the report with the largest error of an angle if it is one of the first."""
         if report.axes > 1 or not report.is_rotation or not self.alone:
             return report
-
-        def off(places: np.ndarray) -> np.ndarray:
-            y = self._turned(places, x=_firsts(circuit, report.head_dim))[:, circuit.writes]
-            turn = y @ np.array([1.0, 1j])
-            turn *= turn[0].conj() * np.exp(-1j * np.outer(places, speed))
-            return np.abs(np.angle(turn)).max(axis=1)
-
         try:
-            error = off(np.arange(min(DENSE, self.sizes[0])))
+            error = self._off(circuit, np.arange(min(DENSE, self.sizes[0])), speed).max(axis=1)
             at = int((error >= 0.999 * error.max()).argmax())  # of equal ones, the first
-            error = off(np.array([0, at]))[-1]  # in a long call it may be another
+            # in a long call it may be another
+            error = self._off(circuit, np.array([0, at]), speed)[-1].max()
         except RefusalError:  # which has been said
             return report
         if error <= (report.angle_error or 0.0):
             return report
         return replace(report, angle_error=float(error), angle_error_at=at)
+
+    def _off(self, circuit: Circuit, places: np.ndarray, speed: np.ndarray) -> np.ndarray:
+        """Return by how much angles at places, first of all 0, miss these speeds, (T, n)."""
+        y = self._turned(places, x=_firsts(circuit, self.ask.head_dim))[:, circuit.writes]
+        turn = y @ np.array([1.0, 1j])
+        return np.abs(np.angle(turn * turn[0].conj() * np.exp(-1j * np.outer(places, speed))))
+
+    def _meant(self, report: Report, circuit: Circuit, waves: np.ndarray) -> np.ndarray:
+        """Return the speeds (n, axes) of a formula found in 16 bits, if angles fit them better.
+
+        At powers of two, where speeds are read, a rounded product is that of a rounded speed.
+        """
+        best = report.explanations[0] if report.explanations else None
+        coarse = best is not None and best.made_in == "16 bits"
+        if best is None or not (coarse and report.axes == 1 and report.is_rotation and self.alone):
+            return waves
+        speeds, order = best.inv_freq(), np.argsort(-np.abs(waves[:, 0]), kind="stable")
+        if len(speeds) != len(waves):
+            return waves
+        meant = np.empty_like(waves)
+        meant[order, 0] = np.sort(speeds)[::-1]
+        meant *= np.sign(waves)
+        places = np.arange(min(DENSE, self.sizes[0]))
+        try:
+            own, other = (self._off(circuit, places, w[:, 0]).sum() for w in (waves, meant))
+        except RefusalError:  # which will be said
+            return waves
+        return meant if other < own else waves
 
     def _stops(self, at: np.ndarray) -> bool | None:
         """Return whether what comes after 2^k + 1 is as at 2^k: formats of few digits round up.

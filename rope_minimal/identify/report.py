@@ -102,7 +102,8 @@ class Report:
         Smallest and largest length of a unit vector that was turned, the factor divided out.
     direction
         +1 where each pair turns counter-clockwise, from its first channel to its second; -1 the
-        other way; None where pairs differ, or where angles do not grow with the position.
+        other way; None where pairs differ, or where angles were not read: where they do not grow
+        with the position, or lengths do in each pair by its own factor.
     width
         Channels that turn.
     inv_freq

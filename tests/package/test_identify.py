@@ -2843,6 +2843,27 @@ def test_a_ramp_is_named_where_few_pairs_are_on_it(
     assert (report.base, report.rescaling) == (base, (kind, told))
 
 
+@pytest.mark.parametrize("dim", [64, 128])
+@pytest.mark.parametrize("base", [1e4, 5e5])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_where_products_alone_are_rounded_frequencies_are_known_no_better(
+    dim: int, base: float, kind: torch.dtype
+) -> None:
+    theta = base ** (-np.arange(dim // 2) / (dim // 2))
+
+    def angle(at: Any) -> torch.Tensor:
+        return (torch.as_tensor(at).float()[:, None] * torch.tensor(theta).float()).to(kind).float()
+
+    report = identify(
+        lambda x, at: by_angles(x, angle(at)), dim, positions=8192, dtype=torch.float32
+    )
+    assert (np.abs(report.inv_freq - theta) <= report.inv_freq_error).all()
+    exact = report.angle_error_at * theta
+    off = angle([report.angle_error_at]).double().numpy()[0] - exact
+    miss = np.abs((off + np.pi) % (2 * np.pi) - np.pi).max()
+    assert report.angle_error == pytest.approx(float(miss), rel=0.02)
+
+
 def test_the_largest_miss_among_the_first_positions_is_told() -> None:
     held = lambda at: torch.as_tensor(at).bfloat16().float().numpy()  # noqa: E731
     report = identify(lambda x, at: rotate_complex(x, held(at)), 64, positions=1024)
