@@ -69,8 +69,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "BY_HEAD", "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD", "all_pairs", "load",
-    "runs",
+    "BY_COUNT", "BY_HEAD", "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD",
+    "all_pairs", "load", "runs",
 ]  # fmt: skip
 
 RESULTS = Path(__file__).parent / "results"
@@ -83,6 +83,9 @@ INNER_WIDTH = "turned over the whole inner width, and only then cut into heads"
 BY_HEAD = "the model gives it the number of a head where others give that of a token"
 FIRST_HEAD = "the first of 16 heads alone turns, the others have no position"
 """What a note says where heads are not all turned alike."""
+
+BY_COUNT = "are turned by the number of tokens before them, whatever positions the model is given"
+"""What a note says of keys that stand for several tokens each."""
 
 
 def load(peer: str) -> dict[str, Any]:

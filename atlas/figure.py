@@ -12,7 +12,7 @@ from rope_minimal.explore.atlas import FIELDS
 from rope_minimal.identify import Finding, Report
 from rope_minimal.identify.report import ANGLE, WRONG
 
-from . import BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
+from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
 
 __all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
 
@@ -93,6 +93,8 @@ class Row:
             return "a projection after the turn"
         if self.norm == AFTER and self.found["is_rotation"]:
             return "gains after the turn"
+        if _chooses(self.found) and BY_COUNT in (self.found.get("note") or ""):
+            return "keys turned by a count of their own"
         said = (words for _, words, _ in self.found["findings"])
         if self.found["is_rotation"] and not any(w.startswith("The promise is") for w in said):
             return None

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from rope_minimal.identify.recording import Heard, hear, hear_cell, parts_of
 
-from . import BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD
+from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD
 
 __all__ = ["ALONE", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "complete"]
 
@@ -45,10 +45,10 @@ NOTES = {
         "factor; others divide scores by 8"
     ),
     "deepseek_v4": (
-        "where keys are summaries of several tokens, these are turned by the number of tokens "
-        "before them, whatever positions the model is given; which of them a query sees follows "
-        "the positions"
+        f"where keys are summaries of several tokens, these {BY_COUNT}; which of them a query sees "
+        "follows the positions"
     ),
+    "dbrx": "queries and keys are clipped before the turn, which is linear itself",
     "MiniMaxM3VLTextModel": "its indexer, which turns too, stands in no layer by default",
     "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
 }

@@ -130,8 +130,10 @@ export function digits(value, n) {
  */
 export function differs(one, two) {
   const words = [];
-  if (!one.rotation) words.push("The first is no rotation.");
-  if (!two.rotation) words.push("The second is no rotation.");
+  const growing = ([words]) => words.startsWith("Lengths were seen to change with the position alone");
+  const fault = ({ wrong }) => (wrong.some(growing) ? "changes lengths with the position" : "is no rotation");
+  if (!one.rotation) words.push(`The first ${fault(one)}.`);
+  if (!two.rotation) words.push(`The second ${fault(two)}.`);
   const unlike = [];
   if (one.head !== two.head) unlike.push(`heads of ${one.head} channels against ${two.head}`);
   if (one.axes !== two.axes) unlike.push(`${one.axes} ${one.axes === 1 ? "axis" : "axes"} against ${two.axes}`);
@@ -345,7 +347,10 @@ export function bridge(held, chosen) {
   const { words: found, converts, unlike } = differs(held, chosen);
   const whose = { first: `**${held.name}**`, second: `**${chosen.name}**` };
   const said = found.map((one) =>
-    one.replace(/^(Angles of )?[Tt]he (first|second)(?=:| is no | miss )/, (_, of = "", which) => of + whose[which]),
+    one.replace(
+      /^(Angles of )?[Tt]he (first|second)(?=:| is no | miss | changes lengths )/,
+      (_, of = "", which) => of + whose[which],
+    ),
   );
   const around = differAround(held, chosen);
   const other = [held, chosen].find(({ heads }) => heads);

@@ -8,7 +8,7 @@ import numpy as np
 from .asking import Asker, RefusalError
 from .circuit import COARSEST, FORMATS, Circuit, format_before, many_digits, rounded, turn_of
 from .naming import Explanation, follows_but, round_number
-from .report import ANGLE, LOOK, NOTE, WRONG, Finding, Report
+from .report import ANGLE, GROWING, LOOK, NOTE, WRONG, Finding, Report
 
 Findings = list[Finding]
 
@@ -200,8 +200,10 @@ def changing(low: float, high: float, steps: float, alike: bool, exponential: bo
     else:
         why = "cos and sin disagree, by a factor, or because they are those of different positions "
         why += "or frequencies"
-    whose = " alone" if alike else ", in each pair by its own factor"
-    words = f"Lengths were seen to change with the position{whose}, by {by}: {why}."
+    whose = (
+        GROWING if alike else f"{GROWING.removesuffix(' alone')}, in each pair by its own factor"
+    )
+    words = f"{whose}, by {by}: {why}."
     return Finding(WRONG, words, "layouts")
 
 

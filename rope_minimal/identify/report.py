@@ -315,6 +315,8 @@ class Report:
         for report, which in ((self, "first"), (other, "second")):
             if not report.is_rotation:
                 said = "is no rotation" if report.asked else "was not asked"
+                if any(f.words.startswith(GROWING) for f in report.findings):
+                    said = "changes lengths with the position"
                 words.append(f"The {which} {said}.")
         unlike = []
         if self.asked and other.asked and self.head_dim != other.head_dim:
@@ -334,6 +336,9 @@ class Report:
             return Difference(tuple(words), None)
         return _compare(self, other)
 
+
+GROWING = "Lengths were seen to change with the position alone"
+"""The beginning of what is said of a rotation times a factor of its own at each position."""
 
 UNSURE = 0.05
 """Relative error of a frequency from which on two that agree may as well differ."""

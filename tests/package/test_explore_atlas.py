@@ -102,6 +102,7 @@ FAULTY = {
     "hole": with_a_hole,
     "rest: grown": partial(times, turning=1.0, resting=1.5),
     "rest: lost": partial(times, turning=1.0, resting=0.0),
+    "longer": lambda x, at: rotate_complex(x, at) * (1 + 0.1 * np.log1p(at))[:, None],
     "root": rotation(factor=0.5),  # 16^(-1/4)
     "angles: none": lambda x, at: rotate_complex(x, np.log1p(at)),
 }
