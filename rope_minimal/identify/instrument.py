@@ -560,8 +560,8 @@ class _Examination:
             self.loss = max(self.loss, 2.0 * float((error / size).max()))
         report = replace(
             report,
-            angle_error=float(error[worst]),
-            angle_error_at=int(positions[worst].max()),
+            angle_error=float(error[worst]) if inside.all() else None,
+            angle_error_at=int(positions[worst].max()) if inside.all() else None,
             shared_position=self._shared(circuit),
         )
         self.findings += judging.numbers(report, series, made, self.sizes)
@@ -596,7 +596,12 @@ class _Examination:
 
     def _with_near(self, report: Report, circuit: Circuit, speed: np.ndarray) -> Report:
         """Return the report with the largest error of an angle if it is one of the first."""
-        if report.axes > 1 or not report.is_rotation or not self.alone:
+        if (
+            report.axes > 1
+            or not report.is_rotation
+            or not self.alone
+            or report.angle_error is None
+        ):
             return report
         try:
             error = self._off(circuit, np.arange(min(DENSE, self.sizes[0])), speed).max(axis=1)
@@ -605,7 +610,7 @@ class _Examination:
             error = self._off(circuit, np.array([0, at]), speed)[-1].max()
         except RefusalError:  # which has been said
             return report
-        if error <= (report.angle_error or 0.0):
+        if error <= report.angle_error:
             return report
         return replace(report, angle_error=float(error), angle_error_at=at)
 

@@ -136,7 +136,8 @@ class Report:
         The smallest format that held all numbers that came back, before factors were multiplied in.
     angle_error
         The most, in radians, by which an angle was seen to miss position times frequency. Not every
-        position is asked, and another may miss by more.
+        position is asked, and another may miss by more. None where angles were read, or fit, in
+        part.
     angle_error_at
         The position where it does.
     shared_position
@@ -189,7 +190,7 @@ class Report:
 
         Infinite for a pair that does not turn.
         """
-        speed = np.abs(self.inv_freq) if self.axes == 1 else np.linalg.norm(self.inv_freq, axis=-1)
+        speed = np.linalg.norm(self.inv_freq.reshape(-1, self.axes), axis=1)
         with np.errstate(divide="ignore"):
             return 2.0 * np.pi / speed
 
@@ -209,8 +210,9 @@ class Report:
             ("layout", self.layout or "none that has a name"),
             ("channels", channels),
         ]
-        if self.axes > 1 and ((self.inv_freq != 0).sum(axis=1) <= 1).all():
-            counts = (self.inv_freq != 0).sum(axis=0)
+        along = self.inv_freq.reshape(-1, self.axes) != 0
+        if self.axes > 1 and along.any() and (along.sum(axis=1) <= 1).all():
+            counts = along.sum(axis=0)
             rows.append(("axes", f"{', '.join(map(str, counts))} pairs turn along them"))
         if self.inv_freq.any():
             waves = self.wavelengths[np.isfinite(self.wavelengths)]

@@ -2918,6 +2918,44 @@ def test_sections_that_leave_pairs_at_rest_are_told_so() -> None:
     assert "4 of 64 pairs, the slowest, stand still." in str(report)
 
 
+def by_halves(x: np.ndarray, angle: np.ndarray, sign: int = 1) -> np.ndarray:
+    """Turn halves by angles (T, D/2), or, with the other sign, lose a minus."""
+    c, s = np.cos(angle), np.sin(angle)
+    a, b = np.split(x, 2, axis=-1)
+    return np.concatenate((a * c - b * s, b * c + sign * a * s), axis=-1)
+
+
+SPREAD = np.kron(np.eye(2), 0.3 ** np.arange(4))  # (axes, pairs)
+
+
+@pytest.mark.parametrize(
+    "rotate",
+    [
+        lambda x, at: by_halves(x, at @ SPREAD, -1),
+        lambda x, at: by_halves(x, (at // 2) @ SPREAD),
+        lambda x, at: by_halves(x, at @ SPREAD)[..., np.roll(np.arange(16), 3)],
+        lambda x, at: by_halves(x, np.log1p(at) @ SPREAD),
+        lambda x, at: by_halves(x, np.arange(len(at))[:, None] * SPREAD[0]),
+        lambda x, at: by_halves(x, at @ SPREAD) * (1.0 + at[:, :1]),
+        lambda x, at: x,
+        lambda x, at: 1.0 / 0,
+    ],
+)  # fmt: skip
+def test_a_report_of_several_axes_is_shown_whatever_it_says(rotate: Any) -> None:
+    report = identify(rotate, 16, positions=(64, 64))
+    assert report.findings
+    assert all(finding.words in str(report) for finding in report.findings)
+    assert report._repr_html_()
+    assert str(Report.from_json(report.to_json())) == str(report)
+    assert report.wavelengths.shape == (len(report.inv_freq),)
+
+
+def test_angles_that_are_those_of_a_place_in_the_call_have_no_error() -> None:
+    place = lambda x, at: rotate_complex(x, np.arange(len(at)))  # noqa: E731
+    report = identify(place, 64, positions=8192)
+    assert (report.angle_error, report.angle_error_at) == (None, None)
+
+
 def test_a_card_tells_the_lengths_of_wave_vectors() -> None:
     waves = np.array([[0.6, 0.8], [0.08, -0.06]])
     rotate = lambda x, at: by_angles(x, at.to(x) @ torch.tensor(waves).to(x).T)  # noqa: E731
