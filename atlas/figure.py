@@ -10,7 +10,7 @@ import numpy as np
 
 from rope_minimal.explore.atlas import FIELDS
 from rope_minimal.identify import Finding, Report
-from rope_minimal.identify.report import ANGLE, WRONG
+from rope_minimal.identify.report import ANGLE, GROWING, WRONG
 
 from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
 
@@ -95,11 +95,13 @@ class Row:
             return "gains after the turn"
         if _chooses(self.found) and BY_COUNT in (self.found.get("note") or ""):
             return "keys turned by a count of their own"
-        said = (words for _, words, _ in self.found["findings"])
+        said = [words for _, words, _ in self.found["findings"]]
+        if any(words.startswith(GROWING) for words in said):  # its keys do not
+            return "queries that grow with their position"
         if self.found["is_rotation"] and not any(w.startswith("The promise is") for w in said):
             return None
         deviation = self.found["deviation"]
-        return "an unknown size" if deviation is None else f"{deviation:.1g} or more"
+        return "an unknown size" if deviation is None else f"some {deviation:.1g}"
 
     @property
     def kept(self) -> bool:

@@ -326,7 +326,7 @@ export const LINES = {
     `${scaling ?? "none"}${factor === null || plain(factor) ? "" : `, cos and sin × ${digits(factor, 6)}`}`,
   axes: ({ axes }) => String(axes),
   promise: ({ broken, deviation }) =>
-    broken === null ? `kept to within ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
+    broken === null ? `kept to about ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
   "norm of q": (row) => row.norm ?? (row.heard ? "none" : "not heard"),
   "at rest": ({ rests, ran }) => (rests ? `${rests} layers` : ran ? "no layer" : "not heard"),
 };

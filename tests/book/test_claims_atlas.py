@@ -232,6 +232,9 @@ def test_two_codecs_do_not_know_the_order_of_their_tokens(family: str, kind: str
         assert config.semantic_model_config.position_embeddings_type == "relative_key"
 
 
+GROWS = "queries that grow with their position"
+
+
 @torch.no_grad()
 def test_yarns_factor_is_in_the_scores_of_mistral_4_and_nowhere_in_ministral_3() -> None:
     for family, kind, stretched in (
@@ -242,8 +245,12 @@ def test_yarns_factor_is_in_the_scores_of_mistral_4_and_nowhere_in_ministral_3()
         layer = getattr(modeling(family), f"{kind}Attention")(config, 0)
         width = getattr(layer, "qk_head_dim", None) or layer.head_dim
         assert (layer.scaling * width**0.5 > 1.5) == stretched
+        source = inspect.getsource(modeling(family))  # queries alone grow
+        assert "query_states = query_states * get_llama_4_attn_scale(" in source
+        assert "key_states * get_llama_4_attn_scale(" not in source
         rows = [row for row in read_atlas() if row.family == family]
         assert all(row.rescaling[0] == "yarn" for row in rows if row.rescaling)
+        assert {row.broken for row in rows if not row.kept} == {GROWS}
 
 
 @torch.no_grad()
