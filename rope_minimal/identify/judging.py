@@ -701,7 +701,10 @@ def angles(
             then = f"at half of those asked by at most {rest:.1g}"
         words = f"Angles are not those of a frequency: {off}, {then}."
         if starts and error[worst] < ANGLE:
-            words = f"Angles lose their digits: {off}, as in float32 where position 0 is far out."
+            words = (
+                f"Angles lose their digits: {off}, as in float32 where position 0 is far out, or "
+            )
+            words += "where what a position stands for was rounded."
             return [Finding(LOOK, words, "precision")]
         return [Finding(WRONG, words, "many-planes")]
     what, to = made

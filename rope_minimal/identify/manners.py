@@ -146,9 +146,8 @@ def company(ask: Asker, answer: Answer) -> Findings:
 
 
 def _farthest(answer: Answer) -> str:
-    """Return the farthest position that was asked, in words."""
-    far = answer.positions[answer.positions.sum(axis=1).argmax()]
-    return ", ".join(f"{p:,}" for p in far)
+    """Return the farthest position that was asked along each axis, in words."""
+    return ", ".join(f"{p:,}" for p in answer.positions.max(axis=0))
 
 
 def _within(ask: Asker, answer: Answer) -> float:

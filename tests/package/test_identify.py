@@ -2950,6 +2950,20 @@ def test_a_report_of_several_axes_is_shown_whatever_it_says(rotate: Any) -> None
     assert report.wavelengths.shape == (len(report.inv_freq),)
 
 
+def test_the_call_that_a_rotation_depends_on_is_named_along_each_axis() -> None:
+    calls = []
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        calls.append(at.max(axis=0).tolist())
+        return by_halves(x, (at / max(1, at.max())) @ (16.0 * SPREAD))
+
+    report = identify(rotate, 16, positions=(32, 32))
+    (far,) = re.findall(r"those of a call that goes to (\d+), (\d+)", str(report))
+    assert list(map(int, far)) in calls
+    fastest = np.abs(report.inv_freq).max()
+    assert fastest == pytest.approx(16.0 / max(map(int, far)))
+
+
 def test_angles_that_are_those_of_a_place_in_the_call_have_no_error() -> None:
     place = lambda x, at: rotate_complex(x, np.arange(len(at)))  # noqa: E731
     report = identify(place, 64, positions=8192)
