@@ -651,6 +651,9 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
     gains = {name: generator.normal(size=8) for name in names}
     biases = {name: generator.normal(size=8) * mean_too for name in names}
     inputs = {name: generator.normal(size=24) for name in names}
+    for name in names:  # a bias of the projection: a last column of its rows
+        rows[name] = np.append(rows[name], generator.normal(size=(8, 1)), axis=1)
+        inputs[name] = np.append(inputs[name], 1.0)
 
     def old(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         return rotate_complex(x, -at, interleaved=True)
