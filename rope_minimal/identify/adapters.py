@@ -131,9 +131,9 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     are none at others, and by how much scores break the promise where they do. Layers whose queries
     come out alike are one entry. What does not rotate is no entry, and neither is a part that was
     not reached, such as Llama 4's tower for pictures, the text model of Moshi, the speech encoder
-    of SeamlessM4T, all of LightGlue. The queries of JetMoe, sums over experts, are
-    not reached either, which its entry says. A model that counts tokens itself is asked at 512 to
-    2,048 of them, by how many it is made for.
+    of SeamlessM4T, all of LightGlue. The queries of JetMoe, sums over experts, are not reached
+    either, which its entry says. A model that counts tokens itself is asked at 512 to 2,048 of
+    them, by how many it is made for.
 
     Parameters
     ----------
@@ -214,10 +214,8 @@ def _of_model(model: nn.Module) -> list[Finding]:
 
     found, others = [], altered(model)
     if others is None:
-        words = (
-            "The model given cannot be made anew from its configuration: what is said here is of "
-        )
-        words += "what transformers makes of that, and the model was not looked at."
+        words = "The model given cannot be made anew from its configuration: what is said here is "
+        words += "of what transformers makes of that, and the model was not looked at."
         found.append(Finding(LOOK, words, "attention", partial=True))
     elif others:
         also = f" and {len(others) - 1} more" if len(others) > 1 else ""

@@ -302,6 +302,7 @@ class _Examination:
         y = self._turned([*after, end], axis)
         again = self._turned([good, *(after - bad)], axis)
         loose = 0.1 * share.max() * np.abs(again).max()
+        sizes = np.linalg.norm(y, axis=1) / np.linalg.norm(again[0])
         if np.abs(y - again[0]).max() < loose:
             past = "every position gets the rotation of the last"
             good = min(good, self._first_like(end, axis, good))
@@ -309,9 +310,7 @@ class _Examination:
             past = "it starts again from position 0"
         elif np.abs(y - again[1]).max() < loose:
             past = "every position gets the rotation of position 0"
-        elif (
-            sizes := np.linalg.norm(y, axis=1) / np.linalg.norm(again[0])
-        ).min() > 1.0 + 1e-3 and (self._grows_on(axis, good)):
+        elif sizes.min() > 1.0 + 1e-3 and self._grows_on(axis, good):
             self.findings.append(judging.changing(1.0, float(sizes.max()), 0.0, True, False))
             return
         elif np.abs(sizes - 1.0).min() > 1e-3:
@@ -576,7 +575,7 @@ class _Examination:
             self.findings += judging.proportion(report)
         self.findings += judging.promise(report, self.unit)
         self.findings += judging.coarse_table(report, circuit, self.ask, positions)
-        if made and made[0] == "product" and made[1] in judging.ROUNDED:  # so are the first angles
+        if made and judging.of_16_bits(made):  # so are the first angles
             part = 2.0 * FORMATS[made[1]] * np.abs(report.inv_freq)
             report = replace(report, inv_freq_error=np.maximum(report.inv_freq_error, part))
         lengths = circuit.change * circuit.factor

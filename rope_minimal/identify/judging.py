@@ -200,10 +200,8 @@ def changing(low: float, high: float, steps: float, alike: bool, exponential: bo
     else:
         why = "cos and sin disagree, by a factor, or because they are those of different positions "
         why += "or frequencies"
-    whose = (
-        GROWING if alike else f"{GROWING.removesuffix(' alone')}, in each pair by its own factor"
-    )
-    words = f"{whose}, by {by}: {why}."
+    each = f"{GROWING.removesuffix(' alone')}, in each pair by its own factor"
+    words = f"{GROWING if alike else each}, by {by}: {why}."
     return Finding(WRONG, words, "layouts")
 
 
@@ -455,7 +453,7 @@ def numbers(
         found.append(Finding(LOOK, words, "many-planes"))
         cast = [str(e[0]) for e in series if e and e[0].made_in == "16 bits"]
         if cast and report.numbers not in ROUNDED:
-            either = _of_16_bits(made)
+            either = of_16_bits(made)
             words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to "
             words += f"16 bits: near {'; '.join(cast)}."
             found.append(Finding(WRONG, words, "precision"))
@@ -586,7 +584,7 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
         words += f"{where}."
         return [Finding(LOOK, words, "longer-contexts")]
     # at powers of two, where speeds are read, products lose what frequencies would
-    products = _of_16_bits(made)
+    products = of_16_bits(made)
     unit = FORMATS[report.numbers or "float64"]
     either = products and (report.angle_error or 0.0) > min(1e-3, 64.0 * unit)
     words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to {held}:"
@@ -596,7 +594,7 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
     return [Finding(WRONG, words, "precision")]
 
 
-def _of_16_bits(made: Made | None) -> bool:
+def of_16_bits(made: Made | None) -> bool:
     """Return whether products of position and frequency may have been made in 16 bits."""
     return made is not None and made[0] == "product" and made[1] in ROUNDED
 
@@ -701,10 +699,8 @@ def angles(
             then = f"at half of those asked by at most {rest:.1g}"
         words = f"Angles are not those of a frequency: {off}, {then}."
         if starts and error[worst] < ANGLE:
-            words = (
-                f"Angles lose their digits: {off}, as in float32 where position 0 is far out, or "
-            )
-            words += "where what a position stands for was rounded."
+            words = f"Angles lose their digits: {off}, as in float32 where position 0 is far out, "
+            words += "or where what a position stands for was rounded."
             return [Finding(LOOK, words, "precision")]
         return [Finding(WRONG, words, "many-planes")]
     what, to = made
