@@ -76,7 +76,7 @@ __all__ = [
 RESULTS = Path(__file__).parent / "results"
 
 NOT_RUN = "attention alone: its model was not run"
-UNHEARD = "table and function alone: norms and the rest of the head were not heard"
+UNHEARD = "table and function alone: what stands around the turn was not heard"
 """What a note says where less than a model was asked: ``layers`` are empty there."""
 
 INNER_WIDTH = "turned over the whole inner width, and only then cut into heads"

@@ -48,6 +48,11 @@ NOTES = {
         f"where keys are summaries of several tokens, these {BY_COUNT}; which of them a query sees "
         "follows the positions"
     ),
+    "hy_v3": "its configuration has base 11,158,840 and no rescaling: the same numbers",
+    "glm4_moe": (
+        "its configuration has base 10,000, and half of a head of 42: that base over 21 channels, "
+        "which 11 pairs take"
+    ),
     "dbrx": "queries and keys are clipped before the turn, which is linear itself",
     "MiniMaxM3VLTextModel": "its indexer, which turns too, stands in no layer by default",
     "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
@@ -124,7 +129,8 @@ def _of_pixels(family: str, name: str, table: str, attention: str, patch: int) -
         place = at[:, 0] * 16 + at[:, 1]
         return cos[place], sin[place]
 
-    note = "a picture of 16 x 16 patches: it measures in widths of the picture"
+    note = "a picture of 16 x 16 patches: it measures in widths of the picture, and nothing else "
+    note += "rescales the series of its base"
     heard = hear_cell(config, getattr(_of(family), attention), embed, 2)
     return _kept(heard, ends=(16, 16), note=note)
 
@@ -233,6 +239,7 @@ def sam3() -> list[Heard]:
         side = round(len(places) ** 0.5)
         attention = module.Sam3ViTRoPEAttention
         note = f"a {kind.replace('_', ' ')} of {side} x {side} patches"
+        note += "" if window else ", whose places go in steps of a third"
         heard += _of_grid(config, table, attention, places, side, kind=kind, note=note)
     return heard
 
@@ -402,7 +409,7 @@ FUNCTIONS = {
     "qwen4_exp": ("Qwen4ExpTextRotaryEmbedding", "Qwen4ExpTextConfig", ""),
     "xcodec2": ("Xcodec2RotaryEmbedding", "Xcodec2Config", BY_HEAD),
     "zamba2": ("Zamba2RotaryEmbedding", "Zamba2Config", "use_mem_rope, False by default, is on"),
-    "zaya": ("ZayaRotaryEmbedding", "ZayaConfig", "the part of a head that turns"),
+    "zaya": ("ZayaRotaryEmbedding", "ZayaConfig", ""),
 }  # fmt: skip
 """Families whose attention is not reached, by table and configuration."""
 

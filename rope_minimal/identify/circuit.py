@@ -294,7 +294,7 @@ def broken_promise(
     Returns
     -------
     deviation : float
-        Largest ``|M_m^T M_n - M_{m+s}^T M_{n+s}| / c^2`` over what was asked, as a spectral norm.
+        Largest ``|M_m^T M_n - M_{m+s}^T M_{n+s}|`` over what was asked, as a spectral norm.
     where : tuple of m, n, s
         As positions; None where nothing deviates.
     """
@@ -308,12 +308,10 @@ def broken_promise(
     ]
     worst, where = 0.0, None
     for blocks in circuit.groups():
-        scale = (blocks[0] ** 2).sum((-2, -1)) / blocks.shape[-1]
-        safe = np.where(scale > 0, scale, 1.0)[:, None, None]
         few = max(1, 2**20 // blocks[0].size)  # at a time
         for k in range(0, len(found), few):
             d, s, both = np.array(found[k : k + few]).T
-            change = (blocks[0].mT @ blocks[d] - blocks[s].mT @ blocks[both]) / safe
+            change = blocks[0].mT @ blocks[d] - blocks[s].mT @ blocks[both]
             deviations = np.linalg.norm(change, ord=2, axis=(-2, -1)).max(axis=1)
             one = int(deviations.argmax())
             if deviations[one] > worst:

@@ -89,11 +89,11 @@ def identify(
     Notes
     -----
     A speed is known within half a turn per position, as whole positions tell no more: ``theta`` and
-    ``theta - 2 pi`` are one function of them. Of a rotation, every position below 1,024 along each
-    axis is asked, and some points between the axes; beyond, and of anything else, powers of two,
-    their neighbours, what lies halfway between, and sums of some. What a function does to none of
-    these is not seen, nor what it does to calls of more than 1,024 positions, nor what it has
-    forgotten of calls before: ask one that has just been made.
+    ``theta - 2 pi`` are one function of them. Of a rotation whose angles fit, every position below
+    1,024 along each axis is asked, and some points between the axes; beyond, and of anything else,
+    powers of two, their neighbours, what lies halfway between, and sums of some. What a function
+    does to none of these is not seen, nor what it does to calls of more than 1,024 positions, nor
+    what it has forgotten of calls before: ask one that has just been made.
     Angles that miss by less than 0.001 rad have no finding; ``angle_error`` tells them.
     """
     if not callable(rotate):
@@ -148,7 +148,8 @@ def _past_start(report: Report, ask: Asker, sizes: tuple[int, ...]) -> Report:
 def _steady_from(ask: Asker, size: int) -> tuple[int, float]:
     """Return from which of the first positions on every step is one turn, 0 if from the first.
 
-    Beside it, by how much the last step before that differs: the score of two unit vectors.
+    Beside it, by how much the score of two unit vectors changes from the step before it to the
+    step after.
     """
     if size < 2 * judging.SHORT:
         return 0, 0.0
@@ -159,7 +160,10 @@ def _steady_from(ask: Asker, size: int) -> tuple[int, float]:
     off = np.linalg.norm(steps - steps[-1], 2, axis=(1, 2))
     misses = np.flatnonzero(off > max(1e-4, 64.0 * FORMATS[holding_format(matrices)]))
     count = int(misses[-1]) + 1 if len(misses) else 0
-    return (count, float(off[count - 1])) if 0 < count <= len(steps) // 2 else (0, 0.0)
+    if not 0 < count <= len(steps) // 2:
+        return 0, 0.0
+    last, first, next_one = matrices[count - 1 : count + 2]
+    return count, float(np.linalg.norm(last.T @ first - first.T @ next_one, 2))
 
 
 @dataclass
@@ -409,6 +413,7 @@ class _Examination:
         rest = np.linalg.svd(circuit.rest, compute_uv=False) if len(circuit.still) else np.ones(1)
         one_rest = bool(np.ptp(rest) <= loose * rest.max())
         deviation, where = broken_promise(circuit, positions)
+        one = factor if one_factor else 1.0
         # four numbers of a block may all be rounded twice
         rotates = one_factor and one_rest and not circuit.tangles and high - low <= 8.0 * self.unit
         layout, self.span = name_layout(circuit.reads, circuit.writes)
@@ -420,10 +425,10 @@ class _Examination:
             place=name_place(circuit.reads, report.head_dim),
             width=2 * len(circuit.reads),
             is_rotation=rotates,
-            singular_values=(low, high),
+            singular_values=(low * factor / one, high * factor / one),
             attention_factor=factor if one_factor else None,
             rest_factor=float(rest.mean()) if one_rest else None,
-            deviation=deviation,
+            deviation=deviation / one**2,
             deviation_at=where,
         )
         self.findings += judging.lengths(report, circuit, self.ask, positions)
@@ -463,7 +468,8 @@ class _Examination:
             thirds = [row[_along(axis, axes, 3 * p)] for p in powers if 3 * p < min(size, last + 1)]
             other = by_thirds(found[0], angles[thirds], 8.0 * unit)
             speed, apart = self._nearer(circuit, axis, speed, other)
-            speeds.append(np.where(np.abs(speed) <= 2.0 * unit / last, 0.0, speed))
+            slow = (np.abs(speed) <= 2.0 * unit / last) & ~_doubles(found[:fits])
+            speeds.append(np.where(slow, 0.0, speed))
             errors.append(error + apart)
             ends.append(size if fits == len(powers) else int(last))
             if fits < len(powers) and (fits == 1 or not speeds[axis].any()):
@@ -809,6 +815,15 @@ def _firsts(circuit: Circuit, head_dim: int) -> np.ndarray:
     x = np.zeros(head_dim)
     x[circuit.reads[:, 0]] = 1.0
     return x
+
+
+def _doubles(angles: np.ndarray) -> np.ndarray:
+    """Return which pairs double their angle at every doubling, nearly, (n,): they do turn.
+
+    Numbers of few digits have as many near 0, so an angle below what is rounded near 1 is seen.
+    """
+    near = np.abs(angles[1:] - 2.0 * angles[:-1]) <= np.abs(angles[1:]) / 4.0
+    return near.all(axis=0) & (len(angles) > 2) & (angles[0] != 0)
 
 
 def _powers(size: int) -> list[int]:

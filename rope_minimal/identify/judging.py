@@ -49,7 +49,7 @@ def still() -> Findings:
 def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say why this is no rotation, with the position that shows it best."""
     found = []
-    low, high = report.singular_values or (1.0, 1.0)
+    low, high = (f(circuit.singular_values()) / circuit.factor for f in (np.min, np.max))
     if report.rest_factor is None:
         rest = np.linalg.svd(circuit.rest, compute_uv=False)
         own = circuit.rest[circuit.still, np.arange(len(circuit.still))]
@@ -79,7 +79,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
             whole = f"lengths of what turns are multiplied by {factor:.6g}"
             too = "the promise is kept"
         then = whole if kept else times
-        promise = kept and _kept(report)
+        promise = kept and _kept(report, circuit)
         then += f", and {too}, to {report.deviation:.1g}" if promise else ""
         words = f"Not a rotation in pairs of channels: {' and '.join(parts)}; {then}."
         return [*found, Finding(LOOK if promise else WRONG, words, "linear-algebra")]
@@ -102,11 +102,11 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
             f"are multiplied by {factor * low:.3g} to {factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
-    numbers = report.numbers or "float64"
+    numbers, off = report.numbers or "float64", factor * max(high - 1.0, 1.0 - low)
     if numbers in ROUNDED and high - low < 2.0 * loose:  # too little to tell what does it
-        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, and one rounding to "
-        words += f"{numbers} explains {4.0 * FORMATS[numbers]:.2g}: cos and sin are rounded "
-        words += "coarsely or disagree, or lengths change with the position or the channel."
+        words = f"Lengths are off by up to {off:.2g}, and one rounding to {numbers} explains "
+        words += f"{4.0 * factor * FORMATS[numbers]:.2g}: cos and sin are rounded coarsely or "
+        words += "disagree, or lengths change with the position or the channel."
         return Finding(WRONG, words, "precision")
     far = max(1.0, high)  # where one gain is large, so is what rounding changes
     fixed = bool((np.ptp(values, axis=0) <= loose * far).all())  # the same at every position
@@ -114,12 +114,12 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     exponential = low > 0.0 and len(values) > 4 and _steady(values, positions, loose)
     steady = fixed or alike or exponential
     if high - low < COARSEST and not (steady and high - low > loose):
-        words = f"Lengths are off by up to {max(high - 1.0, 1.0 - low):.2g}, as where cos and sin, "
-        words += "or what comes out, are rounded coarsely."
+        words = f"Lengths are off by up to {off:.2g}, as where cos and sin, or what comes out, are "
+        words += "rounded coarsely."
         return Finding(WRONG, words, "precision")
     if (np.ptp(values, axis=2) <= loose).all():  # each block is a turn times its own factor
         if fixed:
-            kept = low > loose and _kept(report, high)
+            kept = low > loose and _kept(report, circuit, high)
             who = "Pairs, or channels," if loose > 1e-3 else "Pairs"  # which rounding hides
             words = (
                 f"{who} carry different factors at every position: "
@@ -139,7 +139,7 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
     if fixed:
         inner, outer = (side / factor**2 for side in circuit.sides)
         before = bool(inner <= min(4.0 * loose * far**2, outer))  # no turn stands between
-        kept = before and _kept(report, high)
+        kept = before and _kept(report, circuit, high)
         place = "before" if before else "after"
         then = "kept: a gain is part of the query" if kept else "broken"
         then += ", but not by them" if before and not kept else ""
@@ -150,8 +150,9 @@ def _not_a_rotation(report: Report, circuit: Circuit, ask: Asker, positions: np.
         return Finding(LOOK if kept else WRONG, words, "attention")
     if circuit.change < COARSEST and not steady:
         words = (
-            f"Lengths change with the position by up to {circuit.change:.2g}, as where cos and sin "
-            f"are rounded coarsely, beside gains of {factor * low:.3g} to {factor * high:.3g}."
+            f"Lengths change with the position by up to {factor * circuit.change:.2g}, as where "
+            f"cos and sin are rounded coarsely, beside gains of {factor * low:.3g} to "
+            f"{factor * high:.3g}."
         )
         return Finding(WRONG, words, "precision")
     worst = int(np.ptp(values, axis=2).max(axis=1).argmax())
@@ -205,11 +206,12 @@ def changing(low: float, high: float, steps: float, alike: bool, exponential: bo
     return Finding(WRONG, words, "layouts")
 
 
-def _kept(report: Report, longest: float = 1.0) -> bool:
+def _kept(report: Report, circuit: Circuit, longest: float = 1.0) -> bool:
     """Return whether scores of vectors up to so long change by no more than rounding explains."""
     coarse = max(0.01, 12.0 * FORMATS[report.numbers or "float64"])
     limit = coarse if report.numbers in ROUNDED else PROMISE
-    return (report.deviation or 0.0) <= limit * max(1.0, longest) ** 2
+    factor = circuit.factor if report.attention_factor is None else 1.0
+    return (report.deviation or 0.0) <= limit * (factor * max(1.0, longest)) ** 2
 
 
 def _in_8_bits(numbers: np.ndarray) -> bool:
@@ -764,12 +766,14 @@ def promise(report: Report, unit: float) -> Findings:
     coarse = report.numbers in ROUNDED  # then angles miss by what cos and sin are rounded
     angle = max(0.0, (report.angle_error or 0.0) - 4.0 * unit * coarse)
     limit = max(1e-9, 8.0 * angle + (12.0 if coarse else 64.0) * unit)
-    if not report.is_rotation or report.deviation_at is None or (report.deviation or 0.0) <= limit:
+    deviation = report.deviation or 0.0
+    if not report.is_rotation or report.deviation_at is None or deviation <= limit:
         return []
     m, n, s = map(_at, report.deviation_at)
+    change = deviation * (report.attention_factor or 1.0) ** 2
     words = (
         f"The promise is broken: the score of positions {m} and {n} changes by up to "
-        f"{report.deviation:.2g} when both move by {s}."
+        f"{change:.2g} when both move by {s}."
     )
     return [Finding(WRONG, words, "why-position")]
 
@@ -888,7 +892,7 @@ def factor(report: Report, unit: float) -> Findings:
         if report.numbers in ROUNDED:  # which hide by how much it stretches
             words = f"YaRN's own factor on cos and sin would be some {own:.2g} for a stretch by "
             words += f"some {parameters['factor']:.2g}; here it is {scale:.3g}"
-        equal = ", as where mscale and mscale_all_dim are equal, or where it is lost"
+        equal = ", as where it is set to 1, mscale and mscale_all_dim are equal, or it is lost"
         words += f"{equal if abs(scale - 1.0) <= max(8.0 * unit, 1e-7) else ''}."
         found.append(Finding(NOTE, words, "longer-contexts"))
     return found

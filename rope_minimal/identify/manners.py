@@ -137,10 +137,10 @@ def company(ask: Asker, answer: Answer) -> Findings:
         )
         return [Finding(WRONG, words, "attention")]
     words = (
-        "The rotation of a position depends on what else is in the call: alone, the first "
-        f"{len(few)} were seen to change by {change:.2g}. The frequencies here are those of a call "
-        f"that goes to {_farthest(answer)}, or of a longer one that it remembers; a key that was "
-        "cached before keeps others."
+        "The rotation of a position depends on what else is in the call: alone, numbers of the "
+        f"first {len(few)} were seen to change by {change:.2g}. The frequencies here are those of "
+        f"a call that goes to {_farthest(answer)}, or of a longer one that it remembers; a key "
+        "that was cached before keeps others."
     )
     return [Finding(LOOK, words, "longer-contexts", partial=True)]
 

@@ -65,9 +65,9 @@ class Difference:
         be permuted, and signs and factors go into its gains (not into gains stored less 1) and
         biases, which ``convert`` takes as it takes biases: of a vector of ones it returns signs
         and factors alone, and rows that it converted are only permuted if they are divided by
-        them. A norm without gains divides factors out. None where no weight does, where either has
-        a fault other than rounding or angles that are lost, and where frequencies are not known
-        well enough to compare them.
+        them. A norm without gains divides factors out. Gains after the turn are permuted as rows
+        are. None where no weight does, where either has a fault other than rounding or angles that
+        are lost, and where frequencies are not known well enough to compare them.
     """
 
     words: tuple[str, ...]
@@ -99,7 +99,8 @@ class Report:
     is_rotation
         Whether every answer is a turn of each pair times one factor.
     singular_values
-        Smallest and largest length of a unit vector that was turned, the factor divided out.
+        Smallest and largest length of a unit vector that was turned, divided by
+        ``attention_factor`` where there is one.
     direction
         +1 where each pair turns counter-clockwise, from its first channel to its second; -1 the
         other way; None where pairs differ, or where angles were not read: where they do not grow
@@ -129,7 +130,7 @@ class Report:
         The factor on the channels that do not turn; None where they differ.
     deviation
         By how much a score of two unit vectors was seen to change under a common shift, divided by
-        the square of the factor at the first position.
+        the square of ``attention_factor`` where there is one.
     deviation_at
         The two positions and the shift where it does.
     numbers
@@ -200,7 +201,8 @@ class Report:
             return [("asked", "nothing")]
         if not self.pairs:
             return [("asked", self.asked), ("rotation", "no, where it was asked")]
-        low, high = self.singular_values or (float("nan"), float("nan"))
+        factor = self.attention_factor or 1.0
+        low, high = (factor * length for length in self.singular_values or (np.nan, np.nan))
         rotation = "yes" if self.is_rotation else f"no: lengths times {low:.4g} to {high:.4g}"
         turn = {1: "counter-clockwise (+1)", -1: "clockwise (-1)", None: "not one for all pairs"}
         channels = f"{self.width} of {self.head_dim}, {self.place}"
@@ -213,7 +215,9 @@ class Report:
         along = self.inv_freq.reshape(-1, self.axes) != 0
         if self.axes > 1 and along.any() and (along.sum(axis=1) <= 1).all():
             counts = along.sum(axis=0)
-            rows.append(("axes", f"{', '.join(map(str, counts))} pairs turn along them"))
+            slow = int((~along).all(axis=1).sum())
+            left = f", {slow} too slowly to be seen" if slow else ""
+            rows.append(("axes", f"{', '.join(map(str, counts))} pairs turn along them{left}"))
         if self.inv_freq.any():
             waves = self.wavelengths[np.isfinite(self.wavelengths)]
             speeds, known = 2.0 * np.pi / waves, float(self.inv_freq_error.max())
@@ -223,15 +227,16 @@ class Report:
                 ("wavelengths", f"{waves.min():,.6g} to {waves.max():,.6g} positions"),
             ]
             names = [str(e) for e in self.explanations]
-            rows.append(("formula", names[0] if names else "none that I know"))
+            apart = self.base and f"a series of base {self.base:.10g} along each axis"
+            rows.append(("formula", names[0] if names else apart or "none that I know"))
             rows += [("or equally", name) for name in names[1:4]]
         if self.attention_factor is not None:
             alone = "no one factor" if self.rest_factor is None else f"{self.rest_factor:.10g}"
             rest = "" if self.width == self.head_dim else f"; {alone} on channels at rest"
             rows.append(("factor", f"{self.attention_factor:.10g}{rest}"))
         if self.deviation is not None:
-            change = f"a common shift was seen to change a score by {self.deviation:.2g}"
-            rows.append(("promise", change))
+            change = f"{self.deviation * factor**2:.2g}"
+            rows.append(("promise", f"a common shift was seen to change a score by {change}"))
         rows.append(("numbers", str(self.numbers)))
         if self.angle_error is not None:
             at = f" at position {self.angle_error_at:,}" if self.angle_error_at else ""

@@ -692,3 +692,41 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
     assert by_ones == pytest.approx(wanted, rel=1e-9)
     of_rows = score(new, converted(rows), permuted(gains), permuted(biases))
     assert abs(of_rows - wanted) > 0.01 * abs(wanted)
+
+
+@pytest.mark.parametrize("width", [8, 4], ids=["all", "half"])
+def test_rows_are_converted_and_gains_permuted_where_a_norm_stands_after_the_turn(
+    width: int,
+) -> None:
+    """From neighbours that turn clockwise to halves that turn the other way, times a factor."""
+    generator = np.random.default_rng(0)
+    rows, gains = generator.normal(size=(2, 8, 24)), generator.normal(size=(2, 8))
+    inputs = generator.normal(size=(2, 24))
+
+    def turner(layout: bool, way: int, factor: float) -> Any:
+        def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+            turned = factor * rotate_complex(x[..., :width], way * at, interleaved=layout)
+            return np.concatenate((turned, x[..., width:]), axis=-1)
+
+        return rotate
+
+    def score(rotate: Any, rows: np.ndarray, gains: np.ndarray, mean: bool = False) -> float:
+        ends = []
+        for weight, gain, x, place in zip(rows, gains, inputs, (9, 4), strict=True):
+            y = rotate((weight @ x)[None], np.array([place]))[0]
+            y = y - y.mean() * mean
+            ends.append(gain * y / np.sqrt((y**2).mean()))
+        return float(ends[0] @ ends[1])
+
+    old, new = turner(True, -1, 1.0), turner(False, 1, 1.5)
+    convert = identify(old, 8).differs_from(identify(new, 8)).convert
+    assert convert is not None
+    order = (np.abs(convert(np.eye(8), 1)) > 0).astype(float)  # where rows go
+    moved = np.stack([convert(weight, 1) for weight in rows])
+    permuted = gains @ order.T
+    wanted = score(old, rows, gains)
+    assert score(new, moved, permuted) == pytest.approx(wanted, rel=1e-9)
+    assert score(new, moved, gains) != pytest.approx(wanted, rel=0.01)
+    assert score(new, order @ rows, permuted) != pytest.approx(wanted, rel=0.01)
+    mean = score(old, rows, gains, mean=True)
+    assert score(new, moved, permuted, mean=True) != pytest.approx(mean, rel=0.01)

@@ -282,3 +282,36 @@ def test_a_picture_is_asked_as_it_is_used_and_not_stretched_by_chance(family: st
     (one,) = found["families"][family]["rotations"]
     heard = found["frequencies"][one["frequencies"]]
     np.testing.assert_allclose(heard, wave_vectors("dinov3", 64).T / 16, atol=1e-6)
+
+
+def rotations_in(parameters: Any) -> Iterator[dict[str, Any]]:
+    """Yield what a configuration says of its rotation, or of that of each kind of layer."""
+    parts = [value for value in parameters.values() if isinstance(value, dict)]
+    for part in parts:
+        yield from rotations_in(part)
+    yield from [] if parts else [parameters]
+
+
+def test_a_base_or_rescaling_that_no_configuration_has_is_explained_in_a_note() -> None:
+    transformers = pytest.importorskip("transformers")
+    transformers.logging.set_verbosity_error()
+    from atlas.transformers import configurations
+    from rope_minimal.identify.recording import parts_of
+
+    odd = {}
+    for family, entry in atlas.load("transformers")["families"].items():
+        configured = set()
+        for part in (p for c in configurations(family) for p in parts_of(c)):
+            for found in rotations_in(getattr(part, "rope_parameters", None) or {}):
+                configured.add((found.get("rope_theta"), found.get("rope_type", "default")))
+            named = [value for name, value in vars(part).items() if "theta" in name]
+            configured |= {(theta, "default") for theta in named if isinstance(theta, int | float)}
+        bases = [theta for theta, _ in configured if theta]
+        kinds = {kind for _, kind in configured} | {"default"}
+        for row in entry["rotations"] if bases else []:
+            known = row["base"] is None or np.isclose(bases, row["base"], rtol=1e-4).any()
+            if not known or (row["rescaling"] or ["default"])[0] not in kinds:
+                odd[family] = row["note"] or ""
+    told = ("its configuration has", "rescales the series of its base", "in steps of a third")
+    assert set(odd) == {"hy_v3", "glm4_moe", "dinov3_vit", "eomt_dinov3", "sapiens2", "sam3"}
+    assert all(any(words in note for words in told) for note in odd.values())

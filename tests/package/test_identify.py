@@ -3009,7 +3009,7 @@ def test_an_axis_whose_turn_16_bits_hide_is_not_said_to_rest() -> None:
     theta = torch.as_tensor(5e6 ** (-np.arange(64) / 64))
     axis = torch.tensor([0] * 24 + [1] * 20 + [2] * 20)
     rotate = lambda x, at: by_angles(x, at[:, axis] * theta)  # noqa: E731
-    said = str(identify(rotate, 128, positions=(4, 32, 32), dtype=torch.bfloat16))
+    said = str(identify(rotate, 128, positions=(4, 32, 2), dtype=torch.bfloat16))
     assert "No turn is seen along axis 2 of a position: bfloat16 may hide it." in said
     still = lambda x, at: by_angles(x, at[:, axis.clamp(max=1)] * theta)  # noqa: E731
     said = str(identify(still, 128, positions=(4, 32, 32), dtype=torch.float64))
@@ -3566,3 +3566,76 @@ def test_a_whole_head_that_grows_is_told_as_such() -> None:
     said = report.findings[0].words
     assert said.startswith("Lengths were seen to change with the position alone, by 1 to 1.")
     assert (report.base, report.attention_factor) == (1e4, 1)
+
+
+def score_changes(rotate: Rotate, head_dim: int, m: int, n: int, s: int) -> float:
+    """Return by how much the score of unit vectors at m and n changes if both move by s."""
+    eye = np.eye(head_dim)[:, None].repeat(4, 1)
+    a, b, c, d = rotate(eye, np.array([m, n, m + s, n + s])).transpose(1, 2, 0)
+    return float(np.linalg.norm(a.T @ b - c.T @ d, 2))
+
+
+@pytest.mark.parametrize("factor", [0.125, 1.0, 1.37])
+def test_lengths_and_scores_are_told_as_they_come_out(factor: float) -> None:
+    gains = np.random.default_rng(0).uniform(1.5, 2.5, 16)
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return factor * gains * rotate_complex(x, at)
+
+    report = identify(rotate, 16, positions=64)
+    card = dict(report.rows())
+    low, high = (factor * f(gains) for f in (min, max))
+    assert report.attention_factor is None
+    assert report.singular_values == pytest.approx((low, high))
+    assert card["rotation"] == f"no: lengths times {low:.4g} to {high:.4g}"
+    assert report.deviation_at is not None
+    m, n, s = (at[0] for at in report.deviation_at)
+    change = score_changes(rotate, 16, m, n, s)
+    assert report.deviation == pytest.approx(change)
+    assert card["promise"].endswith(f"change a score by {change:.2g}")
+    assert "after the turn: the promise is broken" in report.findings[0].words
+
+
+@pytest.mark.parametrize("factor", [0.125, 1.0, 1.37])
+@pytest.mark.parametrize("late", [False, True])
+def test_a_broken_promise_is_told_with_its_factor(factor: float, late: bool) -> None:
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return factor * rotate_complex(x, np.maximum(at - 5, 0) if late else at // 4)
+
+    report = identify(rotate, 16, positions=4096)
+    pattern = r"score of positions (\d+) and (\d+) changes by up to (\S+) when both move by (\d+)"
+    (told,) = [m.groups() for f in report.findings if (m := re.search(pattern, f.words))]
+    m, n, s = (int(told[k]) for k in (0, 1, 3))
+    assert told[2] == f"{score_changes(rotate, 16, m, n, s):.2g}"
+
+
+@pytest.mark.parametrize("sizes", [(8, 32, 32), (13, 60, 90)])
+def test_a_slow_pair_in_bfloat16_turns_along_a_short_axis(sizes: tuple[int, ...]) -> None:
+    speeds = [1e4 ** -torch.arange(0, 1, 2 / k) for k in (16, 24, 24)]
+
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = [at[:, k, None] * speed for k, speed in enumerate(speeds)]
+        return by_angles(x.float(), torch.cat(angle, dim=-1)).bfloat16()
+
+    report = identify(rotate, 64, positions=sizes, dtype=torch.bfloat16)
+    true = torch.block_diag(*(speed[:, None] for speed in speeds)).numpy()
+    moves = true > 0
+    assert np.array_equal(report.inv_freq > 0, moves)
+    assert (np.abs(report.inv_freq - true)[moves] < 0.02 * true[moves]).all()
+    card = dict(report.rows())
+    assert card["axes"] == "8, 12, 12 pairs turn along them"
+    assert card["formula"] == "a series of base 10000 along each axis"
+    assert report.angle_error is not None
+    assert report.angle_error < 2**-8  # as cos and sin are rounded
+
+
+def test_pairs_too_slow_to_be_seen_are_counted() -> None:
+    def rotate(x: torch.Tensor, at: torch.Tensor) -> torch.Tensor:
+        angle = torch.cat([at[:, k, None] * SPEED[k::2] for k in (0, 1)], dim=-1)
+        return by_angles(x.float(), angle).bfloat16()
+
+    report = identify(rotate, 64, positions=(2, 64), dtype=torch.bfloat16)
+    counts = [int((w != 0).sum()) for w in report.inv_freq.T]
+    assert counts[0] < 16 == counts[1]
+    said = f"{counts[0]}, 16 pairs turn along them, {16 - counts[0]} too slowly to be seen"
+    assert dict(report.rows())["axes"] == said
