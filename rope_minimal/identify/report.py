@@ -55,8 +55,8 @@ class Difference:
     Attributes
     ----------
     words
-        What to do or what differs, a sentence each; empty where they give the same scores. What
-        scores are divided by after the product is not compared.
+        What to do or what differs, a sentence each; empty where they give the same scores, but for
+        rounding. What scores are divided by after the product is not compared.
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
@@ -452,7 +452,12 @@ def _compare(one: Report, two: Report) -> Difference:
     named = not off.any() or one.axes == 1 or (one.layout, one.place) != (two.layout, two.place)
     if named and not np.array_equal(source, target):
         a, b = (f"{r.layout or 'a layout without a name'} ({r.place})" for r in (one, two))
-        a, b = ("one order of pairs", "another") if a == b else (a, b)
+        in_place = np.abs(waves[0] * signs[0] - waves[1] * signs[1])  # first pair beside first
+        near = 2.0 * (errors[0] + errors[1]) + 1e-6 * np.abs(waves[0])
+        if a == b:
+            a, b = "one order of pairs", "another"
+        elif one.layout and two.layout and not off.any() and (in_place > near).any():
+            b += ", where pairs stand in another order"
         words.append(f"Permute the rows of each head of W_q and W_k: from {a} to {b}.")
     sign = np.ones(one.head_dim)
     turned = np.flatnonzero(flips)

@@ -1763,6 +1763,30 @@ def test_the_order_of_pairs_is_no_way_from_a_layout_to_itself() -> None:
     assert words.endswith("from one order of pairs to another.")
 
 
+@pytest.mark.parametrize("axes", [1, 2])
+def test_another_layout_and_another_order_of_pairs_are_told_both(axes: int) -> None:
+    """As from Qwen2-VL's halves, axis after axis, to MoonViT's neighbours, axes by turns."""
+    waves = np.kron(np.eye(axes), SPEEDS[:, None])  # axis after axis
+    by_turns = waves.reshape(axes, 4, axes).swapaxes(0, 1).reshape(-1, axes)
+    other = waves[::-1] if axes == 1 else by_turns
+    width = 8 * axes
+    half, even = (layout_of(name, width) for name in ("half", "interleaved"))
+    one, same, two = (
+        identify(turner(pairs, turning), width, positions=(64,) * axes)
+        for pairs, turning in ((half, waves), (even, waves), (even, other))
+    )
+    said = (
+        "Permute the rows of each head of W_q and W_k: from half-split (all) to interleaved (all)"
+    )
+    assert one.differs_from(same).words == (f"{said}.",)
+    assert one.differs_from(two).words == (f"{said}, where pairs stand in another order.",)
+    standard = np.eye(width).reshape(2, -1, width).swapaxes(0, 1).reshape(-1, width)
+    for there, plainly in ((same, True), (two, False)):
+        convert = one.differs_from(there).convert
+        assert convert is not None
+        assert np.array_equal(convert(np.eye(width), 1), standard) == plainly
+
+
 def test_a_small_difference_of_frequencies_is_told_and_converted() -> None:
     near = identify(turner(layout_of("half", 8), SPEEDS * [1 + 8e-7, 1, 1, 1]), 8)
     difference = near.differs_from(identify(turner(layout_of("half", 8), SPEEDS), 8))
