@@ -138,12 +138,13 @@ def read_atlas() -> list[Row]:
             speeds = np.array([] if index is None else whole["frequencies"][index], float)
             name = f"{family}: {part}" if part else family
             rests = _rests(rotation, entry)
-            rows.append(Row(name, family, part, rotation, speeds, rests, _chosen(entry)))
+            chosen = _chosen(entry) if rotation["part"] == "text" else None
+            rows.append(Row(name, family, part, rotation, speeds, rests, chosen))
     return rows
 
 
 def _chosen(entry: dict[str, Any]) -> str | None:
-    """Return what was set against a family's defaults, in words."""
+    """Return what was set against a family's defaults, all of it for text, in words."""
     said = [words for words in (entry["why"] or "").split("; ") if words.startswith("set in ")]
     return "; ".join(said).replace('"', "") or None
 

@@ -40,12 +40,12 @@ def timm() -> dict[str, list[Heard]]:
         "RotaryEmbeddingCat, in pixels": (
             lambda: module.RotaryEmbeddingCat(64, in_pixels=True),
             False,
-            f"a picture of {SIDE} x {SIDE} patches: it measures in widths of the picture",
+            f"a picture of {SIDE} x {SIDE} patches: places are parts of its height and width",
         ),
         "RotaryEmbeddingDinoV3": (
             lambda: module.RotaryEmbeddingDinoV3(64),
             True,
-            f"a picture of {SIDE} x {SIDE} patches: it measures in widths of the picture",
+            f"a picture of {SIDE} x {SIDE} patches: places are parts of its height and width",
         ),
         "RotaryEmbeddingMRope": (lambda: module.RotaryEmbeddingMRope(72), True, None),
     }

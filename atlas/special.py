@@ -53,7 +53,7 @@ NOTES = {
         "its configuration has base 10,000, and half of a head of 42: that base over 21 channels, "
         "which 11 pairs take"
     ),
-    "dbrx": "queries and keys are clipped before the turn, which is linear itself",
+    "dbrx": "queries and keys are clipped before the turn; the turn itself is linear",
     "MiniMaxM3VLTextModel": "its indexer, which turns too, stands in no layer by default",
     "Qwen2_5OmniDiTRotaryEmbedding + DiTAttention": f"it makes speech; {FIRST_HEAD}",
 }
@@ -129,8 +129,8 @@ def _of_pixels(family: str, name: str, table: str, attention: str, patch: int) -
         place = at[:, 0] * 16 + at[:, 1]
         return cos[place], sin[place]
 
-    note = "a picture of 16 x 16 patches: it measures in widths of the picture, and nothing else "
-    note += "rescales the series of its base"
+    note = "a picture of 16 x 16 patches: places are parts of its height and width, and the "
+    note += "fastest pair makes two turns from edge to edge"
     heard = hear_cell(config, getattr(_of(family), attention), embed, 2)
     return _kept(heard, ends=(16, 16), note=note)
 

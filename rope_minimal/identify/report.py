@@ -55,19 +55,20 @@ class Difference:
     Attributes
     ----------
     words
-        What to do or what differs, a sentence each; empty where they give the same scores, but for
-        rounding. What scores are divided by after the product is not compared.
+        What to do, what differs, and what is wrong with either, a sentence each; empty only where
+        they give the same scores, but for rounding. What scores are divided by after the product
+        is not compared.
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
         that gives the same scores under the second, but for a small difference of frequencies that
         the words tell. Where a norm with gains stands between weight and turn, rows are only to
-        be permuted, and signs and factors go into its gains (not into gains stored less 1) and
-        biases, which ``convert`` takes as it takes biases: of a vector of ones it returns signs
-        and factors alone, and rows that it converted are only permuted if they are divided by
-        them. A norm without gains divides factors out. Gains after the turn are permuted as rows
-        are. None where no weight does, where either has a fault other than rounding or angles that
-        are lost, and where frequencies are not known well enough to compare them.
+        be permuted: divide what ``convert`` returns for them by what it returns for a vector of
+        ones. Signs and factors then go into its gains (not into gains stored less 1) and biases,
+        which ``convert`` takes as it takes biases. A norm without gains divides factors out. Gains
+        after the turn are permuted as rows are. None where no weight does, where either has a fault
+        that is not rounding, where angles of either are lost, and where frequencies are not known
+        well enough to compare them.
     """
 
     words: tuple[str, ...]

@@ -282,6 +282,8 @@ def test_a_picture_is_asked_as_it_is_used_and_not_stretched_by_chance(family: st
     (one,) = found["families"][family]["rotations"]
     heard = found["frequencies"][one["frequencies"]]
     np.testing.assert_allclose(heard, wave_vectors("dinov3", 64).T / 16, atol=1e-6)
+    assert np.max(heard) * 16 == pytest.approx(4 * np.pi)
+    assert "two turns from edge to edge" in one["note"]
 
 
 def rotations_in(parameters: Any) -> Iterator[dict[str, Any]]:
@@ -312,6 +314,6 @@ def test_a_base_or_rescaling_that_no_configuration_has_is_explained_in_a_note() 
             known = row["base"] is None or np.isclose(bases, row["base"], rtol=1e-4).any()
             if not known or (row["rescaling"] or ["default"])[0] not in kinds:
                 odd[family] = row["note"] or ""
-    told = ("its configuration has", "rescales the series of its base", "in steps of a third")
+    told = ("its configuration has", "two turns from edge to edge", "in steps of a third")
     assert set(odd) == {"hy_v3", "glm4_moe", "dinov3_vit", "eomt_dinov3", "sapiens2", "sam3"}
     assert all(any(words in note for words in told) for note in odd.values())

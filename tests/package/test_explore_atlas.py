@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from atlas import BY_HEAD, NOT_RUN
-from atlas.figure import Row, compact, read_atlas
+from atlas.figure import Row, compact, read_atlas, record
 from atlas.rows import row as packed
 from rope_minimal import explore, rotate_complex, to_half
 from rope_minimal.explore.atlas import COLUMNS, SHOW, Atlas
@@ -279,6 +279,11 @@ def test_a_note_says_what_was_set_against_the_defaults():
     assert alone == NOT_RUN
     assert second == "set in HunYuanVLTextConfig: {mrope_section: [16, 16, 16, 16]}."
     assert "position_embeddings_type is set to rotary" in rows["wav2vec2_bert"].findings[0]
+    towers = [row for row in read_atlas() if row.found["part"] != "text"]
+    assert {row.chosen for row in towers} == {None}  # what was set is in configurations of text
+    whys = [str(entry["why"]) for entry in record()["families"].values()]
+    towers_set = re.findall(r"set in (\w*(?:Vision|Audio)\w*)", " ".join(whys))
+    assert not towers_set
 
 
 BY_FUNCTION = {
