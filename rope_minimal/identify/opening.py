@@ -96,7 +96,7 @@ class Recorder(TorchFunctionMode):
             kind = type(module).__name__
             if ATTENTION.search(kind) and not NO_SCORES.search(kind):
                 module.forward = partial(self._attend, name, module.forward)
-            elif "Norm" in kind or "norm" in name.rsplit(".", 1)[-1]:
+            elif kind != "Identity" and ("Norm" in kind or "norm" in name.rsplit(".", 1)[-1]):
                 module.forward = partial(self._norm, module)
 
     def _forget(self) -> None:

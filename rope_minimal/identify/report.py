@@ -56,8 +56,8 @@ class Difference:
     ----------
     words
         What to do, what differs, and what is wrong with either, a sentence each; empty only where
-        they give the same scores, but for rounding. What scores are divided by after the product
-        is not compared.
+        they give the same scores, but for rounding, if the product follows the turn. What scores
+        are divided by after the product is not compared.
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
@@ -66,9 +66,10 @@ class Difference:
         be permuted: divide what ``convert`` returns for them by what it returns for a vector of
         ones. Signs and factors then go into its gains (not into gains stored less 1) and biases,
         which ``convert`` takes as it takes biases. A norm without gains divides factors out. Gains
-        after the turn are permuted as rows are. None where no weight does, where either has a fault
-        that is not rounding, where angles of either are lost, and where frequencies are not known
-        well enough to compare them.
+        after the turn follow the channels that it writes: they are permuted like rows where pairs
+        come out where they went in. None where no weight does, where either has a fault that is not
+        rounding, where angles of either are lost, and where frequencies are not known well enough
+        to compare them.
     """
 
     words: tuple[str, ...]

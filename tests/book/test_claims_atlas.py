@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas.figure import read_atlas
-from rope_minimal import rotate_complex
+from rope_minimal import rotate_complex, to_half
 from rope_minimal.identify import identify
 from rope_minimal.identify.layers import examine, tiny_model
 from tests.book.test_layouts_peers import table_rows
@@ -730,3 +730,34 @@ def test_rows_are_converted_and_gains_permuted_where_a_norm_stands_after_the_tur
     assert score(new, order @ rows, permuted) != pytest.approx(wanted, rel=0.01)
     mean = score(old, rows, gains, mean=True)
     assert score(new, moved, permuted, mean=True) != pytest.approx(mean, rel=0.01)
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_gains_after_the_turn_follow_the_channels_that_it_writes(interleaved: bool) -> None:
+    generator = np.random.default_rng(0)
+    rows, gains = generator.normal(size=(2, 8, 24)), generator.normal(size=(2, 8))
+    inputs = generator.normal(size=(2, 24))
+
+    def old(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, at, interleaved=interleaved)
+
+    def dealt_out(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return to_half(rotate_complex(x, at, interleaved=True))
+
+    def score(rotate: Any, rows: np.ndarray, gains: np.ndarray) -> float:
+        a, b = (
+            gain * rotate((weight @ x)[None], np.array([place]))[0]
+            for weight, gain, x, place in zip(rows, gains, inputs, (9, 4), strict=True)
+        )
+        return float(a @ b / np.linalg.norm(a / gains[0]) / np.linalg.norm(b / gains[1]))
+
+    one, two = (identify(rotate, 8) for rotate in (old, dealt_out))
+    convert = one.differs_from(two).convert
+    assert convert is not None
+    moved = np.stack([convert(weight, 1) for weight in rows])
+    there = np.empty_like(gains)
+    there[:, np.ravel(two.written)] = gains[:, np.ravel(one.written)]  # speeds fall in both
+    wanted = score(old, rows, gains)
+    assert score(dealt_out, moved, there) == pytest.approx(wanted, rel=1e-9)
+    like_rows = np.stack([convert(gain, 1) for gain in gains])
+    assert score(dealt_out, moved, like_rows) != pytest.approx(wanted, rel=0.01)

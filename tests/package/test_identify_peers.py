@@ -245,6 +245,13 @@ def test_a_table_of_as_many_rows_as_tokens_is_heard() -> None:
         ("hunyuan_v1_dense", ("HunYuanDenseV1Model", "HunYuanDenseV1Config"), "after", True),
         ("nanochat", ("NanoChatModel", "NanoChatConfig"), "after", False),
         ("llama", ("LlamaModel", "LlamaConfig"), None, False),
+        # its q_norm and k_norm are identities
+        (
+            "qwen3_omni_moe",
+            ("Qwen3OmniMoeCode2WavTransformerModel", "Qwen3OmniMoeCode2WavConfig"),
+            None,
+            False,
+        ),
     ],
 )
 def test_where_a_norm_stands_is_heard(family: str, names: Any, where: Any, gains: bool) -> None:
