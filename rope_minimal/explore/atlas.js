@@ -265,16 +265,14 @@ function compare(one, two) {
   const flips = first.filter(({ up }, i) => beside(i) && up !== second[i].up).length;
   if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);
   const scale = (which, mine, other) => {
-    const factor = (mine || 1) / (other || 1);
+    const factor = mine && other ? mine / other : 1;
     if (Math.abs(factor - 1) <= 1e-6) return;
     const carried = `${digits(mine, 6)} against ${digits(other, 6)} there.`;
     words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: the rotations carry ${carried}`);
     words.push(...root(factor, one.head));
   };
-  if (converts) {
-    scale("turn", one.factor, two.factor);
-    if (one.width < one.head) scale("do not turn", one.rest, two.rest);
-  }
+  scale("turn", one.factor, two.factor);
+  if (one.width < one.head) scale("do not turn", one.rest, two.rest);
   return { words, converts };
 }
 

@@ -1,7 +1,7 @@
 """Whole layers and models, from outside: whether what surrounds a rotation keeps the promise.
 
 A rotation may be right and the model wrong: positions forgotten while decoding, padding counted as
-tokens, gains that act after the turn. Six questions with known answers are asked of random
+tokens, gains that act after the turn. Seven questions with known answers are asked of random
 weights, and once more with random gains inside attention.
 """
 
@@ -24,13 +24,14 @@ __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
 
 CHECKS = {
     "shift": "all positions moved by {shift}",
+    "later": "another token at the end, to those before it",
     "cached": "a prompt, then the rest in pieces",
     "padded": "a row padded on the left beside a longer one",
     "packed": "two documents in one row under a document mask",
     "order": "earlier tokens in another order",
     "doubled": "all distances doubled",
 }
-"""What is done. All but the last two must change nothing; these must change something."""
+"""What is done. All but the last two must change nothing, a token at the end nothing before it."""
 
 CHANGING = ("order", "doubled")
 """What must change something."""
@@ -136,6 +137,8 @@ class Examination:
         elif key in self.excuses and (key != "doubled" or (error or 0.0) <= TOLERANCE):
             gravity = LOOK
             words += f", unless {self.excuses[key]}"
+        elif key == "cached" and not self._passes("later", gains):
+            words += ", and what later tokens change cannot be kept"
         elif key == "doubled":
             words += ": either positions are lost, or `position_ids` do not reach them"
         return Finding(gravity, f"{words}.", chapter)
@@ -173,7 +176,7 @@ def _part(dtype: torch.dtype, shift: int) -> float:
 
 
 def examine(model: nn.Module, *, shift: int = SHIFT) -> Examination:
-    """Ask a causal layer or model the six questions of `CHECKS`.
+    """Ask a causal layer or model the seven questions of `CHECKS`.
 
     Parameters
     ----------
@@ -286,8 +289,10 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
         raise ValueError(f"model must answer finite numbers, not all 0, got a size of {size}")
     rest = torch.arange(TOKENS)
     swapped = torch.cat((rest[:-1].flip(0), rest[-1:]))
+    another = torch.cat((rest[:-1], rest[:1]))
     checks: dict[str, Callable[[], Tensor]] = {
         "shift": lambda: asked.run(positions=rest + shift) - plain,
+        "later": lambda: (asked.run(tokens=another) - plain)[:, :-1],
         "cached": lambda: asked.run_cached() - plain,
         "padded": lambda: asked.run_padded(plain),
         "packed": lambda: torch.stack([asked.run_packed(way) for way in (True, False)]),
@@ -522,6 +527,7 @@ SMALL: dict[str, Any] = {
     "initializer_range": 0.3, "rotary_dim": 16, "n_positions": 4096,
     "max_position_embeddings": 4096,
     "compress_rates": {"compressed_sparse_attention": 4, "heavily_compressed_attention": 8},
+    "is_decoder": True,
 }  # fmt: skip
 """What makes a model small, and its summaries those of fewer tokens than `TOKENS`."""
 

@@ -43,7 +43,7 @@ FAST = re.compile("Sdpa|FlashAttention2")  # classes that a model is made with o
 LINEAR = re.compile("Linear|Conv1D")  # projections, which adapters and quantisers replace
 TOKENS = 4096  # in one run: more would take much memory
 FEW = 5  # positions that are heard first
-FAR = (0, 401, 6402, 32403, 102404)  # as many, where layers that are alike so far may part
+FAR = (0, 401, 6402, 6803, 102404)  # as many, where layers, or queries and keys, may part
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
     names: dict[Any, list[str]] = {}
     for width in sorted(set(widths.values())):
         x = _vectors(width)
-        far = _far_queries(recorder, x, at)
+        far = _far(recorder, x, at)
         records, moved = recorder.run(x, at), recorder.run(x, at.flip(0))
         for name, record in records.items():
             query = record.query
@@ -163,12 +163,15 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
                 )
             turned = _moves(query)
             recorder.counts |= turned and torch.equal(query, moved[name].query)
-            heard_so = query[:, 0].numpy().tobytes(), far.get(name)
-            key = (re.sub(r"\d+", "*", name), turned, heard_so)
+            there = far.get(name)
+            heard_so = [r.query[:, 0].numpy().tobytes() for r in (record, there) if r]
+            key = (re.sub(r"\d+", "*", name), turned, *heard_so)
             names.setdefault(key, []).append(name)
             if key not in groups:
                 part = type(recorder.model).__name__
                 groups[key] = _heard(recorder, name, record, x, at, part, turned)
+                if there and groups[key].queries_scaled:
+                    groups[key] = replace(groups[key], **_far_keys(there))
     types = getattr(config, "layer_types", None)
     return [
         replace(heard, names=tuple(names[key]), kind=_kind(names[key], types))
@@ -176,15 +179,30 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
     ]
 
 
-def _far_queries(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, bytes]:
+def _far(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, Record]:
     """Return what every module scores far out, nothing where it counts tokens or refuses."""
     if recorder.counts:
         return {}
     with suppress(Exception):
-        places = torch.tensor(FAR)[:, None].expand(-1, at.shape[1])
-        records = recorder.run(x, places)
-        return {name: record.query.numpy().tobytes() for name, record in records.items()}
+        return recorder.run(x, torch.tensor(FAR)[:, None].expand(-1, at.shape[1]))
     return {}
+
+
+def _far_keys(record: Record) -> dict[str, Any]:
+    """Return what is heard of keys that point elsewhere than queries at some of `FAR`.
+
+    There queries may be longer by design.
+    """
+    both = record.query[:, 0], record.key[:, 0]
+    query, key = (torch.nn.functional.normalize(x, dim=-1) for x in both)
+    apart = query - key * (query[:, :1] * key[:, :1]).sum(-1, keepdim=True).sign()
+    if apart.abs().max() < 1e-3:
+        return {}
+    return {
+        "keys_otherwise": True,
+        "queries_scaled": None,
+        "deviation": _deviation(query, key, torch.tensor(FAR)[:, None]),
+    }
 
 
 def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Record], Tensor]:

@@ -469,22 +469,21 @@ def _compare(one: Report, two: Report) -> Difference:
             f"Negate the second row of {len(turned)} of {len(first)} pairs: they turn the other "
             "way."
         )
-    if convertible:
-        turns = np.arange(one.head_dim) < one.width
-        unit = max(FORMATS[report.numbers or "float64"] for report in (one, two))
-        loose = max(1e-6, 4.0 * unit)  # rounding alone makes such factors
-        for rows, which, mine, others in (
-            (source[turns], "turn", one.attention_factor, two.attention_factor),
-            (source[~turns], "do not turn", one.rest_factor, two.rest_factor),
-        ):
-            factor = float(mine or 1.0) / float(others or 1.0)
-            if len(rows) and abs(factor - 1.0) > loose:
-                words.append(
-                    f"Multiply the rows that {which} by {factor:.10g}: the rotations carry "
-                    f"{mine:.10g} against {others:.10g} there."
-                )
-                sign[rows] *= factor
-                words += _root(factor, one.head_dim)
+    turns = np.arange(one.head_dim) < one.width
+    unit = max(FORMATS[report.numbers or "float64"] for report in (one, two))
+    loose = max(1e-6, 4.0 * unit)  # rounding alone makes such factors
+    for rows, which, mine, others in (
+        (source[turns], "turn", one.attention_factor, two.attention_factor),
+        (source[~turns], "do not turn", one.rest_factor, two.rest_factor),
+    ):
+        factor = mine / others if mine and others else 1.0
+        if len(rows) and abs(factor - 1.0) > loose:
+            words.append(
+                f"Multiply the rows that {which} by {factor:.10g}: the rotations carry "
+                f"{mine:.10g} against {others:.10g} there."
+            )
+            sign[rows] *= factor
+            words += _root(factor, one.head_dim)
     order = np.empty(one.head_dim, int)
     order[target] = source
     return Difference(tuple(words), _converter(order, sign) if convertible else None)

@@ -3663,3 +3663,14 @@ def test_pairs_too_slow_to_be_seen_are_counted() -> None:
     assert counts[0] < 16 == counts[1]
     said = f"{counts[0]}, 16 pairs turn along them, {16 - counts[0]} too slowly to be seen"
     assert dict(report.rows())["axes"] == said
+
+
+def test_a_factor_is_told_beside_other_speeds() -> None:
+    """No change of rows is enough there, and it is part of what differs all the same."""
+    one = identify(rotate_complex, 32)
+    two = identify(lambda x, at: 1.25 * rotate_complex(x, at, base=5e5), 32)
+    difference = one.differs_from(two)
+    assert difference.convert is None
+    assert any("No weight makes up for that" in words for words in difference.words)
+    told = "Multiply the rows that turn by 0.8: the rotations carry 1 against 1.25 there."
+    assert told in difference.words

@@ -757,6 +757,18 @@ def test_a_tiny_model_of_parted_heads_or_of_unset_experts_runs(family: str) -> N
     assert set(found.errors) == set(CHECKS)
 
 
+def test_a_model_that_sees_later_tokens_is_told_from_one_that_keeps_them_wrongly() -> None:
+    pytest.importorskip("transformers")
+    right = examine(tiny_model("roformer")).findings
+    assert not [f for f in right if f.gravity == 3 or not _says(f.words, "doubled")]
+    found = examine(tiny_model("roformer", is_decoder=False)).findings
+    assert _says(found[0].words, "later")
+    cached = next(f.words for f in found if _says(f.words, "cached"))
+    assert cached.endswith("what later tokens change cannot be kept.")
+    layer = RotarySelfAttention(32, 2)
+    assert examine(layer).errors["later"] < 1e-6
+
+
 def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
     pytest.importorskip("transformers")
     model = tiny_model("llama")
@@ -880,6 +892,42 @@ def test_keys_are_judged_by_the_scores_that_they_make(
     (finding,) = rotation.beside
     assert finding.gravity == gravity
     assert says in finding.words
+
+
+@pytest.mark.parametrize("how", ["counted in their row", "rounded to bfloat16"])
+def test_keys_that_part_from_queries_far_out_alone_are_told(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the first five positions they are turned as queries are."""
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    apply, tables = llama.apply_rotary_pos_emb, []
+    forward = llama.LlamaRotaryEmbedding.forward
+
+    def table(self: Any, x: torch.Tensor, position_ids: torch.Tensor) -> Any:
+        slots = torch.arange(position_ids.shape[1])[None].expand_as(position_ids)
+        other = slots if "row" in how else position_ids.bfloat16().long()
+        tables[:] = forward(self, x, other)
+        return forward(self, x, position_ids)
+
+    def wrong(q: Any, k: Any, cos: Any, sin: Any) -> Any:
+        return apply(q, k, cos, sin)[0], apply(q, k, *tables)[1]
+
+    config = llama.LlamaConfig(hidden_size=256, num_attention_heads=4, num_hidden_layers=2)
+    monkeypatch.setattr(llama.LlamaRotaryEmbedding, "forward", table)
+    monkeypatch.setattr(llama, "apply_rotary_pos_emb", wrong)
+    (rotation,) = of_transformers(config).values()
+    (finding,) = rotation.beside
+    assert (finding.gravity, finding.chapter) == (3, "why-position")
+    assert "Keys do not move with the position as queries do" in finding.words
+    report = rotation.identify()
+    assert report.differs_from(report).convert is None
+
+
+@pytest.mark.parametrize("family", ["ministral3", "mistral4"])
+def test_queries_that_grow_far_out_have_right_keys(family: str) -> None:
+    transformers = pytest.importorskip("transformers")
+    for rotation in of_transformers(transformers.AutoConfig.for_model(family)).values():
+        assert not [f for f in rotation.beside if "Keys do not move" in f.words]
 
 
 @pytest.mark.parametrize("family", ["deepseek_v3", "qwen3", "gemma3_text", "glm", "cohere2"])
