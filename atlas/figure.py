@@ -37,7 +37,8 @@ class Row:
     frequencies
         Radians per position, (pairs,), or (pairs, axes).
     rests
-        How many layers of the same model do not turn, in words; None where all do.
+        How many of the same model's layers of such attention do not turn, in words; None where all
+        of them do.
     chosen
         What was set against the defaults, in words; None where nothing was.
     """

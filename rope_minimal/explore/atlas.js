@@ -337,7 +337,7 @@ export const LINES = {
   promise: ({ broken, deviation }) =>
     broken === null ? `kept to about ${digits(deviation ?? 0, 1)}` : `broken by ${broken}`,
   "norm of q": (row) => row.norm ?? (row.heard ? "none" : "not heard"),
-  "at rest": ({ rests, ran }) => (rests ? `${rests} layers` : ran ? "no layer" : "not heard"),
+  "at rest": ({ rests, ran }) => (rests ? `${rests} layers` : ran ? "none that was heard" : "not heard"),
 };
 
 /** What breaks the promise where hidden vectors are turned before W_q and W_k, as in atlas/figure.py. */

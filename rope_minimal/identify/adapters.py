@@ -178,7 +178,7 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
             if one.queries_kept:
                 words = f"Keys come out {1.0 / one.queries_scaled:.6g} times as long as queries; "
                 words += "what is said here is of queries."
-            beside.append(Finding(NOTE, words, "attention"))
+            beside.append(Finding(NOTE, words, "attention", partial=True))
         if rests := _resting(one, heard):
             words = f"{len(rests)} of {len(one.names) + len(rests)} such modules turn nothing, "
             words += f"such as {rests[0]}."

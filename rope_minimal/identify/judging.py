@@ -836,9 +836,10 @@ def misfits(wrong: np.ndarray, alone: int, along: str) -> Findings:
             "short calls."
         )
         return [Finding(LOOK, words, "longer-contexts", partial=True)]
+    count = int(wrong.sum())
     words = (
-        f"{int(wrong.sum())} of the positions below {len(wrong):,}{along} are not rotated as these "
-        f"frequencies say; the first is {int(wrong.argmax()):,}."
+        f"{count} of the positions below {len(wrong):,}{along} {'are' if count > 1 else 'is'} not "
+        f"rotated as these frequencies say; the first is {int(wrong.argmax()):,}."
     )
     return [Finding(WRONG, words, "attention")]
 

@@ -219,10 +219,12 @@ def examine(model: nn.Module, *, shift: int = SHIFT) -> Examination:
                 if count:
                     gains, _ = _ask_all(asked, shift)
                     gains_noise = _noise(asked, part)
+            excuses, noises = _excuses(model), (noise, gains_noise)
+            if errors.get("shift", 0.0) > TOLERANCE > _late(asked, shift):
+                excuses["shift"] = "position 0 is a start to it: from 1 on, a shift changes nothing"
     finally:
         for module, mode in modes:
             module.training = mode
-    excuses, noises = _excuses(model), (noise, gains_noise)
     found = Examination(errors, gains, refused, shift, None, excuses, noises, dtype)
     if found.findings and dtype != torch.float32:
         # it may run in its own type alone
@@ -306,6 +308,13 @@ def _ask_all(asked: "_Layer | _Model", shift: int) -> tuple[dict[str, float], di
         except Exception as error:  # whatever a stranger's model raises
             refused[key] = named(error, 120)
     return errors, refused
+
+
+def _late(asked: "_Layer | _Model", shift: int) -> float:
+    """Return by how much a shift changes outputs if no token is at position 0."""
+    plain = asked.run(positions=torch.arange(1, TOKENS + 1))
+    moved = asked.run(positions=torch.arange(1, TOKENS + 1) + shift)
+    return float((moved - plain).abs().max()) / _size(plain)
 
 
 def _size(outputs: Tensor) -> float:

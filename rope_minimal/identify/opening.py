@@ -8,6 +8,7 @@ down its arguments. All that stands between a projection and a score is therefor
 
 import copy
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -366,6 +367,12 @@ def _of_few_heads(config: Any) -> Any:
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
         if isinstance(heads, int) and isinstance(head_dim, int) and heads > 2:
             small.num_attention_heads, small.hidden_size = 2, 2 * head_dim
+            rank = getattr(config, "q_lora_rank", None)
+            if isinstance(rank, int):  # LongCat's queries have a factor made of the proportion
+                whole = math.gcd(config.hidden_size, rank)
+                parts = [p for p in range(2, whole + 1) if whole % p == 0 and rank >= 8 * p]
+                part = max(parts, default=1)
+                small.hidden_size, small.q_lora_rank = config.hidden_size // part, rank // part
             if isinstance(keys, int):
                 small.num_key_value_heads = 2 if keys == heads else 1
     except Exception:  # heads that differ from layer to layer

@@ -64,12 +64,12 @@ class Difference:
         that gives the same scores under the second, but for a small difference of frequencies that
         the words tell. Where a norm with gains stands between weight and turn, rows are only to
         be permuted: divide what ``convert`` returns for them by what it returns for a vector of
-        ones. Signs and factors then go into its gains (not into gains stored less 1) and biases,
-        which ``convert`` takes as it takes biases. A norm without gains divides factors out. Gains
-        after the turn follow the channels that it writes: they are permuted like rows where pairs
-        come out where they went in. None where no weight does, where either has a fault that is not
-        rounding, where angles of either are lost, and where frequencies are not known well enough
-        to compare them.
+        ones. Signs and factors then go into its gains (those stored less 1 after 1 is added, which
+        is taken away again) and biases, which ``convert`` takes as it takes biases. A norm without
+        gains divides factors out. Gains after the turn follow the channels that it writes: they are
+        permuted like rows where pairs come out where they went in. None where no weight does, where
+        either has a fault that is not rounding, where angles of either are lost, and where
+        frequencies are not known well enough to compare them.
     """
 
     words: tuple[str, ...]
@@ -316,7 +316,7 @@ class Report:
             possibly elsewhere, the other way or times another factor, ``convert`` is a function.
             A table that ends before the other is told, and is no reason not to convert.
             What is wrong with either, or what its report leaves out, is repeated, and is a reason
-            not to convert unless it is rounding.
+            not to convert unless it is rounding, or a factor on queries that both have.
         """
         if not isinstance(other, Report):
             raise TypeError(f"other must be a Report, got {type(other).__name__}")
@@ -358,6 +358,8 @@ def _faults(one: Report, two: Report) -> tuple[list[str], bool]:
     graves = [
         [f for f in report.findings if f.gravity == WRONG or f.partial] for report in (one, two)
     ]
+    shared = [f for f in graves[0] if f in graves[1] and f.gravity == NOTE]  # which does no harm
+    graves = [[f for f in found if f not in shared] for found in graves]
     words = [f"Both: {f.words}" for f in graves[0] if f in graves[1]]
     sides = (("first", graves[0], graves[1]), ("second", graves[1], graves[0]))
     for which, mine, others in sides:

@@ -161,7 +161,7 @@ test("the chosen row goes beside, and what is found stands as text", async () =>
 test("a card says no more than was heard", async () => {
   const { root, lines, page, names } = await open();
   for (const [name, norm, rests] of [
-    ["alpha", "none", "no layer"],
+    ["alpha", "none", "none that was heard"],
     ["gamma", "none", "not heard"],
     ["delta", "not heard", "not heard"],
   ]) {

@@ -1940,7 +1940,7 @@ def test_an_error_whose_words_fail_is_named_by_its_type() -> None:
 @pytest.mark.parametrize(
     ("row", "positions", "words"),
     [
-        (lambda at: at + 7 * (at == 513), 4096, "1 of the positions below 1,024 are not rotated"),
+        (lambda at: at + 7 * (at == 513), 4096, "1 of the positions below 1,024 is not rotated"),
         (lambda at: at + 0.3 * (at == 2049), 4096, "at position 2,049 the angle is off by 0.3 rad"),
         (lambda at: at % 2049, 4096, "ends at position 2,048 without a word: after it, it starts"),
         (lambda at: np.where(at < 2049, at, 0), 4096, "ends at position 2,048 without a word"),

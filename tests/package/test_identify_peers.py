@@ -769,6 +769,45 @@ def test_a_model_that_sees_later_tokens_is_told_from_one_that_keeps_them_wrongly
     assert examine(layer).errors["later"] < 1e-6
 
 
+def test_a_recurrence_that_starts_at_position_0_is_no_broken_rotation() -> None:
+    pytest.importorskip("transformers")
+    said = [f for f in examine(tiny_model("recurrent_gemma")).findings if _says(f.words, "shift")]
+    assert [f.gravity for f in said] == [2]
+    assert "unless position 0 is a start to it: from 1 on, a shift changes nothing" in said[0].words
+    wrong = examine(positioned(tiny_model("llama"), lambda x, at: at // 2)).findings
+    assert [f.gravity for f in wrong if _says(f.words, "shift")] == [3]
+    assert not any("a start to it" in f.words for f in wrong)
+
+
+@pytest.mark.parametrize("hidden", [6144, 3072])
+def test_a_factor_on_queries_is_that_of_the_whole_model(hidden: int) -> None:
+    """LongCat's is the root of hidden size over rank, and small models are asked."""
+    config = config_of("longcat_flash", "LongcatFlashConfig")
+    config.hidden_size = hidden
+    (rotation,) = of_transformers(config).values()
+    attend = type_of("longcat_flash", "LongcatFlashMLA")
+    with torch.device("meta"):
+        factor = attend(config, 0).mla_scale_q_lora
+    (finding,) = rotation.beside
+    assert f"Queries come out {factor:.6g} times as long as keys" in finding.words
+
+
+def test_a_factor_on_queries_alone_is_part_of_what_differs() -> None:
+    pytest.importorskip("transformers")
+    llama = config_of("llama", "LlamaConfig")
+    llama.hidden_size, llama.num_attention_heads = 512, 4
+    glimmer = of_transformers(config_of("muse_glimmer", "MuseGlimmerTextConfig"))
+    one = glimmer["MuseGlimmerTextModel"].identify()
+    two = of_transformers(llama)["LlamaModel"].identify()
+    for difference, which in ((one.differs_from(two), "first"), (two.differs_from(one), "second")):
+        (words,) = (w for w in difference.words if "Queries come out" in w)
+        assert words.startswith(f"The {which}: Queries come out 3.87 times as long as keys")
+        assert difference.convert is None
+    same = one.differs_from(one)
+    assert same.words == ()
+    assert same.convert is not None
+
+
 def test_a_model_that_does_not_run_is_refused_with_what_it_says() -> None:
     pytest.importorskip("transformers")
     model = tiny_model("llama")
