@@ -90,10 +90,11 @@ def identify(
     -----
     A speed is known within half a turn per position, as whole positions tell no more: ``theta`` and
     ``theta - 2 pi`` are one function of them. Of a rotation whose angles fit, every position below
-    1,024 along each axis is asked, and some points between the axes; beyond, and of anything else,
-    powers of two, their neighbours, what lies halfway between, and sums of some. What a function
-    does to none of these is not seen, nor what it does to calls of more than 1,024 positions, nor
-    what it has forgotten of calls before: ask one that has just been made.
+    1,024 along each axis is asked, and some points between the axes; beyond, powers of two, their
+    neighbours, what lies halfway between, and the last. Of anything else, powers of two are asked,
+    those just after them, three times them, and sums of some. What a function does to none of these
+    is not seen, nor what it does to calls of more than 1,024 positions, nor what it has forgotten
+    of calls before: ask one that has just been made.
     Angles that miss by less than 0.001 rad have no finding; ``angle_error`` tells them.
     """
     if not callable(rotate):
@@ -676,7 +677,8 @@ class _Examination:
             return
         if end < DENSE:
             return
-        between = [place for p in _powers(end) if p >= DENSE for place in (p, 3 * p // 2)]
+        powers = [p for p in _powers(end) if p >= DENSE]
+        between = [place for p in powers for place in (p, 3 * p // 2, 2 * p - 1)]
         far = [DENSE // 2, *(place for place in between if place < end), end]
         loose = self._loosened(share, np.outer(far, np.abs(speed)))
         wrong = self._misfits(circuit, speed, far, axis, loose)
@@ -837,9 +839,9 @@ def _along(axis: int, axes: int, p: int) -> tuple[int, ...]:
 
 
 def _asked(sizes: tuple[int, ...]) -> np.ndarray:
-    """Return the positions to ask, (T, axes): the origin, doublings and their neighbours, corners.
+    """Return the positions to ask, (T, axes): the origin, doublings and those after them, corners.
 
-    Powers of two and three times them are held exactly by every format; their neighbours are not.
+    Powers of two and three times them are held exactly by every format; those after are not.
     """
     axes = len(sizes)
     points = {_along(0, axes, 0): None}

@@ -590,7 +590,10 @@ def _rounded(report: Report, best: Explanation, ranked: np.ndarray, made: Made |
     unit = FORMATS[report.numbers or "float64"]
     either = products and (report.angle_error or 0.0) > min(1e-3, 64.0 * unit)
     words = f"The inverse frequencies{', or the angles,' if either else ''} are rounded to {held}:"
-    words += f" off by up to {off:.2%} from {best}{where}."
+    if products:  # and are known no better than that
+        words += f" within {math.ceil(1000.0 * apart.max()) / 1000.0:.1%} of {best}."
+    else:
+        words += f" off by up to {off:.2%} from {best}{where}."
     if not either and (report.deviation or 0.0) <= PROMISE:
         words += " Scores still depend on the distance alone, and every one is wrong far out."
     return [Finding(WRONG, words, "precision")]

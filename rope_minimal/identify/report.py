@@ -68,8 +68,9 @@ class Difference:
         is taken away again) and biases, which ``convert`` takes as it takes biases. A norm without
         gains divides factors out. Gains after the turn follow the channels that it writes: they are
         permuted like rows where pairs come out where they went in. None where no weight does, where
-        either has a fault that is not rounding, where angles of either are lost, and where
-        frequencies are not known well enough to compare them.
+        the report on either is about a part (`Finding`) or tells of a fault that is not rounding,
+        where angles of either are lost, and where frequencies are not known well enough to compare
+        them.
     """
 
     words: tuple[str, ...]

@@ -1301,7 +1301,7 @@ def late(what: str) -> Rotate:
         ("wrap", "69,999 without a word: after it, it starts again from position 0"),
         ("place", "at position 6,144 the angle is off by 1.4 rad"),
         ("some", "9 of the positions below 1,024 are not rotated"),
-        ("company", "what else is in the call: 15 of 16 far positions, such as 512, get"),
+        ("company", "what else is in the call: 21 of 22 far positions, such as 512, get"),
         ("both", "at position 6,144 the angle is off by 1.4 rad"),
     ],
 )
@@ -2050,9 +2050,11 @@ def test_rounded_angles_are_not_called_rounded_frequencies_alone(
 
     report = identify(rotate, 128, positions=positions)
     words = report.findings[0].words
-    assert words.startswith(
-        "The inverse frequencies, or the angles, are rounded to 16 bits: off by"
-    )
+    said = "The inverse frequencies, or the angles, are rounded to 16 bits: within "
+    assert words.startswith(said)
+    told = float(words.removeprefix(said).split("%")[0]) / 100
+    off = np.abs(rounded_to("bfloat16", theta) / theta - 1).max()
+    assert off <= told < off + 0.002
     assert "distance alone" not in words
 
 
@@ -3674,3 +3676,16 @@ def test_a_factor_is_told_beside_other_speeds() -> None:
     assert any("No weight makes up for that" in words for words in difference.words)
     told = "Multiply the rows that turn by 0.8: the rotations carry 1 against 1.25 there."
     assert told in difference.words
+
+
+@pytest.mark.parametrize("place", [2047, 4095, 65_535])
+def test_a_wrong_position_before_a_power_of_two_is_told(place: int) -> None:
+    """The last row of a table stands there."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        return rotate_complex(x, np.where(at == place, 0, at))
+
+    report = identify(rotate, 16)
+    (finding,) = [f for f in report.findings if f.gravity == 3]
+    assert f"{place:,}" in finding.words
+    assert report.table_end is None
