@@ -26,7 +26,7 @@ CHECKS = {
     "shift": "all positions moved by {shift}",
     "later": "another token at the end, to those before it",
     "cached": "a prompt, then the rest in pieces",
-    "padded": "a row padded on the left beside a longer one",
+    "padded": "a row padded on the left, also while decoding",
     "packed": "two documents in one row under a document mask",
     "order": "earlier tokens in another order",
     "doubled": "all distances doubled",

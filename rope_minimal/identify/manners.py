@@ -131,9 +131,10 @@ def company(ask: Asker, answer: Answer) -> Findings:
             *(["one after another"] if change > loose else []),
         ]
         words = (
-            f"Asked {' or '.join(ways)}, positions get other rotations. It remembers an answer, "
-            "takes the place in the call for the position, or counts from a position of the call. "
-            "What is said here is about the longest call."
+            f"Asked {' or '.join(ways)}, positions get other rotations, as where it remembers an "
+            "answer, takes the place in the call for the position, counts from a position of the "
+            "call, or leaves the end of a call as it is. What is said here is about the longest "
+            "call."
         )
         return [Finding(WRONG, words, "attention")]
     words = (
