@@ -517,7 +517,7 @@ BLIND = {
     "halves": (False, "Not a rotation"),
     "table": (True, "cos and sin are rounded to bfloat16"),
     "positions": (True, "Position 257 shares its rotation with 256"),
-    "cache_key": (True, "It remembers an answer"),
+    "cache_key": (True, "it remembers an answer"),
 }
 
 
@@ -1361,7 +1361,7 @@ def test_positions_remembered_from_the_call_before_are_told() -> None:
         last[len(at)] = at.copy()
         return rotate_complex(x, before)
 
-    assert "It remembers an answer" in identify(rotate, 8, positions=512).findings[0].words
+    assert "it remembers an answer" in identify(rotate, 8, positions=512).findings[0].words
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
