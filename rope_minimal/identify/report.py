@@ -62,15 +62,15 @@ class Difference:
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
         that gives the same scores under the second, but for a small difference of frequencies that
-        the words tell. Where a norm with gains stands between weight and turn, rows are only to
-        be permuted: divide what ``convert`` returns for them by what it returns for ones of the
-        same shape. Signs and factors then go into its gains (those stored less 1 after 1 is added,
-        which is taken away again) and biases, which ``convert`` takes as it takes biases. A norm
-        without gains divides factors out. Gains after the turn follow the channels that it writes:
-        they are permuted like rows where pairs come out where they went in. None where no weight
-        does, where the report on either is about a part (`Finding`) or tells of a fault that is not
-        rounding, where angles of either are lost, and where frequencies are not known well enough
-        to compare them.
+        the words tell. Where a norm with gains stands between weight and turn, rows and their own
+        biases are only to be permuted: divide, in float32 at least, what ``convert`` returns for
+        them by what it returns for ones of the same shape. Signs and factors then go into the
+        norm's gains (those stored less 1 after 1 is added, which is taken away again) and biases,
+        which ``convert`` takes as it takes those of a projection. A norm without gains divides
+        factors out. Gains after the turn follow the channels that it writes: they are permuted like
+        rows where pairs come out where they went in. None where no weight does, where the report on
+        either is about a part (`Finding`) or tells of a fault that is not rounding, where angles of
+        either are lost, and where frequencies are not known well enough to compare them.
     """
 
     words: tuple[str, ...]

@@ -761,3 +761,17 @@ def test_gains_after_the_turn_follow_the_channels_that_it_writes(interleaved: bo
     assert score(dealt_out, moved, there) == pytest.approx(wanted, rel=1e-9)
     like_rows = np.stack([convert(gain, 1) for gain in gains])
     assert score(dealt_out, moved, like_rows) != pytest.approx(wanted, rel=0.01)
+
+
+def test_what_ones_become_divides_signs_and_factors_out_of_rows() -> None:
+    """As the chapter says how to permute only: of 16 bits, exactly in float32."""
+    two = identify(lambda x, at: 1.3465736 * rotate_complex(x, -at, interleaved=True), 16)
+    convert = identify(rotate_complex, 16).differs_from(two).convert
+    assert convert is not None
+    weight = torch.randn(32, 24, generator=torch.Generator().manual_seed(0)).bfloat16()
+    wide = weight.float()
+    only = (convert(wide, 2) / convert(torch.ones_like(wide), 2)).bfloat16()
+    order = (convert(torch.eye(32), 2) != 0).float()  # where each row goes
+    assert torch.equal(only, (order @ wide).bfloat16())
+    assert not torch.equal(only, weight)
+    assert not torch.equal(only, convert(weight, 2) / convert(torch.ones_like(weight), 2))
