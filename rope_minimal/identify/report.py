@@ -62,19 +62,21 @@ class Difference:
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
         that gives the same scores under the second, but for a small difference of frequencies that
-        the words tell. Where a norm with gains stands between weight and turn, rows and their own
-        biases are only to be permuted: divide, in float32 at least, what ``convert`` returns for
-        them by what it returns for ones of the same shape. Signs and factors then go into the
-        norm's gains (those stored less 1 after 1 is added, which is taken away again) and biases,
-        which ``convert`` takes as it takes those of a projection. A norm without gains divides
-        factors out. Gains after the turn follow the channels that it writes: they are permuted like
-        rows where pairs come out where they went in. None where no weight does, where the report on
-        either is about a part (`Finding`) or tells of a fault that is not rounding, where angles of
-        either are lost, and where frequencies are not known well enough to compare them.
+        the words tell. None where no weight does, where the report on either is about a part
+        (`Finding`) or tells of a fault that is not rounding, where angles of either are lost, and
+        where frequencies are not known well enough to compare them.
+    permute
+        The same without signs and factors. Where a norm with gains stands between weight and turn,
+        it takes the rows and their own biases, and ``convert`` takes the norm's gains and biases,
+        with ``num_heads`` 1 where heads share them (of gains stored less 1, in float32, after 1 is
+        added, which is taken away again). A norm without gains divides factors out. Gains after the
+        turn follow the channels that it writes: ``permute`` takes them where pairs come out where
+        they went in.
     """
 
     words: tuple[str, ...]
     convert: Callable[[Array, int], Array] | None = field(compare=False)
+    permute: Callable[[Array, int], Array] | None = field(compare=False)
 
     def __str__(self) -> str:
         return "\n".join(self.words) or "They give the same scores."
@@ -343,7 +345,7 @@ class Report:
         elif not words and len(self.inv_freq) * len(other.inv_freq) == 0:
             words.append("Angles that do not grow with the position have no frequencies.")
         if words:
-            return Difference(tuple(words), None)
+            return Difference(tuple(words), None, None)
         return _compare(self, other)
 
 
@@ -489,7 +491,9 @@ def _compare(one: Report, two: Report) -> Difference:
             words += _root(factor, one.head_dim)
     order = np.empty(one.head_dim, int)
     order[target] = source
-    return Difference(tuple(words), _converter(order, sign) if convertible else None)
+    if not convertible:
+        return Difference(tuple(words), None, None)
+    return Difference(tuple(words), _converter(order, sign), _converter(order, np.ones(len(order))))
 
 
 def _root(factor: float, head_dim: int) -> list[str]:

@@ -672,6 +672,8 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
 
     convert = identify(old, 8).differs_from(identify(new, 8)).convert
     assert convert is not None
+    permute = identify(old, 8).differs_from(identify(new, 8)).permute
+    assert permute is not None
     order = np.abs(convert(np.eye(8), 1)) > 0  # where rows go
 
     def converted(parts: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -687,9 +689,8 @@ def test_signs_and_factors_go_into_the_gains_of_a_norm_between(mean_too: bool) -
     signs = {name: np.sign(ones)[:, None] * part for name, part in permuted(rows).items()}
     in_rows = score(rotate_complex, signs, permuted(gains), permuted(biases))
     assert (in_rows == pytest.approx(wanted, rel=1e-9)) != mean_too
-    undone = {name: part / ones[:, None] for name, part in converted(rows).items()}
-    by_ones = score(new, undone, converted(gains), converted(biases))
-    assert by_ones == pytest.approx(wanted, rel=1e-9)
+    only = {name: permute(part, 1) for name, part in rows.items()}
+    assert all(np.array_equal(only[name], permuted(rows)[name]) for name in names)
     of_rows = score(new, converted(rows), permuted(gains), permuted(biases))
     assert abs(of_rows - wanted) > 0.01 * abs(wanted)
 
@@ -763,15 +764,17 @@ def test_gains_after_the_turn_follow_the_channels_that_it_writes(interleaved: bo
     assert score(dealt_out, moved, like_rows) != pytest.approx(wanted, rel=0.01)
 
 
-def test_what_ones_become_divides_signs_and_factors_out_of_rows() -> None:
-    """As the chapter says how to permute only: of 16 bits, exactly in float32."""
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16, torch.float32, torch.float64])
+def test_to_permute_moves_rows_and_does_no_more(kind: torch.dtype) -> None:
     two = identify(lambda x, at: 1.3465736 * rotate_complex(x, -at, interleaved=True), 16)
-    convert = identify(rotate_complex, 16).differs_from(two).convert
-    assert convert is not None
-    weight = torch.randn(32, 24, generator=torch.Generator().manual_seed(0)).bfloat16()
-    wide = weight.float()
-    only = (convert(wide, 2) / convert(torch.ones_like(wide), 2)).bfloat16()
-    order = (convert(torch.eye(32), 2) != 0).float()  # where each row goes
-    assert torch.equal(only, (order @ wide).bfloat16())
-    assert not torch.equal(only, weight)
-    assert not torch.equal(only, convert(weight, 2) / convert(torch.ones_like(weight), 2))
+    difference = identify(rotate_complex, 16).differs_from(two)
+    assert difference.convert is not None
+    assert difference.permute is not None
+    weight = torch.randn(32, 24, generator=torch.Generator().manual_seed(0)).to(kind)
+    wide = weight.double()
+    order = (difference.convert(torch.eye(32), 2) != 0).double()  # where each row goes
+    assert torch.equal(difference.permute(weight, 2).double(), order @ wide)
+    assert torch.equal(difference.permute(weight[:, 0], 2).double(), order @ wide[:, 0])
+    ones = difference.convert(torch.ones(32, 1, dtype=torch.float64), 2)
+    torch.testing.assert_close(difference.convert(wide, 2), order @ wide * ones)
+    assert set(ones.sign().flatten().tolist()) == {1.0, -1.0}
