@@ -62,9 +62,10 @@ class Difference:
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
         that gives the same scores under the second (with a norm before the turn, see ``permute``),
-        but for a small difference of frequencies that the words tell. None where no weight does, where the report on either is about a part
-        (`Finding`) or tells of a fault that is not rounding, where angles of either are lost, and
-        where frequencies are not known well enough to compare them.
+        but for a small difference of frequencies that the words tell. None where no weight does,
+        where the report on either is about a part (`Finding`) or tells of a fault that is not
+        rounding, where angles of either are lost, and where frequencies are not known well enough
+        to compare them.
     permute
         The same without signs and factors. Where a norm with gains stands between weight and turn,
         it takes the rows and their own biases, and ``convert`` takes the norm's gains and biases,
