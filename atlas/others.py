@@ -22,6 +22,8 @@ __all__ = ["PEERS"]
 SIDE = 64
 """Rows and columns of the pictures that are asked about."""
 
+PARTS = f"a picture of {SIDE} x {SIDE} patches: places are parts of its height and width"
+
 
 def timm() -> dict[str, list[Heard]]:
     """Return timm's rotations of a picture; the first axis is the row."""
@@ -40,12 +42,12 @@ def timm() -> dict[str, list[Heard]]:
         "RotaryEmbeddingCat, in pixels": (
             lambda: module.RotaryEmbeddingCat(64, in_pixels=True),
             False,
-            f"a picture of {SIDE} x {SIDE} patches: places are parts of its height and width",
+            PARTS,
         ),
         "RotaryEmbeddingDinoV3": (
             lambda: module.RotaryEmbeddingDinoV3(64),
             True,
-            f"a picture of {SIDE} x {SIDE} patches: places are parts of its height and width",
+            PARTS,
         ),
         "RotaryEmbeddingMRope": (lambda: module.RotaryEmbeddingMRope(72), True, None),
     }

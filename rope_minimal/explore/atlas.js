@@ -201,13 +201,10 @@ function inPlace(first, sorted) {
   return same.every(Boolean) && first.some((pair, i) => gap(pair, sorted[i]).off) ? same : sorted;
 }
 
-/** Whether the first pair does not turn as the first there, or the second as the second, and so on. */
-function reordered(...rows) {
-  const [first, second] = rows.map((row) => {
-    const found = inOrder(row);
-    return row.pairs.map((pair) => found.find((one) => one.pair === pair));
-  });
-  return first.some((pair, i) => gap(pair, second[i]).off);
+/** Whether a row's first pair does not turn as the first there, its second as the second, and so on. */
+function reordered(one, two, first, second) {
+  const [here, there] = [first, second].map((pairs) => new Map(pairs.map((found) => [found.pair, found])));
+  return one.pairs.some((pair, i) => gap(here.get(pair), there.get(two.pairs[i])).off);
 }
 
 /** What is said of a factor that one side may divide scores by, half of it on each side. */
@@ -256,10 +253,10 @@ function compare(one, two) {
   const named = !off || one.axes === 1 || one.layout !== two.layout || one.place !== two.place;
   if (named && first.some(({ pair }, i) => pair.join() !== second[i].pair.join())) {
     const names = [one, two].map(({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`);
-    const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : names;
-    const other = from !== "one order of pairs" && one.layout && two.layout && !off && reordered(one, two);
-    const order = other ? ", where pairs stand in another order" : "";
-    words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}${order}.`);
+    const other = one.layout && two.layout && !off && reordered(one, two, first, second);
+    const there = `${names[1]}${other ? ", where pairs stand in another order" : ""}`;
+    const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : [names[0], there];
+    words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}.`);
   }
   const beside = (i) => one.axes === 1 || !gaps[i].off; // of several axes, what has no equal stands beside any
   const flips = first.filter(({ up }, i) => beside(i) && up !== second[i].up).length;

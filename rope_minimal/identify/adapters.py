@@ -129,12 +129,12 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
     Its own code runs from tokens to scores, without weights: see `recording`. Queries of the first
     head are asked, and a finding says where keys that are a multiple of them at the first position
     are none at others (the first five, and five up to 102,404 where a model has so many), and by
-    how much scores break the promise where they do. Layers whose queries
-    come out alike are one entry. What does not rotate is no entry, and neither is a part that was
-    not reached, such as Llama 4's tower for pictures, the text model of Moshi, the speech encoder
-    of SeamlessM4T, all of LightGlue. The queries of JetMoe, sums over experts, are not reached
-    either, which its entry says. A model that counts tokens itself is asked at 512 to 2,048 of
-    them, by how many it is made for.
+    how much scores break the promise where they do. Layers whose queries come out alike are one
+    entry. What does not rotate is no entry, and neither is a part that was not reached, such as
+    Llama 4's tower for pictures, the text model of Moshi, the speech encoder of SeamlessM4T, all of
+    LightGlue. The queries of JetMoe, sums over experts, are not reached either, which its entry
+    says. A model that counts tokens itself is asked at 512 to 2,048 of them, by how many it is made
+    for.
 
     Parameters
     ----------

@@ -94,8 +94,9 @@ class Circuit:
         squares = [(b[0] ** 2).sum((-2, -1)) / b.shape[-1] for b in self.groups()]
         return np.sqrt(np.concatenate(squares))
 
+    @cached_property
     def singular_values(self) -> np.ndarray:
-        """Return all singular values of what moves, (T, values): all equal in a rotation.
+        """All singular values of what moves, (T, values): all equal in a rotation.
 
         A group with fewer outputs than inputs loses lengths, which are values of 0.
         """
@@ -135,7 +136,7 @@ class Circuit:
     @cached_property
     def change(self) -> float:
         """By how much lengths change with the position, against that factor."""
-        return float(np.ptp(self.singular_values(), axis=0).max()) / self.factor
+        return float(np.ptp(self.singular_values, axis=0).max()) / self.factor
 
     @cached_property
     def sides(self) -> tuple[float, float]:

@@ -398,7 +398,7 @@ class _Examination:
 
     def _read(self, report: Report, circuit: Circuit, positions: np.ndarray) -> Report:
         """Fill in what the matrices say."""
-        values, scales = circuit.singular_values(), circuit.scales()
+        values, scales = circuit.singular_values, circuit.scales()
         if values[0].any() and not (len(self.still) or values.any(axis=1).all()):
             self.still, sizes = circuit.still, self.sizes  # what stands hides zeros beside it
             self._find_refusals()
@@ -426,7 +426,7 @@ class _Examination:
             place=name_place(circuit.reads, report.head_dim),
             width=2 * len(circuit.reads),
             is_rotation=rotates,
-            singular_values=(low * factor / one, high * factor / one),
+            singular_values=(float(values.min()) / one, float(values.max()) / one),
             attention_factor=factor if one_factor else None,
             rest_factor=float(rest.mean()) if one_rest else None,
             deviation=deviation / one**2,

@@ -49,7 +49,7 @@ def still() -> Findings:
 def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray) -> Findings:
     """Say why this is no rotation, with the position that shows it best."""
     found = []
-    low, high = (f(circuit.singular_values()) / circuit.factor for f in (np.min, np.max))
+    low, high = (f(circuit.singular_values) / circuit.factor for f in (np.min, np.max))
     if report.rest_factor is None:
         rest = np.linalg.svd(circuit.rest, compute_uv=False)
         own = circuit.rest[circuit.still, np.arange(len(circuit.still))]
@@ -69,7 +69,7 @@ def lengths(report: Report, circuit: Circuit, ask: Asker, positions: np.ndarray)
         loose = 64.0 * FORMATS[report.numbers or "float64"]
         kept = high - low <= loose
         factor = circuit.factor
-        each = np.ptp(circuit.singular_values(), axis=1).max() / factor
+        each = np.ptp(circuit.singular_values, axis=1).max() / factor
         # one factor at each position, at rest as well
         if report.pairs and not sizes and each <= loose:
             return [*found, changing(factor * low, factor * high, 0.0, True, False)]
