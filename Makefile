@@ -31,7 +31,7 @@ $(BIN)/uv:
 
 # torch first: a package installed before it could pull another build of it; by pip, for its index
 # may be pip's own setting; and alone, because that index need not have what else is pinned
-.venv/.book: $(BIN)/uv requirements.txt constraints.txt pyproject.toml
+.venv/.book: $(BIN)/uv requirements.txt constraints.txt pyproject.toml $(wildcard */pyproject.toml)
 	$(PIP) --no-deps $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
 	$(UV) install --quiet -r requirements.txt -c constraints.txt
 	touch $@
@@ -87,7 +87,8 @@ links: book
 # pins what the requirements bring in, on every system; ARGS=--upgrade moves to newer versions
 constraints: $(BIN)/uv
 	$(UV) compile requirements-dev.txt --universal --python-version 3.11 --quiet --no-annotate \
-		--no-emit-package rope-minimal --custom-compile-command "make constraints" \
+		--no-emit-package rope-minimal --no-emit-package ropescope \
+		--no-emit-package rope-atlas --no-emit-package ropebook --custom-compile-command "make constraints" \
 		--output-file constraints.txt $(ARGS)
 
 # asks every model family of the installed transformers; ARGS names families to ask again

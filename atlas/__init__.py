@@ -1,10 +1,10 @@
-"""The atlas: what every model family of three packages does, by `rope_minimal.identify`.
+"""The atlas: what every model family of three packages does, by `ropescope`.
 
 ``make atlas`` (``python -m atlas``) asks every family of transformers that rotates anything, and
 the rotations of timm and x-transformers, with the defaults of their classes, or with a rotation
 chosen where these choose none (``why`` or ``note`` says so), without weights and without a network,
 and writes ``atlas/results/<peer>.json``. A checkpoint may say otherwise than the defaults:
-`rope_minimal.identify.adapters.of_transformers` asks a configuration of your own.
+`atlas.adapters.of_transformers` asks a configuration of your own.
 
 A file
 ------
@@ -38,7 +38,7 @@ A rotation
 ``head_dim, width, place, layout, direction, base, rescaling, attention_factor, rest_factor, axes,
 is_rotation, singular_values, deviation, numbers, angle_error, angle_error_at, shared_position,
 table_end, past_end``
-    As in `rope_minimal.identify.Report`; ``rescaling`` is ``[name, parameters]``.
+    As in `ropescope.Report`; ``rescaling`` is ``[name, parameters]``.
 ``pairs``, ``written``
     Runs ``[a, b, count, step]``: pairs (a, b), (a + step, b + step), ...; ``written`` only where
     channels come out elsewhere than they went in.

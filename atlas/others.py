@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_minimal.identify.recording import Heard
+from atlas.recording import Heard
 
 __all__ = ["PEERS"]
 

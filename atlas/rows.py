@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rope_minimal.identify import Report
-from rope_minimal.identify.recording import Heard
+from atlas.recording import Heard
+from ropescope import Report
 
 from . import runs
 

@@ -15,7 +15,7 @@ from unittest import mock
 import torch
 from torch import Tensor
 
-from rope_minimal.identify.recording import Heard, hear, hear_cell, parts_of
+from atlas.recording import Heard, hear, hear_cell, parts_of
 
 from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 
-from rope_minimal.identify import identify
-from rope_minimal.identify.recording import Heard, listen, parts_of
+from atlas.recording import Heard, listen, parts_of
+from ropescope import identify
 
 from . import NOT_RUN, UNHEARD
 from .rows import heard_row, layers, row

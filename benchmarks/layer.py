@@ -7,7 +7,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from rope_minimal import rope_table
-from rope_minimal.speed import FORMS, compare
+from ropebook.timing import FORMS, compare
 
 WIDTH, HEADS, KV_HEADS, HEAD, MLP = 4096, 32, 8, 128, 14_336
 TEXTS, TOKENS = 8, 4096

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rope_minimal import rope_table, rotate_complex
-from rope_minimal.speed import FORMS, Form, compare, moved_bytes, peak_extra_bytes
+from ropebook.timing import FORMS, Form, compare, moved_bytes, peak_extra_bytes
 
 from . import peers
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from rope_minimal import KVCache, RotaryEmbedding, move_keys, rotate_complex
-from rope_minimal.speed import compare
+from ropebook.timing import compare
 
 KEYS, SMALL = (1, 8, 4096, 128), (1, 2, 512, 64)
 BY = 256  # positions that keys are moved by, and slots that are dropped

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rope_minimal.speed import Form
+from ropebook.timing import Form
 
 Tables = tuple[Tensor, ...]
 
@@ -84,7 +84,7 @@ def onnx(first: int) -> list[Form]:
 
 
 def fused(first: int) -> list[Form]:
-    from rope_minimal.speed.fused import apply_rope_fused
+    from ropebook.timing.fused import apply_rope_fused
 
     def half(x, cos, sin):
         return apply_rope_fused(x, cos, sin)

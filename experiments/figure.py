@@ -14,7 +14,7 @@ HEAD_DIM = SIZES["width"] // SIZES["heads"]
 
 
 def trained_models_data() -> dict[str, Any]:
-    """Return the data of `rope_minimal.explore.trained_models`: every seed's score.
+    """Return the data of `ropebook.figures.trained_models`: every seed's score.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def trained_models_data() -> dict[str, Any]:
 
 
 def trained_heads_data() -> dict[str, Any]:
-    """Return the data of `rope_minimal.explore.trained_head`: one trained head per encoding.
+    """Return the data of `ropebook.figures.trained_head`: one trained head per encoding.
 
     Returns
     -------

@@ -1,15 +1,21 @@
-"""Rotary position embedding: the rotation, what it is made of, and what can be asked about it.
+"""Rotary position embedding (RoPE) for NumPy and PyTorch: the rotation and what stands on it.
 
-`checks`, `tensors`, `frequencies`, `reference`, `layout`, `rotation` and `attention`, in this
-order, are one sitting; `fast`, which eager calls run, is one more page, and so are `axes`, places
-in images and video, `cache`, what may be done with keys that are already turned, and `serving`,
-which stands on it.
+==============  ==================================================================================
+`frequencies`   Inverse frequencies and wavelengths
+`reference`     The definition in NumPy float64: rotation matrix, complex product. The tests' oracle
+`layout`        Interleaved and half-split pairs, and the permutation between them
+`rotation`      `rope_table`, `apply_rope`, `RotaryEmbedding`; `fast` is its eager CPU path
+`rescaling`     Frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
+`axes`          Positions with several axes: images, video, M-RoPE
+`attention`     Self-attention with rotary queries and keys
+`cache`         A key-value cache, and moving keys that are already rotated
+`serving`       Packed documents, latent attention, context parallel
+==============  ==================================================================================
 
-The public names are handed out lazily: ``import rope_minimal`` loads neither torch nor sympy nor
-anywidget; each arrives with the first name that needs it.
+``import rope_minimal`` needs NumPy only; names that need torch load it on first use.
 
-An argument that is not as a docstring describes it raises TypeError (of a wrong kind) or ValueError
-(a wrong value) that names the argument and says what came; docstrings list further errors only.
+Arguments that a docstring does not allow raise TypeError (wrong type) or ValueError (wrong value)
+with the argument's name and what was passed; docstrings list further errors only.
 """
 
 from importlib import import_module
@@ -23,19 +29,6 @@ _HOME = {
     "wavelengths": "frequencies",
     "mrope_positions": "axes",
     "wave_vectors": "axes",
-    "angle_horizon": "aliasing",
-    "circle_gaps": "aliasing",
-    "code_distance": "aliasing",
-    "cosine_horizon": "aliasing",
-    "mean_cosine": "aliasing",
-    "near_repeats": "aliasing",
-    "nearest_code": "aliasing",
-    "nearest_offset": "aliasing",
-    "neighbour_contrast": "aliasing",
-    "neighbour_snr": "aliasing",
-    "rounding_noise": "aliasing",
-    "unseen_pairs": "aliasing",
-    "wrapped_angle": "aliasing",
     "rotate_by_matrix": "reference",
     "rotate_complex": "reference",
     "rotation_matrix": "reference",
@@ -51,21 +44,6 @@ _HOME = {
     "LatentAttention": "serving",
     "document_mask": "serving",
     "zigzag_indices": "serving",
-    "Derivation": "derivation",
-    "DerivationError": "derivation",
-    "MatrixFunction": "derivation",
-    "Step": "derivation",
-    "check_relative": "derivation",
-}
-
-_EXTRA = {
-    "torch": "torch",
-    "mpmath": "proofs",
-    "sympy": "proofs",
-    "anywidget": "explore",
-    "ipywidgets": "explore",
-    "matplotlib": "explore",
-    "traitlets": "explore",
 }
 
 __all__ = sorted(_HOME)
@@ -83,15 +61,13 @@ def __getattr__(name: str) -> Any:
         if name in _HOME:
             value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
             return value
-        if name in ("explore", "identify"):
-            return import_module(f"{__name__}.{name}")
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        if error.name != "torch":
             raise
         raise ImportError(
-            f"rope_minimal.{name} needs {error.name}, which is not installed: install it, or this "
-            f"package with its extra, rope_minimal[{_EXTRA[error.name]}]",
-            name=error.name,
+            f"rope_minimal.{name} needs torch, which is not installed: install it, or this "
+            "package with its extra, rope_minimal[torch]",
+            name="torch",
         ) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -3,7 +3,7 @@
 A patch has a row and a column, a frame has a time as well. A pair of channels then has a *wave
 vector*, one number of radians per position for each axis, and turns by its dot product with the
 position. With one axis it is the inverse frequency. `rope_table` and the distances of
-`rope_minimal.aliasing` take a matrix ``K`` of wave vectors, one column for each pair and one row
+`ropebook.aliasing` take a matrix ``K`` of wave vectors, one column for each pair and one row
 for each axis, wherever they take inverse frequencies.
 """
 

@@ -19,8 +19,8 @@ from rope_minimal import (
     rotation_matrix,
     wave_vectors,
 )
-from rope_minimal.aliasing import mean_cosine, unseen_pairs, wrapped_angle
-from rope_minimal.explore import palette
+from ropebook.aliasing import mean_cosine, unseen_pairs, wrapped_angle
+from ropebook.figures import palette
 
 THETA = inverse_frequencies(128)
 """Radians per token of the 64 pairs that most pictures show."""
@@ -292,7 +292,7 @@ PICTURES = {
 def figure(name: str, theme: str) -> Figure:
     """Return a picture in the ink for ``light`` or for ``dark`` slides."""
     picture, ink = PICTURES[name], INKS[theme]
-    with plt.style.context(["rope_minimal.book", style(ink)]):
+    with plt.style.context(["ropebook.book", style(ink)]):
         fig = plt.figure()
         fig.get_layout_engine().set(rect=(0.01, 0.03, 0.98, 0.97))
         fig.suptitle(picture.says, x=0.03, ha="left")
@@ -303,6 +303,6 @@ def figure(name: str, theme: str) -> Figure:
 
 def write(name: str, theme: str, path: Path) -> None:
     """Write a picture as SVG: transparent, letters as curves, alike whenever it is made."""
-    with plt.style.context(["rope_minimal.book", style(INKS[theme])]):
+    with plt.style.context(["ropebook.book", style(INKS[theme])]):
         told = {"Title": PICTURES[name].says, "Creator": None, "Date": None}
         figure(name, theme).savefig(path, format="svg", transparent=True, metadata=told)

@@ -1,7 +1,7 @@
 """Each moving figure on a page of its own, figures/NAME.html, and the gallery of them all.
 
 A figure is taken from the chapter that shows it, in the state that its notebook was executed to.
-Its page is one file that asks for nothing (rope_minimal/explore/alone.py); below the figure stands
+Its page is one file that asks for nothing (ropebook/figures/alone.py); below the figure stands
 where it comes from, and what copies its address (alone.js). It may stand in anybody's frame.
 
 The directive ``figure-gallery`` lists the figures with what each asks, what it answers at first,
@@ -30,7 +30,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from vendor import small
 
-from rope_minimal.explore import alone
+from ropebook.figures import alone
 
 ROOT = Path(__file__).parents[2]
 SEEN = Path(__file__).with_suffix(".json")

@@ -80,7 +80,7 @@ def minutes(notebook: Path) -> int:
         if "remove-cell" not in cell["metadata"].get("tags", [])
     ]
     words = sum(len(source.split()) for source, prose in text if prose)
-    stops = sum(len(re.findall(r"^explore\.", source, re.MULTILINE)) for source, _ in text)
+    stops = sum(len(re.findall(r"^figures\.", source, re.MULTILINE)) for source, _ in text)
     return 5 * math.ceil((words / WORDS_A_MINUTE + stops) / 5)
 
 

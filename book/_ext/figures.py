@@ -20,8 +20,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from vendor import esbuild
 
-from rope_minimal import explore
-from rope_minimal.explore import alone
+from ropebook import figures
+from ropebook.figures import alone
 
 HEIGHTS = Path(__file__).with_suffix(".json")
 VIEW = re.compile(
@@ -108,13 +108,13 @@ def list_figures(page: str) -> str:
 
 def texts() -> dict[str, str]:
     """Return the scripts of all figures, that of their host and their style, by file name."""
-    classes = [getattr(explore, name) for name in explore.__all__]
-    figures = [one for one in classes if isinstance(one, type) and issubclass(one, explore.Figure)]
-    names = {alone.figure_name(one.__name__): one for one in figures if one is not explore.Figure}
+    classes = [getattr(figures, name) for name in figures.__all__]
+    kinds = [one for one in classes if isinstance(one, type) and issubclass(one, figures.Figure)]
+    names = {alone.figure_name(one.__name__): one for one in kinds if one is not figures.Figure}
     return {
         **{f"{name}.js": alone.figure_script(name, one._esm) for name, one in names.items()},
         "host.js": alone.host_script() + "window.ropeHost.drawPage();\n",
-        "figure.css": explore.Figure._css,
+        "figure.css": figures.Figure._css,
     }
 
 

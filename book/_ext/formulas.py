@@ -27,7 +27,7 @@ SCRIPT = re.compile(
     r'<script [^>]*src="([^"]*_static/)(vendor/mathjax/tex-chtml\.js[^"]*)"></script>\s*'
 )
 Formula = tuple[str, bool]  # TeX, and whether it is displayed or in a line
-WRITES_FORMULAS = (LIVE, "explore.axioms")
+WRITES_FORMULAS = (LIVE, "figures.axioms")
 
 
 def typeset(formulas: list[Formula]) -> tuple[dict[Formula, str], str]:

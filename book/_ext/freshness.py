@@ -16,7 +16,11 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 
 WATCHED = (
-    "rope_minimal/**/*.*",
+    "rope_minimal/*.*",
+    "ropescope/*.py",
+    "ropebook/**/*.*",
+    "atlas/*.py",
+    "atlas/results/*.json",
     "experiments/*.py",
     "experiments/**/*.json",
     "benchmarks/results/*.json",

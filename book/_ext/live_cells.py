@@ -6,8 +6,8 @@ Give a notebook code cell the tag ``live``. In Jupyter it stays a plain cell. On
 an "Edit and run" button; Python (Pyodide) and sympy are then loaded into the page from the site
 itself, and never before.
 
-* What a live cell can import: the standard library, sympy, mpmath, ``rope_minimal`` (its face) and
-  ``rope_minimal.derivation``. No NumPy, torch or Matplotlib: they cannot be served from this site.
+* What a live cell can import: the standard library, sympy, mpmath, ``ropebook.proofs``. No NumPy,
+  torch or Matplotlib: they cannot be served from this site.
   The build warns about any other import, so ``make book`` stops.
 * What a live cell can see: the live cells above it on the same page, and nothing else of the
   notebook. Before a cell runs, every live cell above it that has not run with its present text
@@ -58,8 +58,6 @@ from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from vendor import esbuild, install_front_end
 
-from rope_minimal import _HOME
-
 logger = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
@@ -69,7 +67,7 @@ LIBRARIES = ("sympy", "mpmath")
 PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs")
 STDLIB = "python_stdlib.zip"
 WASM = "pyodide.asm.wasm"
-PACKAGE = ("rope_minimal/__init__.py", "rope_minimal/derivation/*.py")
+PACKAGE = ("ropebook/__init__.py", "ropebook/proofs/*.py")
 RUNNER = "live_runner.py"
 CONTENTS = "contents.json"
 COMPILER = "live_compile.mjs"
@@ -236,8 +234,8 @@ def unavailable(code: str) -> list[str]:
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Import):
             wanted += [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom) and statement.module == "rope_minimal":
-            wanted += [f"rope_minimal.{alias.name}" for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module == "ropebook":
+            wanted += [f"ropebook.{alias.name}" for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):
             wanted.append(statement.module or ".")
     return [
@@ -248,11 +246,10 @@ def unavailable(code: str) -> list[str]:
 
 
 def is_available(name: str) -> bool:
-    """Tell whether the page's Python has a module, or a public name of rope_minimal."""
+    """Whether the page's Python has a module."""
     package, _, rest = name.partition(".")
-    if package == "rope_minimal":
-        home = _HOME.get(rest, rest.split(".")[0])
-        return home in ("", "derivation", "__version__")
+    if package == "ropebook":
+        return rest.split(".")[0] in ("", "proofs", "__version__")
     return name == "IPython.display" or package in {*LIBRARIES, *sys.stdlib_module_names}
 
 

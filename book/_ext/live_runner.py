@@ -199,7 +199,7 @@ def describe(error: BaseException, name: str) -> dict[str, Any]:
     if isinstance(error, ModuleNotFoundError) and error.name:
         missing = error.name if error.name.startswith("rope_") else error.name.split(".")[0]
         hint = (
-            f"\n\nThis page's Python has sympy, mpmath, rope_minimal.derivation and the standard "
+            f"\n\nThis page's Python has sympy, mpmath, ropebook.proofs and the standard "
             f"library; {missing} is not here. Open the chapter in Jupyter to use it."
         )
     return {

@@ -33,7 +33,7 @@ from policy import FIRST_SCRIPT, add_policy, hand_over_events, leave_foreign_fra
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from rope_minimal.explore import alone
+from ropebook.figures import alone
 
 HERE = Path(__file__).parent
 

@@ -74,7 +74,7 @@ def set_address(app: Sphinx, config: Config) -> None:
 def social_card() -> bytes:
     """Draw the picture that a link to the book shows: the pairs' cosines along positions."""
     from rope_minimal import inverse_frequencies
-    from rope_minimal.explore.palette import COSINE
+    from ropebook.figures.palette import COSINE
 
     matplotlib.use("agg")
     from matplotlib import pyplot as plt

@@ -1,6 +1,6 @@
 // "Edit and run" for the cells tagged `live`. How authors use it: book/_ext/live_cells.py, which makes
 // one script of this file and what it imports. Nothing of Python is asked for before a press.
-import { make } from "../../rope_minimal/explore/kit/dom.js";
+import { make } from "../../ropebook/figures/kit/dom.js";
 import { Editor } from "./editor.js";
 import { megabytes, Python } from "./python.js";
 

@@ -1,5 +1,5 @@
 // The editor of a live cell: Python with the colours of the book, and the keys of an editor.
-import { make } from "../../rope_minimal/explore/kit/dom.js";
+import { make } from "../../ropebook/figures/kit/dom.js";
 
 const INDENT = "    ";
 

@@ -29,9 +29,9 @@ def assertions(code):
 
 
 def asserted_as_myth(code):
-    """Return the assertions that a cell makes under ``explore.myth_fails()``."""
+    """Return the assertions that a cell makes under ``figures.myth_fails()``."""
     blocks = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.With)]
-    calls = ["explore.myth_fails()"]
+    calls = ["figures.myth_fails()"]
     myths = [b for b in blocks if [ast.unparse(i.context_expr) for i in b.items] == calls]
     return [assertion for block in myths for assertion in assertions(block)]
 
@@ -39,9 +39,9 @@ def asserted_as_myth(code):
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("with explore.myth_fails():\n    x = 1\n    assert x == 2", 1),
-        ("with explore.myth_fails():\n    assert 1 == 2, message", 0),
-        ("with explore.myth_fails():\n    raise AssertionError(x)", 0),
+        ("with figures.myth_fails():\n    x = 1\n    assert x == 2", 1),
+        ("with figures.myth_fails():\n    assert 1 == 2, message", 0),
+        ("with figures.myth_fails():\n    raise AssertionError(x)", 0),
         ("try:\n    assert x == 2\nexcept AssertionError:\n    print(x)", 0),
     ],
 )

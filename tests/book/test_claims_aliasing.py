@@ -9,13 +9,8 @@ import pytest
 import sympy as sp
 import torch
 
-from rope_minimal import (
-    apply_rope,
-    rescaled_frequencies,
-    rope_table,
-    rotation_matrix,
-)
-from rope_minimal.aliasing import (
+from rope_minimal import apply_rope, rescaled_frequencies, rope_table, rotation_matrix
+from ropebook.aliasing import (
     angle_horizon,
     cosine_horizon,
     near_repeats,

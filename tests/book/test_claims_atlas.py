@@ -16,10 +16,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atlas.figure import read_atlas
+from atlas.layers import examine, tiny_model
 from rope_minimal import rotate_complex, to_half
-from rope_minimal.identify import identify
-from rope_minimal.identify.layers import examine, tiny_model
+from ropebook.atlas import read_atlas
+from ropescope import identify
 from tests.book.test_layouts_peers import table_rows
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "14-atlas.ipynb"

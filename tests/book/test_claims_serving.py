@@ -26,7 +26,7 @@ from rope_minimal import (
     rotate_complex,
     zigzag_indices,
 )
-from rope_minimal.aliasing import code_distance
+from ropebook.aliasing import code_distance
 
 CHAPTER = Path(__file__).parents[2] / "notebooks" / "12-serving.ipynb"
 SMALL: dict[str, Any] = {

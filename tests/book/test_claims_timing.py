@@ -20,7 +20,7 @@ import torch
 from benchmarks import __main__ as command
 from benchmarks import machine
 from rope_minimal import rope_table
-from rope_minimal.speed import FORMS, moved_bytes, operations, peak_extra_bytes, recorded
+from ropebook.timing import FORMS, moved_bytes, operations, peak_extra_bytes, recorded
 
 RECORD, GPU = recorded(), recorded("h100-80gb-hbm3")
 PROMPT, SHORT, TOKEN = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)

@@ -124,8 +124,8 @@ def test_a_file_that_is_new_or_gone_may_concern_every_notebook(tmp_path: Path) -
 
 
 def test_a_compiled_module_stands_for_its_source() -> None:
-    lines = ["rope_minimal/__pycache__/layout.cpython-311.pyc", "rope_minimal/explore/kit.js"]
-    assert freshness.sources(lines) == ["rope_minimal/explore/kit.js", "rope_minimal/layout.py"]
+    lines = ["ropebook/figures/kit.js", "rope_minimal/__pycache__/layout.cpython-311.pyc"]
+    assert freshness.sources(lines) == ["rope_minimal/layout.py", "ropebook/figures/kit.js"]
 
 
 def test_an_error_is_told(book: Path) -> None:

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 import rope_minimal
-from rope_minimal.speed import recorded
+from ropebook.timing import recorded
 from tests.tools import first_cell
 
 NOTEBOOKS = first_cell.notebooks()
@@ -55,8 +55,11 @@ def test_it_clones_the_tag_of_this_version_and_installs_that(calls, without_the_
     run("".join(first_cell.cell("somebody/rope")["source"]))
     clone, tag = str(tmp_path / CLONE), f"--branch=v{rope_minimal.__version__}"
     git = ["git", "clone", "--quiet", "--depth=1", tag, "https://github.com/somebody/rope", clone]
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--editable"]
-    assert calls == [git, [*pip, f"{clone}[experiments,explore,proofs,torch]"]]
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    book = f"{clone}/ropebook[experiments,figures,proofs,timing]"
+    for package in (clone, f"{clone}/ropescope", f"{clone}/atlas", book):
+        pip += ["--editable", package]
+    assert calls == [git, pip]
     assert sys.path[0] == clone
 
 
@@ -95,7 +98,7 @@ def colab(tmp_path):
     """Return a way to run code in an empty folder; GitHub is a repository on this disk."""
     origin, folder = tmp_path / "github" / "somebody" / "rope", tmp_path / "content"
     kept = shutil.ignore_patterns("__pycache__", "weights")
-    for part in ("rope_minimal", "experiments", "benchmarks"):
+    for part in ("rope_minimal", "ropebook", "experiments", "benchmarks"):
         shutil.copytree(first_cell.ROOT / part, origin / part, ignore=kept)
     folder.mkdir()
     who = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
@@ -120,14 +123,14 @@ LIKE_COLAB = """
 import importlib.util, subprocess
 really, find = subprocess.run, importlib.util.find_spec
 subprocess.run = lambda command, **how: None if "pip" in command else really(command, **how)
-importlib.util.find_spec = lambda name, *rest: find(name, *rest) if name != "rope_minimal" else None
+importlib.util.find_spec = lambda name, *rest: find(name, *rest) if name != "ropebook" else None
 exec({cell!r})
 subprocess.run, importlib.util.find_spec = really, find
 """
 READ = """
 exec({search!r})
-import experiments.summary, rope_minimal.speed
-print(rope_minimal.speed.recorded()["date"], len(experiments.summary.load("copy")) > 0)
+import experiments.summary, ropebook.timing
+print(ropebook.timing.recorded()["date"], len(experiments.summary.load("copy")) > 0)
 print(rope_minimal.__file__, experiments.__file__, sep="\\n")
 """
 

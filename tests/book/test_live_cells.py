@@ -123,8 +123,8 @@ def test_names_stay_and_dataclasses_work(page):
     [
         "import sympy as sp, math, mpmath",
         "from sympy.matrices import Matrix",
-        "from rope_minimal.derivation import check_relative",
-        "from rope_minimal import check_relative",
+        "from ropebook.proofs import check_relative",
+        "from ropebook import proofs",
     ],
 )
 def test_what_the_page_has_can_be_imported(code):
@@ -137,8 +137,8 @@ def test_what_the_page_has_can_be_imported(code):
         ("import numpy as np", "numpy"),
         ("def f():\n    import torch.nn", "torch.nn"),
         ("from rope_minimal.rotation import apply_rope", "rope_minimal.rotation"),
-        ("from rope_minimal import explore", "explore"),
-        ("from rope_minimal import apply_rope", "apply_rope"),
+        ("from ropebook import figures", "figures"),
+        ("from rope_minimal import apply_rope", "rope_minimal"),
         ("%matplotlib inline", "plain Python"),
     ],
 )
@@ -165,10 +165,10 @@ def test_the_packages_own_files_are_all_that_a_live_cell_needs_beside_sympy(tmp_
         f"sys.path.insert(0, {str(tmp_path)!r})\n"
         "import mpmath, sympy\n"
         "before = set(sys.modules)\n"
-        "from rope_minimal.derivation import check_relative\n"
+        "from ropebook.proofs import check_relative\n"
         "assert check_relative(lambda q, m: q * sympy.exp(sympy.I * m))\n"
         "new = [sys.modules[name] for name in set(sys.modules) - before]\n"
-        "print(*(f.__file__ for f in new if f.__name__.startswith('rope_minimal')), sep='\\n')\n"
+        "print(*(f.__file__ for f in new if f.__name__.startswith('ropebook')), sep='\\n')\n"
         "print(*{m.__name__.split('.')[0] for m in new} - sys.stdlib_module_names)\n"
     )
     out = subprocess.run(
@@ -176,7 +176,7 @@ def test_the_packages_own_files_are_all_that_a_live_cell_needs_beside_sympy(tmp_
     )
     *loaded, others = out.stdout.splitlines()
     assert set(loaded) == {str(tmp_path / name) for name in files}
-    assert set(others.split()) <= {"rope_minimal", "sympy", "mpmath"}
+    assert set(others.split()) <= {"ropebook", "sympy", "mpmath"}
 
 
 def test_an_archive_depends_on_its_content_only(tmp_path):

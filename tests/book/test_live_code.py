@@ -40,7 +40,7 @@ def test_live_cell_imports_only_what_the_browser_has(chapter, index):
             imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module)
-    assert imported <= {"sympy", "rope_minimal.derivation"}
+    assert imported <= {"sympy", "ropebook.proofs"}
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

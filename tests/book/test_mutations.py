@@ -22,12 +22,12 @@ import sympy as sp
 from sympy.core.relational import Relational
 from sympy.matrices.matrixbase import MatrixBase
 
-from rope_minimal import derivation
-from rope_minimal.derivation import Derivation, DerivationError, equation
-from rope_minimal.derivation.statements import MatrixAt, is_matrix
+from ropebook import proofs
+from ropebook.proofs import Derivation, DerivationError, equation
+from ropebook.proofs.statements import MatrixAt, is_matrix
 
 NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
-PICTURES_AND_TORCH = {"plt", "explore", "torch", "palette", "ax", "fig"}
+PICTURES_AND_TORCH = {"plt", "figures", "torch", "palette", "ax", "fig"}
 
 # derivation/step/mutation -> why the mutant says the same thing
 COMMUTE = "turns in one plane commute"
@@ -81,7 +81,7 @@ def derivations_of(notebook):
             super().__init__(*args, **kwargs)
             made.append(self)
 
-    original, derivation.Derivation = derivation.Derivation, Recorded
+    original, proofs.Derivation = proofs.Derivation, Recorded
     namespace = {"__name__": notebook.stem}
     try:
         for source in code_cells(notebook):
@@ -94,7 +94,7 @@ def derivations_of(notebook):
                         if "derived(" in source:
                             raise
     finally:
-        derivation.Derivation = original
+        proofs.Derivation = original
     return [d for d in made if any(step.method for step in d)]
 
 

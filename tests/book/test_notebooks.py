@@ -103,7 +103,7 @@ def test_the_chapters_picture_stands_under_its_question(path):
     assert not source(words).startswith("#")
     assert 20 < len(source(words).split()) < 110
     assert {"hide-input", "remove-input"} & set(picture["metadata"]["tags"])
-    lives = re.search(r"^explore\.(?!choice|number)\w+\(", source(picture), re.MULTILINE)
+    lives = re.search(r"^figures\.(?!choice|number)\w+\(", source(picture), re.MULTILINE)
     assert lives or "image" in picture["metadata"].get("mystnb", {})
 
 
@@ -113,7 +113,7 @@ def graded_exercises(path):
     for cell in cells(path):
         if cell["cell_type"] == "markdown":
             asked = "> **Exercise" in source(cell)
-        elif asked and source(cell).startswith(("explore.choice(", "explore.number(")):
+        elif asked and source(cell).startswith(("figures.choice(", "figures.number(")):
             graded, asked = graded + 1, False
     return graded
 
@@ -137,7 +137,7 @@ def test_what_the_page_folds_or_leaves_out_is_folded_in_jupyter_too(path):
         tags, folds = set(cell["metadata"].get("tags", [])), cell["metadata"].get("jupyter", {})
         hidden = bool(tags & {"hide-input", "hide-cell", "remove-input", "remove-cell"})
         assert folds.get("source_hidden", False) == hidden, source(cell)
-        if source(cell).startswith(("explore.choice(", "explore.number(")):
+        if source(cell).startswith(("figures.choice(", "figures.number(")):
             assert hidden, source(cell)
 
 

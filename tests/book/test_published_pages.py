@@ -23,7 +23,7 @@ import page as pages  # noqa: E402
 import policy  # noqa: E402
 import published  # noqa: E402
 
-from rope_minimal.explore.alone import as_script  # noqa: E402
+from ropebook.figures.alone import as_script  # noqa: E402
 
 HEAD = '<html><head>\n    <meta charset="utf-8" />\n</head><body>'
 

@@ -13,14 +13,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
-OWN = {"rope_minimal", "experiments", "atlas", "slides"}
+OWN = {"rope_minimal", "ropescope", "ropebook", "experiments", "atlas", "slides"}
 CODE = [
     *sorted((ROOT / "notebooks").glob("*.ipynb")),
     ROOT / "book" / "intro.ipynb",
     *sorted((ROOT / "experiments").glob("*.py")),
     *sorted((ROOT / "slides").glob("*.py")),
     ROOT / "atlas" / "__init__.py",
-    ROOT / "atlas" / "figure.py",
+    ROOT / "ropebook" / "atlas.py",
 ]
 
 

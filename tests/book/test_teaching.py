@@ -9,7 +9,6 @@ import torch
 from mdit_py_plugins.anchors.index import slugify
 
 from rope_minimal import (
-    explore,
     inverse_frequencies,
     mrope_positions,
     rescaled_frequencies,
@@ -18,7 +17,8 @@ from rope_minimal import (
     to_half,
     wavelengths,
 )
-from rope_minimal.aliasing import code_distance, neighbour_contrast, unseen_pairs
+from ropebook import figures
+from ropebook.aliasing import code_distance, neighbour_contrast, unseen_pairs
 from slides.pictures import PICTURES
 
 from .test_glossary_and_map import headings
@@ -82,9 +82,9 @@ def test_every_link_finds_its_heading(page):
 
 @pytest.mark.parametrize("page", [TEACH, HANDOUTS], ids=["teach", "handouts"])
 def test_the_figures_ask_what_the_pages_say(page):
-    sources = (BOOK.parent / "rope_minimal" / "explore").glob("*.py")
+    sources = (BOOK.parent / "ropebook" / "figures").glob("*.py")
     asked = {q for f in sources for q in re.findall(r'question="(.+\?)"', f.read_text("utf8"))}
-    asked.add(re.sub("<[^>]*>", "", explore.rescaling_faders().children[0].value))
+    asked.add(re.sub("<[^>]*>", "", figures.rescaling_faders().children[0].value))
     named = [
         question
         for line in re.findall(r"^(?:\*\*)?Figures?[.:].*$", page, re.MULTILINE)

@@ -1,7 +1,7 @@
 // The atlas on a page without a browser: rows are chosen, searched, filtered and sorted by hand.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import atlas, { COLUMNS, SHOW } from "../../rope_minimal/explore/atlas.js";
+import atlas, { COLUMNS, SHOW } from "../../ropebook/figures/atlas.js";
 import { openPage, show } from "../tools/stage.mjs";
 
 const FIELDS = {
@@ -47,7 +47,7 @@ async function open(options = {}) {
   const page = openPage(options);
   const start = { show: 0, sort: 0, down: false, search: "", row: 1, other: 0 };
   const state = {
-    _anywidget_id: "rope_minimal.explore.Atlas",
+    _anywidget_id: "ropebook.figures.Atlas",
     _start: start,
     _options: { show: Object.keys(SHOW), sort: Object.keys(COLUMNS) },
     _whole: ["row", "other"],

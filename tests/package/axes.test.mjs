@@ -1,14 +1,14 @@
 // The figures on more than one axis on a page without a browser: by keys, by pointer, and from plan to plan.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import clocks from "../../rope_minimal/explore/three_clocks.js";
-import vectors from "../../rope_minimal/explore/wave_vectors.js";
+import clocks from "../../ropebook/figures/three_clocks.js";
+import vectors from "../../ropebook/figures/wave_vectors.js";
 import { openPage, show } from "../tools/stage.mjs";
 
 /** A figure with its start values, and what a hand does to it. */
 async function open(module, plans, start, options = { width: 680 }) {
   const page = openPage(options);
-  const state = { _anywidget_id: "rope_minimal.explore.Axes", _start: start, _options: { plan: plans } };
+  const state = { _anywidget_id: "ropebook.figures.Axes", _start: start, _options: { plan: plans } };
   const shown = await show(page, module, { ...state, _whole: ["pair", "size", "token"], ...start });
   const canvas = shown.root.querySelector("canvas");
   const values = () => JSON.parse(shown.root.dataset.values);

@@ -1,8 +1,8 @@
 // host.js on a page without a browser: its controls, what they are linked to, and the address.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawAlone, formatted, open, stops, typed } from "../../rope_minimal/explore/host.js";
-import { figure } from "../../rope_minimal/explore/kit/figure.js";
+import { drawAlone, formatted, open, stops, typed } from "../../ropebook/figures/host.js";
+import { figure } from "../../ropebook/figures/kit/figure.js";
 import { openPage } from "../tools/stage.mjs";
 
 const START = { size: 0.5, m: 3, dim: 64, show: 1, trail: false, data: [1] };

@@ -1,10 +1,10 @@
 // The figures' kit on a page without a browser: what runs when, what stops it, and what is left behind.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import choice from "../../rope_minimal/explore/choice_question.js";
-import { setRich } from "../../rope_minimal/explore/kit/dom.js";
-import { arrow, axes, cellAt, colorBar, pairAxis, scale } from "../../rope_minimal/explore/kit/draw.js";
-import { figure } from "../../rope_minimal/explore/kit/figure.js";
+import choice from "../../ropebook/figures/choice_question.js";
+import { setRich } from "../../ropebook/figures/kit/dom.js";
+import { arrow, axes, cellAt, colorBar, pairAxis, scale } from "../../ropebook/figures/kit/draw.js";
+import { figure } from "../../ropebook/figures/kit/figure.js";
 import {
   clamp,
   decades,
@@ -14,10 +14,10 @@ import {
   superscript,
   ticks,
   tickText,
-} from "../../rope_minimal/explore/kit/numbers.js";
-import { makePlayer } from "../../rope_minimal/explore/kit/player.js";
-import { lookup, paletteColor } from "../../rope_minimal/explore/kit/theme.js";
-import number from "../../rope_minimal/explore/number_question.js";
+} from "../../ropebook/figures/kit/numbers.js";
+import { makePlayer } from "../../ropebook/figures/kit/player.js";
+import { lookup, paletteColor } from "../../ropebook/figures/kit/theme.js";
+import number from "../../ropebook/figures/number_question.js";
 import { openPage, show } from "../tools/stage.mjs";
 
 const near = (a, b, within = 1e-9) => assert.ok(Math.abs(a - b) <= within, `${a} is not ${b}`);
@@ -31,7 +31,7 @@ async function probe(options = {}, controls = SLIDER + TOGGLE, setUp = () => {})
   const page = openPage(options);
   const start = { size: 0.5, m: 3, show: 1 };
   const state = {
-    _anywidget_id: "rope_minimal.explore.PhaseDial",
+    _anywidget_id: "ropebook.figures.PhaseDial",
     _start: start,
     _options: { show: ["angle", "cosine"] },
     _whole: ["m"],
@@ -751,7 +751,7 @@ test("a mouse points where it is, a finger where it taps and not where it scroll
 
 test("what is seldom wanted lies in a fold that says whether it is open", async () => {
   const page = openPage();
-  const state = { _anywidget_id: "rope_minimal.explore.PhaseDial", _start: {}, _options: {} };
+  const state = { _anywidget_id: "ropebook.figures.PhaseDial", _start: {}, _options: {} };
   const module = figure((fig) => fig.draw(() => {}));
   const { box } = await show(page, module, state, "");
   const more = Object.assign(document.createElement("div"), { className: "rope-controls rope-more" });

@@ -10,8 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
-from rope_minimal.aliasing import (
+from rope_minimal import inverse_frequencies, rescaled_frequencies
+from ropebook import aliasing
+from ropebook.aliasing import (
     angle_horizon,
     circle_gaps,
     code_distance,

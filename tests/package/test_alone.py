@@ -11,19 +11,19 @@ from pathlib import Path
 import ipywidgets
 import pytest
 
-from rope_minimal import explore
-from rope_minimal.explore import alone
-from rope_minimal.explore.bundle import script
+from ropebook import figures
+from ropebook.figures import alone
+from ropebook.figures.bundle import script
 from tests.tools.node import run_tests
 
 STATES = itertools.product([True, False], repeat=4)
 PROVED = [{"axioms": s, "kind": "rope", "certificate": "</script> & so"} for s in STATES]
 MADE = {
-    "clock": lambda: explore.clock(m=7),
-    "heatmap": explore.angle_heatmap,
-    "axioms": lambda: explore.axioms(PROVED),
-    "choice": lambda: explore.choice("**Which** of `a` & b?", ["a", "b"], "a", "Look."),
-    "number": lambda: explore.number("How many?", 4, 0, "Count."),
+    "clock": lambda: figures.clock(m=7),
+    "heatmap": figures.angle_heatmap,
+    "axioms": lambda: figures.axioms(PROVED),
+    "choice": lambda: figures.choice("**Which** of `a` & b?", ["a", "b"], "a", "Look."),
+    "number": lambda: figures.number("How many?", 4, 0, "Count."),
 }
 EACH = pytest.mark.parametrize("name", MADE)
 
@@ -88,12 +88,12 @@ def test_the_formulas_of_a_figure_are_in_its_page_as_mathml():
 
 def test_save_writes_the_page(tmp_path):
     for path in (tmp_path / "a.html", str(tmp_path / "b.html")):
-        explore.clock(m=7).save(path)
+        figures.clock(m=7).save(path)
         assert Path(path).read_text("utf8") == alone.page(MADE["clock"]())
 
 
 def test_links_of_another_figure_stay_out():
-    one, other = explore.clock(), explore.clock()
+    one, other = figures.clock(), figures.clock()
     _, data, _ = parts(alone.page(one))
     assert [m["model_name"] for m in data["state"].values()].count("LinkModel") == 1
     assert other.children
@@ -118,7 +118,7 @@ def test_a_script_has_one_default_export():
 
 
 def test_limits_of_traits_are_told_to_the_browser():
-    figure = explore.AngleHeatmap()
+    figure = figures.AngleHeatmap()
     assert figure._limits["dim"] == [2, 256, 2]
-    low, high, step = explore.NumberQuestion()._limits["tolerance"]
+    low, high, step = figures.NumberQuestion()._limits["tolerance"]
     assert (low, high, step) == (0.0, None, 0)

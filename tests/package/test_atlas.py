@@ -297,8 +297,8 @@ def rotations_in(parameters: Any) -> Iterator[dict[str, Any]]:
 def test_a_base_or_rescaling_that_no_configuration_has_is_explained_in_a_note() -> None:
     transformers = pytest.importorskip("transformers")
     transformers.logging.set_verbosity_error()
+    from atlas.recording import parts_of
     from atlas.transformers import configurations
-    from rope_minimal.identify.recording import parts_of
 
     odd = {}
     for family, entry in atlas.load("transformers")["families"].items():

@@ -17,18 +17,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from rope_minimal import (
-    aliasing,
-    apply_rope,
-    code_distance,
-    inverse_frequencies,
-    mean_cosine,
-    mrope_positions,
-    nearest_code,
-    nearest_offset,
-    rope_table,
-    wave_vectors,
-)
+from rope_minimal import apply_rope, inverse_frequencies, mrope_positions, rope_table, wave_vectors
+from ropebook import aliasing
+from ropebook.aliasing import code_distance, mean_cosine, nearest_code, nearest_offset
 
 HEADS, SHAPE = 2, (3, 5)  # an image that is not square
 PLACES = np.indices(SHAPE).reshape(2, -1).T  # (row, column), as the patches come

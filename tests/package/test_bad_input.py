@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 import torch
 
+from atlas.adapters import of_transformers
+from atlas.layers import examine
 from rope_minimal import (
     KVCache,
     LatentAttention,
@@ -23,7 +25,6 @@ from rope_minimal import (
     inverse_frequencies,
     move_keys,
     mrope_positions,
-    nearest_offset,
     permute_qk,
     rope_table,
     rotate_by_matrix,
@@ -37,7 +38,7 @@ from rope_minimal import (
 )
 from rope_minimal import RotarySelfAttention as Attention
 from rope_minimal import rescaled_frequencies as rescaled
-from rope_minimal.aliasing import (
+from ropebook.aliasing import (
     angle_horizon,
     circle_gaps,
     code_distance,
@@ -45,16 +46,16 @@ from rope_minimal.aliasing import (
     mean_cosine,
     near_repeats,
     nearest_code,
+    nearest_offset,
     neighbour_contrast,
     neighbour_snr,
     rounding_noise,
     unseen_pairs,
     wrapped_angle,
 )
-from rope_minimal.identify import Report, identify
-from rope_minimal.identify.adapters import of_module, of_tables, of_transformers
-from rope_minimal.identify.layers import examine
-from rope_minimal.speed import compare, moved_bytes, peak_extra_bytes
+from ropebook.timing import compare, moved_bytes, peak_extra_bytes
+from ropescope import Report, identify
+from ropescope.adapters import of_module, of_tables
 
 X = torch.ones(2, 3, 4, 8)  # (B, H, T, D)
 COS, SIN = rope_table(range(4), 8)

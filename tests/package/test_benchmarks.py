@@ -19,7 +19,7 @@ from benchmarks import layer, machine, moves, peers
 from benchmarks import measure as bench
 from benchmarks.measure import Case, Oracle, candidates, make_input, measure, prepare
 from rope_minimal import apply_rope
-from rope_minimal.speed import FORMS, Form, Timing
+from ropebook.timing import FORMS, Form, Timing
 
 ROOT = Path(__file__).parents[2]
 RESULTS = sorted((ROOT / "benchmarks" / "results").glob("*.json"))

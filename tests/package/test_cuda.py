@@ -21,9 +21,9 @@ from rope_minimal import (
     rotate_complex,
     wave_vectors,
 )
-from rope_minimal.identify import identify
 from rope_minimal.rotation import formula
-from rope_minimal.speed import FORMS, compare, operations, peak_extra_bytes
+from ropebook.timing import FORMS, compare, operations, peak_extra_bytes
+from ropescope import identify
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
 

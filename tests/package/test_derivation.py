@@ -1,4 +1,4 @@
-"""rope_minimal.derivation: what is true is accepted, what is false is refused with numbers."""
+"""ropebook.proofs: what is true is accepted, what is false is refused with numbers."""
 
 import copy
 import pickle
@@ -13,7 +13,7 @@ import mpmath
 import pytest
 import sympy as sp
 
-from rope_minimal.derivation import (
+from ropebook.proofs import (
     Derivation,
     DerivationError,
     MatrixFunction,
@@ -26,8 +26,8 @@ from rope_minimal.derivation import (
     replace_factors,
     substitute,
 )
-from rope_minimal.derivation.counterexamples import find_counterexample
-from rope_minimal.derivation.equality import is_zero
+from ropebook.proofs.counterexamples import find_counterexample
+from ropebook.proofs.equality import is_zero
 
 q, k = sp.symbols("q k", complex=True)
 m, n = sp.symbols("m n", integer=True)
@@ -936,7 +936,7 @@ def test_answer_shows_plain_symbols():
 def test_only_sympy_and_the_standard_library_are_imported():
     root = Path(__file__).resolve().parents[2]
     code = (
-        "import sys, rope_minimal.derivation;"
+        "import sys, ropebook.proofs;"
         "print([m for m in ('numpy', 'torch', 'matplotlib', 'anywidget') if m in sys.modules])"
     )
     out = subprocess.run(

@@ -9,18 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rope_minimal import aliasing, explore, inverse_frequencies, reference, wavelengths
-from rope_minimal.explore import controls, palette
-from rope_minimal.explore.bundle import bundle
-from rope_minimal.explore.figure import Choice, Even, Figure, Flag, Real, Whole
+from rope_minimal import inverse_frequencies, reference, wavelengths
+from ropebook import aliasing, figures
+from ropebook.figures import controls, palette
+from ropebook.figures.bundle import bundle
+from ropebook.figures.figure import Choice, Even, Figure, Flag, Real, Whole
 from tests.tools.node import FOLDER, Node
 from tests.tools.widgets import links
 
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
 FIGURES = {
     name: figure
-    for name in explore.__all__
-    if isinstance(figure := getattr(explore, name), type)
+    for name in figures.__all__
+    if isinstance(figure := getattr(figures, name), type)
     and issubclass(figure, Figure)
     and figure is not Figure
 }
@@ -384,7 +385,7 @@ def test_a_pair_that_does_not_exist_has_no_colour(i, pairs):
 
 
 def test_the_matplotlib_style_is_opaque_and_fits_the_column():
-    with plt.style.context("rope_minimal.book"):
+    with plt.style.context("ropebook.book"):
         assert plt.rcParams["figure.facecolor"] == plt.rcParams["savefig.facecolor"] == "white"
         assert not plt.rcParams["savefig.transparent"]
         assert plt.rcParams["figure.figsize"][0] <= 7.0
@@ -398,40 +399,40 @@ def test_the_matplotlib_style_is_opaque_and_fits_the_column():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: explore.AngleHeatmap(dim=7), ValueError, "dim .* got 7"),
-        (lambda: explore.AngleHeatmap(dim=0), ValueError, "dim .* got 0"),
-        (lambda: explore.AngleHeatmap(dim=1000), ValueError, "dim .* got 1000"),
-        (lambda: explore.AngleHeatmap(dim=64.0), TypeError, r"dim .* got 64\.0"),
-        (lambda: explore.AngleHeatmap(base=0), ValueError, "base .* got 0"),
-        (lambda: explore.AngleHeatmap(base=math.nan), ValueError, "base .* got nan"),
-        (lambda: explore.AngleHeatmap(base=True), TypeError, "base .* got True"),
-        (lambda: explore.AngleHeatmap(base="1e4"), TypeError, "base .* got '1e4'"),
-        (lambda: explore.AngleHeatmap(first=-1), ValueError, "first .* got -1"),
-        (lambda: explore.AngleHeatmap(count=513), ValueError, "count .* got 513"),
-        (lambda: explore.AngleHeatmap(show="sine"), ValueError, "show .* got 'sine'"),
-        (lambda: explore.AngleHeatmap(show=3), ValueError, "show .* got 3"),
-        (lambda: explore.AngleHeatmap(show=None), TypeError, "show .* got None"),
-        (lambda: explore.AngleHeatmap(bse=2.0), TypeError, "no trait 'bse'"),
-        (lambda: explore.angle_heatmap(dim=8, pair=4), ValueError, "pair .* got 4"),
-        (lambda: explore.rotor(m=12), ValueError, "m must .* got 12"),
-        (lambda: explore.rotor(n=1.5), TypeError, r"n must .* got 1\.5"),
-        (lambda: explore.rotor(theta=181), ValueError, "theta .* got 181"),
-        (lambda: explore.rotor(plays="no"), TypeError, "plays .* got 'no'"),
-        (lambda: explore.choice("?", ["a"], "a", "w"), ValueError, r"options .* got \['a'\]"),
-        (lambda: explore.choice("?", ["a", "a"], 0, "w"), ValueError, "options .* got"),
-        (lambda: explore.choice("?", "yes", 0, "w"), TypeError, "options .* got 'yes'"),
-        (lambda: explore.choice("?", {"a", "b"}, 0, "w"), TypeError, "options must be a seq"),
-        (lambda: explore.choice("?", None, 0, "w"), TypeError, "options .* got None"),
-        (lambda: explore.choice("?", ["a", "b"], "c", "w"), ValueError, "answer .* got 'c'"),
-        (lambda: explore.choice("?", ["a", "b"], 2, "w"), ValueError, "answer .* got 2"),
-        (lambda: explore.choice("?", ["a", "b"], 0.0, "w"), TypeError, r"answer .* got 0\.0"),
-        (lambda: explore.choice("", ["a", "b"], 0, "w"), ValueError, "prompt .* got ''"),
-        (lambda: explore.number("?", math.nan, 0, "w"), ValueError, "answer .* got nan"),
-        (lambda: explore.number("?", 1, -0.1, "w"), ValueError, r"tolerance .* got -0\.1"),
-        (lambda: explore.number("?", 10**400, 0, "w"), ValueError, "answer must be finite, got 10"),
-        (lambda: explore.rotor(m=10**400), ValueError, "m must be finite, got 10"),
-        (lambda: explore.number("?", "1", 0, "w"), TypeError, "answer .* got '1'"),
-        (lambda: explore.number("?", 1, 0, None), TypeError, "why .* got None"),
+        (lambda: figures.AngleHeatmap(dim=7), ValueError, "dim .* got 7"),
+        (lambda: figures.AngleHeatmap(dim=0), ValueError, "dim .* got 0"),
+        (lambda: figures.AngleHeatmap(dim=1000), ValueError, "dim .* got 1000"),
+        (lambda: figures.AngleHeatmap(dim=64.0), TypeError, r"dim .* got 64\.0"),
+        (lambda: figures.AngleHeatmap(base=0), ValueError, "base .* got 0"),
+        (lambda: figures.AngleHeatmap(base=math.nan), ValueError, "base .* got nan"),
+        (lambda: figures.AngleHeatmap(base=True), TypeError, "base .* got True"),
+        (lambda: figures.AngleHeatmap(base="1e4"), TypeError, "base .* got '1e4'"),
+        (lambda: figures.AngleHeatmap(first=-1), ValueError, "first .* got -1"),
+        (lambda: figures.AngleHeatmap(count=513), ValueError, "count .* got 513"),
+        (lambda: figures.AngleHeatmap(show="sine"), ValueError, "show .* got 'sine'"),
+        (lambda: figures.AngleHeatmap(show=3), ValueError, "show .* got 3"),
+        (lambda: figures.AngleHeatmap(show=None), TypeError, "show .* got None"),
+        (lambda: figures.AngleHeatmap(bse=2.0), TypeError, "no trait 'bse'"),
+        (lambda: figures.angle_heatmap(dim=8, pair=4), ValueError, "pair .* got 4"),
+        (lambda: figures.rotor(m=12), ValueError, "m must .* got 12"),
+        (lambda: figures.rotor(n=1.5), TypeError, r"n must .* got 1\.5"),
+        (lambda: figures.rotor(theta=181), ValueError, "theta .* got 181"),
+        (lambda: figures.rotor(plays="no"), TypeError, "plays .* got 'no'"),
+        (lambda: figures.choice("?", ["a"], "a", "w"), ValueError, r"options .* got \['a'\]"),
+        (lambda: figures.choice("?", ["a", "a"], 0, "w"), ValueError, "options .* got"),
+        (lambda: figures.choice("?", "yes", 0, "w"), TypeError, "options .* got 'yes'"),
+        (lambda: figures.choice("?", {"a", "b"}, 0, "w"), TypeError, "options must be a seq"),
+        (lambda: figures.choice("?", None, 0, "w"), TypeError, "options .* got None"),
+        (lambda: figures.choice("?", ["a", "b"], "c", "w"), ValueError, "answer .* got 'c'"),
+        (lambda: figures.choice("?", ["a", "b"], 2, "w"), ValueError, "answer .* got 2"),
+        (lambda: figures.choice("?", ["a", "b"], 0.0, "w"), TypeError, r"answer .* got 0\.0"),
+        (lambda: figures.choice("", ["a", "b"], 0, "w"), ValueError, "prompt .* got ''"),
+        (lambda: figures.number("?", math.nan, 0, "w"), ValueError, "answer .* got nan"),
+        (lambda: figures.number("?", 1, -0.1, "w"), ValueError, r"tolerance .* got -0\.1"),
+        (lambda: figures.number("?", 10**400, 0, "w"), ValueError, "answer must be finite, got 10"),
+        (lambda: figures.rotor(m=10**400), ValueError, "m must be finite, got 10"),
+        (lambda: figures.number("?", "1", 0, "w"), TypeError, "answer .* got '1'"),
+        (lambda: figures.number("?", 1, 0, None), TypeError, "why .* got None"),
     ],
 )
 def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
@@ -439,10 +440,10 @@ def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
         make()
 
 
-class _Lab(explore.Rotor):
+class _Lab(figures.Rotor):
     """A figure with one trait of every kind, drawn by the rotor's script."""
 
-    _esm = explore.Rotor._esm
+    _esm = figures.Rotor._esm
     width = Even(8, low=2, high=16)
     size = Real(0.5, low=0.0, high=1.0)
     free = Real(0.5)
@@ -489,7 +490,7 @@ def test_the_script_is_told_which_numbers_stay_whole():
 # ---- controls -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("make", [explore.angle_heatmap, explore.rotor])
+@pytest.mark.parametrize("make", [figures.angle_heatmap, figures.rotor])
 def test_every_control_is_labelled_and_linked_to_a_trait_of_its_value(make):
     title, figure, *rows = make().children
     assert "rope-question" in title.value

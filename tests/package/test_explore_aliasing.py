@@ -15,9 +15,10 @@ import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rope_minimal import aliasing, explore, inverse_frequencies, rescaled_frequencies
-from rope_minimal.explore.precision_microscope import COLUMNS
-from rope_minimal.explore.rescaling_faders import PRESETS
+from rope_minimal import inverse_frequencies, rescaled_frequencies
+from ropebook import aliasing, figures
+from ropebook.figures.precision_microscope import COLUMNS
+from ropebook.figures.rescaling_faders import PRESETS
 from tests.tools.node import Node
 from tests.tools.widgets import links
 
@@ -368,7 +369,7 @@ def test_the_wrap_explorer_reads_the_package(node, distance, theta, dim):
 @pytest.mark.parametrize("theta", [1.0, 0.4096, math.pi / 2048, 2.0 * math.pi / 2048])
 def test_a_stop_of_the_slider_reads_as_its_button_does(theta):
     """A slider shows its nearest stop; 500 stops to a factor of 10 showed 0.409 for 0.4096."""
-    slider = explore.wrap_explorer().children[2].children[0]
+    slider = figures.wrap_explorer().children[2].children[0]
     stops = round((math.log10(theta) - slider.min) / slider.step)
     assert f"{10 ** (slider.min + stops * slider.step):.4g}" == f"{theta:.4g}"
 
@@ -414,7 +415,7 @@ def test_the_places_of_the_dial_are_published_and_reconstructed_settings(node):
     interpolated = rescaled_frequencies("linear", 128, factor=16)[0][0]
     expected = {"RoPE": 1, "PI ×16": 1 / interpolated, "B": 1 / whole, "A": 1 / half}
     assert places == pytest.approx(expected, rel=1e-12)
-    assert explore.horizon_dial().children[1].slower == pytest.approx(places["A"], rel=1e-12)
+    assert figures.horizon_dial().children[1].slower == pytest.approx(places["A"], rel=1e-12)
 
 
 def test_the_presets_of_both_languages_have_the_same_names(node):
@@ -571,11 +572,11 @@ def test_what_is_said_of_a_rounded_table_holds_at_positions_that_are_not_shown(n
 # ---- traits and controls ------------------------------------------------------------------------
 
 MAKERS = [
-    explore.clock,
-    explore.wrap_explorer,
-    explore.horizon_dial,
-    explore.rescaling_faders,
-    explore.precision_microscope,
+    figures.clock,
+    figures.wrap_explorer,
+    figures.horizon_dial,
+    figures.rescaling_faders,
+    figures.precision_microscope,
 ]
 
 
@@ -597,21 +598,21 @@ def test_a_few_controls_each_labelled_and_linked(make):
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: explore.clock(m=0), ValueError, "m must .* got 0"),
-        (lambda: explore.clock(pairs=65), ValueError, "pairs must .* got 65"),
-        (lambda: explore.wrap_explorer(theta=0.0), ValueError, r"theta must .* got 0\.0"),
-        (lambda: explore.wrap_explorer(dim=7), ValueError, "dim must .* got 7"),
-        (lambda: explore.wrap_explorer(distance=0), ValueError, "distance must .* got 0"),
-        (lambda: explore.horizon_dial(slower=0.5), ValueError, r"slower must .* got 0\.5"),
-        (lambda: explore.horizon_dial("A"), TypeError, "slower must .* got 'A'"),
-        (lambda: explore.rescaling_faders("boost"), ValueError, "preset must .* got 'boost'"),
-        (lambda: explore.RescalingFaders(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
-        (lambda: explore.RescalingFaders(faders=[3.0] * 64), ValueError, "faders must be 64"),
-        (lambda: explore.RescalingFaders(pair=64), ValueError, "pair must .* got 64"),
-        (lambda: explore.precision_microscope("fp8"), ValueError, "dtype must .* got 'fp8'"),
-        (lambda: explore.precision_microscope(last=5), ValueError, "last must .* got '5'"),
-        (lambda: explore.precision_microscope(last="4096"), ValueError, "last must .* got '4096'"),
-        (lambda: explore.precision_microscope(last=None), TypeError, "last must .* got None"),
+        (lambda: figures.clock(m=0), ValueError, "m must .* got 0"),
+        (lambda: figures.clock(pairs=65), ValueError, "pairs must .* got 65"),
+        (lambda: figures.wrap_explorer(theta=0.0), ValueError, r"theta must .* got 0\.0"),
+        (lambda: figures.wrap_explorer(dim=7), ValueError, "dim must .* got 7"),
+        (lambda: figures.wrap_explorer(distance=0), ValueError, "distance must .* got 0"),
+        (lambda: figures.horizon_dial(slower=0.5), ValueError, r"slower must .* got 0\.5"),
+        (lambda: figures.horizon_dial("A"), TypeError, "slower must .* got 'A'"),
+        (lambda: figures.rescaling_faders("boost"), ValueError, "preset must .* got 'boost'"),
+        (lambda: figures.RescalingFaders(faders=[1.0]), ValueError, r"faders must .* got \[1\.0\]"),
+        (lambda: figures.RescalingFaders(faders=[3.0] * 64), ValueError, "faders must be 64"),
+        (lambda: figures.RescalingFaders(pair=64), ValueError, "pair must .* got 64"),
+        (lambda: figures.precision_microscope("fp8"), ValueError, "dtype must .* got 'fp8'"),
+        (lambda: figures.precision_microscope(last=5), ValueError, "last must .* got '5'"),
+        (lambda: figures.precision_microscope(last="4096"), ValueError, "last must .* got '4096'"),
+        (lambda: figures.precision_microscope(last=None), TypeError, "last must .* got None"),
     ],
 )
 def test_a_bad_value_raises_an_error_that_names_it(make, error, message):

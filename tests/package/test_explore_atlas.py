@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from atlas import BY_HEAD, NOT_RUN
-from atlas.figure import Row, compact, read_atlas, record
 from atlas.rows import row as packed
-from rope_minimal import explore, rotate_complex, to_half
-from rope_minimal.explore.atlas import COLUMNS, SHOW, Atlas
-from rope_minimal.identify import Report, identify
+from rope_minimal import rotate_complex, to_half
+from ropebook import figures
+from ropebook.atlas import Row, compact, read_atlas, record
+from ropebook.figures.atlas import COLUMNS, SHOW, Atlas
+from ropescope import Report, identify
 from tests.tools.node import FOLDER, Node, run_tests
 from tests.tools.pictures import shown as page_of
 
@@ -483,7 +484,7 @@ def test_a_pair_is_as_fast_as_the_largest_part_of_its_wave(node):
 @pytest.mark.parametrize("name", ["llama", "cohere", "deepseek: last", "shuffled"])
 def test_a_chord_joins_the_channels_of_a_pair_in_its_hue(node, rows, reports, name, width):
     """Channel 0 stands at the top, the others follow clockwise; the fastest is rose."""
-    seen = page_of(node, explore.atlas(compact(rows), row=name, other="nanochat"), width=width)
+    seen = page_of(node, figures.atlas(compact(rows), row=name, other="nanochat"), width=width)
     (plot,) = seen.plots
     x0, y0 = next(at for text, at in plot.texts() if text.startswith(name))
     chords = [one for one in plot.kind("stroke") if len(one["lines"][0]) == 2]
@@ -510,20 +511,20 @@ def test_the_table_by_hand():
 def test_bad_values_are_named(rows):
     data = compact(rows)
     with pytest.raises(ValueError, match="row must be the name of a row, got 'lama'"):
-        explore.atlas(data, row="lama")
+        figures.atlas(data, row="lama")
     with pytest.raises(ValueError, match="other must be the name of a row, got 3"):
-        explore.atlas(data, other=3)
+        figures.atlas(data, other=3)
     with pytest.raises(ValueError, match=r"show must be one of .* got 'all'"):
-        explore.atlas(data, show="all")
+        figures.atlas(data, show="all")
     with pytest.raises(TypeError, match="search must be a str, got int"):
-        explore.atlas(data, search=7)
+        figures.atlas(data, search=7)
     for wrong in ({}, {"columns": [], "rows": [[]]}, [], data | {"rows": []}):
         with pytest.raises(ValueError, match="data must hold rows with the columns name, family"):
-            explore.atlas(wrong)
+            figures.atlas(wrong)
 
 
 def test_reset_leaves_the_data_alone(rows):
-    made = explore.atlas(compact(rows), row="cohere", other="llama").children[1]
+    made = figures.atlas(compact(rows), row="cohere", other="llama").children[1]
     assert made._start == {**START, "show": 0, "sort": 0, "row": 1, "other": 0}
     assert "data" not in Atlas.figure_traits()
     json.dumps(made.data)

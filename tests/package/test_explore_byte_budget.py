@@ -5,8 +5,9 @@ import re
 import pytest
 import torch
 
-from rope_minimal import explore, rope_table, speed
-from rope_minimal.explore.byte_budget import FORMS, MACHINES, SHAPES, budget_data, passes
+from rope_minimal import rope_table
+from ropebook import figures, timing
+from ropebook.figures.byte_budget import FORMS, MACHINES, SHAPES, budget_data, passes
 from tests.tools.node import Node
 
 SCRIPT = "byte_budget.js"
@@ -61,14 +62,14 @@ def test_the_blocks_add_up_to_the_bytes_that_are_moved(dtype):
     for form, mode in FORMS.values():
         total = sum(read + written for _, read, written in passes(form, dtype, mode))
         if mode == "eager":
-            moved = speed.moved_bytes(speed.FORMS[form].bind(x, *table)) / x.nbytes
+            moved = timing.moved_bytes(timing.FORMS[form].bind(x, *table)) / x.nbytes
             assert total == pytest.approx(moved, abs=0.3), form
         else:
             assert total == 2
 
 
 def test_every_form_is_one_of_the_measured_ones():
-    known = set(speed.FORMS) | {"apply_rope_fused, half-split"}
+    known = set(timing.FORMS) | {"apply_rope_fused, half-split"}
     assert {form for form, _ in FORMS.values()} <= known
 
 
@@ -128,7 +129,7 @@ SETTINGS = [
 
 
 def book_data():
-    return budget_data({name: speed.recorded(file) for name, file in MACHINES.items()})
+    return budget_data({name: timing.recorded(file) for name, file in MACHINES.items()})
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +171,7 @@ def test_every_ratio_that_is_printed_follows_from_the_numbers_beside_it(book):
 
 @pytest.mark.parametrize(("machine", "share"), [("CPU", 0.07), ("GPU", 0.14)])
 def test_the_texts_ratios_are_a_little_off_those_of_the_medians(book, machine, share):
-    record, apart = speed.recorded(MACHINES[machine]), []
+    record, apart = timing.recorded(MACHINES[machine]), []
     for each in record["cases"]:
         allocator = "reused" if machine == "CPU" else "cuda"
         usual = {"allocator": allocator, "direction": "forward", "memory": "contiguous"}
@@ -201,10 +202,10 @@ def test_one_axis_holds_all_rows_of_a_shape_in_both_types(node, book):
 
 def test_another_record_has_its_own_name_and_times(node):
     gpu = RECORD | {"machine": {"processor": "some processor", "gpu": "some GPU"}}
-    data = explore.byte_budget(record=gpu).children[1].data
+    data = figures.byte_budget(record=gpu).children[1].data
     assert data["machines"]["GPU"]["name"] == "some GPU, 2026-01-01"
     assert data["machines"]["CPU"] == book_data()["machines"]["CPU"]
-    other = explore.byte_budget(record=RECORD).children[1].data["machines"]
+    other = figures.byte_budget(record=RECORD).children[1].data["machines"]
     assert other["CPU"]["name"] == "some processor, 2026-01-01"
     assert other["GPU"] == book_data()["machines"]["GPU"]
 
@@ -224,7 +225,7 @@ def test_durations_are_said_as_people_do(node, us, said):
 
 
 def test_a_labelled_control_two_in_the_fold_and_a_question():
-    title, figure, row, more = explore.byte_budget(form=COMPLEX, machine="GPU").children
+    title, figure, row, more = figures.byte_budget(form=COMPLEX, machine="GPU").children
     assert title.value.count("?") == 1
     assert [control.description for control in row.children] == ["Number type"]
     assert [control.description for control in more.children] == ["Machine", "Shape of x"]
@@ -235,18 +236,18 @@ def test_a_labelled_control_two_in_the_fold_and_a_question():
 @pytest.mark.parametrize("name", ["shape", "dtype", "form", "machine"])
 def test_a_bad_value_raises_an_error_that_names_it(name):
     with pytest.raises(ValueError, match=f"{name} must be one of .* got 'other'"):
-        explore.byte_budget(**{name: "other"})
+        figures.byte_budget(**{name: "other"})
 
 
 def test_a_record_of_something_else_is_refused():
     with pytest.raises(ValueError, match="record must be a record of"):
-        explore.byte_budget(record={"x": 1})
+        figures.byte_budget(record={"x": 1})
 
 
 def test_records_are_found_from_any_folder_of_the_repository(tmp_path):
     results = tmp_path / "benchmarks" / "results"
     results.mkdir(parents=True)
     (tmp_path / "notebooks").mkdir()
-    assert speed.recorded(start=tmp_path / "notebooks") is None
-    (results / f"{speed.BOOK}.json").write_text('{"date": "2026-01-01"}', encoding="utf-8")
-    assert speed.recorded(start=tmp_path / "notebooks") == {"date": "2026-01-01"}
+    assert timing.recorded(start=tmp_path / "notebooks") is None
+    (results / f"{timing.BOOK}.json").write_text('{"date": "2026-01-01"}', encoding="utf-8")
+    assert timing.recorded(start=tmp_path / "notebooks") == {"date": "2026-01-01"}

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from rope_minimal import explore
-from rope_minimal.explore.axioms import AXIOMS, KINDS
+from ropebook import figures
+from ropebook.figures.axioms import AXIOMS, KINDS
 from tests.tools.node import Node
 
 
@@ -22,12 +22,12 @@ def node():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: explore.axioms([]), ValueError, "16 states once, got 0"),
-        (lambda: explore.axioms([_family(kind="alibi"), *_families()]), ValueError, "got 'alibi'"),
-        (lambda: explore.axioms([*_families(), _family()]), ValueError, "once, got"),
-        (lambda: explore.axioms([_family(certificate="")]), ValueError, "certificate of"),
-        (lambda: explore.axioms([{"kind": "rope"}]), ValueError, "families must give axioms"),
-        (lambda: explore.axioms([_family(axioms=["no"] * 4)]), TypeError, "axioms .* got 'no'"),
+        (lambda: figures.axioms([]), ValueError, "16 states once, got 0"),
+        (lambda: figures.axioms([_family(kind="alibi"), *_families()]), ValueError, "got 'alibi'"),
+        (lambda: figures.axioms([*_families(), _family()]), ValueError, "once, got"),
+        (lambda: figures.axioms([_family(certificate="")]), ValueError, "certificate of"),
+        (lambda: figures.axioms([{"kind": "rope"}]), ValueError, "families must give axioms"),
+        (lambda: figures.axioms([_family(axioms=["no"] * 4)]), TypeError, "axioms .* got 'no'"),
     ],
 )
 def test_bad_input_is_named(make, error, message):
@@ -116,7 +116,7 @@ def test_no_random_matrix_lands_in_an_empty_state():
 
 
 def test_what_is_required_holds_of_all_that_remain_and_fewer_demands_leave_more(node):
-    families = explore.axioms(list(_families())).children[1]._families
+    families = figures.axioms(list(_families())).children[1]._families
     found = {}
     for required in itertools.product([True, False], repeat=4):
         left = node.call("axioms.js", "lookUp", families, required)
@@ -225,7 +225,7 @@ def test_a_linear_bias_is_linear_in_the_distance(node):
 
 
 def test_two_sliders_and_four_demands():
-    _, figure, row = explore.axioms(list(_families())).children
+    _, figure, row = figures.axioms(list(_families())).children
     assert [type(c).__name__ for c in row.children] == ["FloatSlider"] * 2
     assert row.children[0].max == math.pi
     assert set(AXIOMS) | {"theta", "zeta"} == set(figure.figure_traits())

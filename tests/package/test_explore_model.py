@@ -3,19 +3,14 @@
 import numpy as np
 import pytest
 
-from rope_minimal import (
-    aliasing,
-    explore,
-    inverse_frequencies,
-    reference,
-    rescaled_frequencies,
-)
-from rope_minimal.explore.rescaling_faders import PUBLISHED
-from rope_minimal.identify import Report, identify
+from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
+from ropebook import aliasing, figures
+from ropebook.figures.rescaling_faders import PUBLISHED
+from ropescope import Report, identify
 from tests.tools.node import Node
 from tests.tools.pictures import shown
 
-FIGURES = [explore.angle_heatmap, explore.clock, explore.rescaling_faders]
+FIGURES = [figures.angle_heatmap, figures.clock, figures.rescaling_faders]
 LLAMA_3_1 = {"rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LLAMA_3_1 |= {"rope_type": "llama3", "original_max_position_embeddings": 8192}
 STRETCH = {"factor": 4.0, "original_max_position_embeddings": 32768}
@@ -118,13 +113,13 @@ def test_what_follows_no_formula_is_said():
             "Your model: 5 pairs, 1 of them still; no formula known here gives these frequencies."
         )
     with pytest.raises(ValueError, match=r"model must follow a known formula .* got Your model: 5"):
-        explore.rescaling_faders(model=free)
-    assert line(explore.clock(model=[0.01, 1.0, 0.3])).startswith(
+        figures.rescaling_faders(model=free)
+    assert line(figures.clock(model=[0.01, 1.0, 0.3])).startswith(
         "Your model: 3 pairs, drawn from fast to slow; "
     )
-    assert line(explore.clock(model=[0.3])) == "Your model: 1 pair; 0.3 rad per token."
+    assert line(figures.clock(model=[0.3])) == "Your model: 1 pair; 0.3 rad per token."
     with pytest.raises(ValueError, match="model must follow a known formula over two pairs"):
-        explore.rescaling_faders(model=[0.3])
+        figures.rescaling_faders(model=[0.3])
 
 
 def test_controls_that_mean_nothing_go_away():
@@ -133,12 +128,12 @@ def test_controls_that_mean_nothing_go_away():
         return [one.description for row in rows for one in getattr(row, "children", [])]
 
     own = asked(inverse_frequencies(16))
-    assert labels(explore.clock(model=own)) == []
-    assert labels(explore.angle_heatmap(model=own)) == [
+    assert labels(figures.clock(model=own)) == []
+    assert labels(figures.angle_heatmap(model=own)) == [
         *("Beside the true angle", "First position", "Number of positions")
     ]
-    assert "Base" in labels(explore.angle_heatmap())
-    faders = explore.rescaling_faders(model=own)
+    assert "Base" in labels(figures.angle_heatmap())
+    faders = figures.rescaling_faders(model=own)
     chooser, other = (row.children[0] for row in faders.children[3:])
     assert chooser.options == ("your model", *PUBLISHED)
     assert other.options == ("nothing", "your model", *PUBLISHED)
@@ -166,7 +161,7 @@ def test_the_first_turn_stands_where_the_plain_formula_has_it(node):
 
 
 def test_the_heatmap_of_a_standing_pair(node):
-    made = explore.angle_heatmap(model=P_ROPE, pair=12)
+    made = figures.angle_heatmap(model=P_ROPE, pair=12)
     seen = shown(node, made)
     assert seen.says.startswith("No: pair 12 stands still, and none turns back.")
     pixels, _ = seen.plots[0].image(0)
@@ -181,7 +176,7 @@ def test_the_clock_surveys_the_model(node, inv_freq):
     assert ours["neighbour"] == pytest.approx(D[0])
     assert ours["count"] == (D[1:] <= D[0] * (1 - 1e-12)).sum()
     assert ours["nearest"] == D.argmin() + 1
-    seen = shown(node, explore.clock(model=inv_freq))
+    seen = shown(node, figures.clock(model=inv_freq))
     hands = f"{len(inv_freq)} hands"
     still = np.count_nonzero(inv_freq == 0)
     assert f"With {hands}{f' ({still} stand still)' if still else ''}, " in seen.says
@@ -201,7 +196,7 @@ def test_the_clock_knows_the_turns_of_a_slower_hand(node):
 def test_the_faders_stand_beside_the_series_of_the_base(node):
     llama = rescaled_frequencies("llama3", 128, 5e5, **_numbers(LLAMA_3_1))[0]
     plain = inverse_frequencies(128, 5e5)
-    made = explore.rescaling_faders(model=llama, compare="plain series")
+    made = figures.rescaling_faders(model=llama, compare="plain series")
     assert "From 8,192 tokens to 65,536: which pairs must" in made.children[0].value
     turns = 8192 * plain / (2 * np.pi)
     assert (llama < plain * (1 - 1e-9)).tolist() == (turns < 4).tolist(), "as chapter 14 says"
@@ -221,19 +216,19 @@ def test_the_faders_stand_beside_the_series_of_the_base(node):
 
 def test_pairs_at_rest_that_no_series_has_are_not_drawn_as_faders():
     with pytest.raises(ValueError, match="model must have its pairs at rest in the series, got"):
-        explore.rescaling_faders(model=[1, 0.5, 0])
+        figures.rescaling_faders(model=[1, 0.5, 0])
 
 
 def test_a_window_of_millions_is_said_in_whole_tokens():
     stretch = {"factor": 4.0, "original_max_position_embeddings": 2**20}
     own = rescaled_frequencies("yarn", 128, 1e6, **stretch)[0]
-    assert "embeddings 1,048,576" in explore.rescaling_faders(model=own).children[2].value
+    assert "embeddings 1,048,576" in figures.rescaling_faders(model=own).children[2].value
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_rescaling_of_the_models_series(name):
     own = rescaled_frequencies("yarn", 64, 1e6, **STRETCH)[0]
-    figure = explore.rescaling_faders(model=own).children[1]
+    figure = figures.rescaling_faders(model=own).children[1]
     plain, setting = np.array(figure.data["plain"]), figure.data["settings"][name]
     slower = np.array(setting["multipliers"])
     assert len(slower) == 32
@@ -258,7 +253,7 @@ def test_a_published_rescaling_of_the_models_series(name):
     ],
 )
 def test_faders_of_any_series(node, inv_freq, question, answer):
-    made = explore.rescaling_faders(model=inv_freq)
+    made = figures.rescaling_faders(model=inv_freq)
     assert question in made.children[0].value
     for width in (680, 330):
         assert answer in shown(node, made, width=width).says
@@ -266,7 +261,7 @@ def test_faders_of_any_series(node, inv_freq, question, answer):
 
 def test_faders_far_below_the_scale_of_the_book(node):
     own = rescaled_frequencies("yarn", 64, 1e4, factor=40.0, original_max_position_embeddings=4096)
-    made = explore.rescaling_faders(model=own[0])
+    made = figures.rescaling_faders(model=own[0])
     assert shown(node, made).plots[0].y_axis(log=True).values.min() == 1 / 128
     figure = made.children[1]
     with pytest.raises(ValueError, match="faders must be 32 multipliers"):
@@ -320,8 +315,8 @@ def test_a_model_that_cannot_be_drawn_is_refused_by_name(make, model, error, mes
 
 
 def test_a_pair_beyond_the_model_is_refused():
-    assert explore.angle_heatmap(model=[1.0, 0.1]).children[1].pair == 1
+    assert figures.angle_heatmap(model=[1.0, 0.1]).children[1].pair == 1
     with pytest.raises(ValueError, match="pair must be below the model's 2 pairs, got 2"):
-        explore.angle_heatmap(model=[1.0, 0.1], pair=2)
+        figures.angle_heatmap(model=[1.0, 0.1], pair=2)
     with pytest.raises(ValueError, match=r"preset must .* got 'monotone'"):
-        explore.rescaling_faders("monotone", model=inverse_frequencies(8))
+        figures.rescaling_faders("monotone", model=inverse_frequencies(8))

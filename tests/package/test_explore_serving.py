@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch.nn.functional import rms_norm
 
-from rope_minimal import RotarySelfAttention, apply_rope, explore, inverse_frequencies, rope_table
+from rope_minimal import RotarySelfAttention, apply_rope, inverse_frequencies, rope_table
+from ropebook import figures
 from tests.tools.node import Node
 
 PAIRS, DIM, KEYS = 64, 128, 16
@@ -229,9 +230,9 @@ def test_moving_repairs_positions_and_no_contexts(node):
 
 def test_three_labelled_controls_in_sight_and_a_question():
     for made, wanted in [
-        (explore.worn_key(), [["Moves", "Each move by (tokens)", "Keys stored as"]]),
+        (figures.worn_key(), [["Moves", "Each move by (tokens)", "Keys stored as"]]),
         (
-            explore.cache_shelf(),
+            figures.cache_shelf(),
             [["The text", "Cached keys", "How many words"], ["Pair that the arrows show"]],
         ),
     ]:
@@ -243,17 +244,17 @@ def test_three_labelled_controls_in_sight_and_a_question():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: explore.worn_key(moves=0), ValueError, "moves .* got 0"),
-        (lambda: explore.worn_key(moves=513), ValueError, "moves .* got 513"),
-        (lambda: explore.worn_key(step=257), ValueError, "step .* got 257"),
-        (lambda: explore.worn_key(step=0.5), TypeError, r"step .* got 0\.5"),
-        (lambda: explore.worn_key("int8"), ValueError, "kept must be one of .* got 'int8'"),
-        (lambda: explore.worn_key(pair=64), ValueError, "pair .* got 64"),
-        (lambda: explore.cache_shelf("cut"), ValueError, "change must be one of .* got 'cut'"),
-        (lambda: explore.cache_shelf(cached="raw"), ValueError, "cached must be .* got 'raw'"),
-        (lambda: explore.cache_shelf(words=9), ValueError, "words .* got 9"),
-        (lambda: explore.cache_shelf(words=True), TypeError, "words .* got True"),
-        (lambda: explore.cache_shelf(pair=4), ValueError, "pair must be one of .* got '4'"),
+        (lambda: figures.worn_key(moves=0), ValueError, "moves .* got 0"),
+        (lambda: figures.worn_key(moves=513), ValueError, "moves .* got 513"),
+        (lambda: figures.worn_key(step=257), ValueError, "step .* got 257"),
+        (lambda: figures.worn_key(step=0.5), TypeError, r"step .* got 0\.5"),
+        (lambda: figures.worn_key("int8"), ValueError, "kept must be one of .* got 'int8'"),
+        (lambda: figures.worn_key(pair=64), ValueError, "pair .* got 64"),
+        (lambda: figures.cache_shelf("cut"), ValueError, "change must be one of .* got 'cut'"),
+        (lambda: figures.cache_shelf(cached="raw"), ValueError, "cached must be .* got 'raw'"),
+        (lambda: figures.cache_shelf(words=9), ValueError, "words .* got 9"),
+        (lambda: figures.cache_shelf(words=True), TypeError, "words .* got True"),
+        (lambda: figures.cache_shelf(pair=4), ValueError, "pair must be one of .* got '4'"),
     ],
 )
 def test_a_bad_value_raises_an_error_that_names_it(make, error, message):

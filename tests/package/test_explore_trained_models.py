@@ -11,9 +11,9 @@ from experiments.encodings import ENCODINGS
 from experiments.figure import trained_heads_data, trained_models_data, turning
 from experiments.run import TIMES
 from experiments.tasks import TASKS
-from rope_minimal import explore
-from rope_minimal.explore.trained_models import ENTRIES, TrainedModels
-from rope_minimal.explore.trained_models import TASKS as SHOWN
+from ropebook import figures
+from ropebook.figures.trained_models import ENTRIES, TrainedModels
+from ropebook.figures.trained_models import TASKS as SHOWN
 from tests.tools.node import Node
 
 CELLS = [
@@ -224,9 +224,9 @@ def test_the_head_that_is_read(node, heads, task, encoding, looks, turns):
 
 
 def test_reset_leaves_the_data_alone(data, heads):
-    models = explore.trained_models(data).children[1]
+    models = figures.trained_models(data).children[1]
     assert models._start == {"task": 0, "encoding": 1, "half": False}
-    assert explore.trained_head(heads).children[1]._start == {"task": 0, "encoding": 0, "m": 7}
+    assert figures.trained_head(heads).children[1]._start == {"task": 0, "encoding": 0, "m": 7}
     assert "data" not in TrainedModels.figure_traits()
 
 
@@ -238,17 +238,17 @@ def test_reset_leaves_the_data_alone(data, heads):
     ],
 )
 def test_bad_values_are_named(data, heads, values, message):
-    for make, given in ((explore.trained_models, data), (explore.trained_head, heads)):
+    for make, given in ((figures.trained_models, data), (figures.trained_head, heads)):
         with pytest.raises(ValueError, match=message):
             make(given, **values)
     with pytest.raises(TypeError, match="half must be True or False, got 2"):
-        explore.trained_models(data, half=2)
+        figures.trained_models(data, half=2)
     with pytest.raises(ValueError, match=r"m must be in 0 \.\. 32, got 33"):
-        explore.trained_head(heads, m=33)
+        figures.trained_head(heads, m=33)
 
 
 def test_data_of_something_else_are_refused(data, heads):
-    for make, given in ((explore.trained_models, data), (explore.trained_head, heads)):
+    for make, given in ((figures.trained_models, data), (figures.trained_head, heads)):
         with pytest.raises(ValueError, match="data must hold the tasks"):
             make({"tasks": []})
         with pytest.raises(ValueError, match="data must hold the tasks"):

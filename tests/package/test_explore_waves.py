@@ -5,8 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from rope_minimal import explore, inverse_frequencies, reference
-from rope_minimal.explore.waves import FARTHEST
+from rope_minimal import inverse_frequencies, reference
+from ropebook import figures
+from ropebook.figures.waves import FARTHEST
 from tests.tools.node import Node
 
 SCRIPT = "waves.js"
@@ -87,7 +88,7 @@ def test_random_contents_are_normal_and_each_draw_is_another(node):
 
 
 def test_four_labelled_controls_and_a_question():
-    title, figure, *rows = explore.waves(distance=75, content="random").children
+    title, figure, *rows = figures.waves(distance=75, content="random").children
     assert title.value.count("?") == 1
     assert [[control.description for control in row.children] for row in rows] == [
         ["Key turned beforehand by (tokens)", "Waves (pairs of channels)"],
@@ -109,4 +110,4 @@ def test_four_labelled_controls_and_a_question():
 )
 def test_a_bad_value_raises_an_error_that_names_it(bad, error, message):
     with pytest.raises(error, match=message):
-        explore.waves(**bad)
+        figures.waves(**bad)

@@ -14,7 +14,7 @@ from torch.func import grad, jacfwd, jacrev, jvp, vjp, vmap
 
 from rope_minimal import RotaryEmbedding, apply_rope, fast, rope_table
 from rope_minimal.rotation import formula
-from rope_minimal.speed import peak_extra_bytes
+from ropebook.timing import peak_extra_bytes
 
 LAYOUTS = pytest.mark.parametrize("interleaved", [False, True], ids=["half", "interleaved"])
 SIXTEEN = pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])

@@ -16,7 +16,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if not (INTERPRETED or torch.cuda.is_available()):
     pytest.skip("no GPU here, and TRITON_INTERPRET=1 is not set", allow_module_level=True)
 fused = pytest.importorskip(
-    "rope_minimal.speed.fused", reason="triton is not installed", exc_type=ImportError
+    "ropebook.timing.fused", reason="triton is not installed", exc_type=ImportError
 )
 apply_rope_fused = fused.apply_rope_fused
 

@@ -19,9 +19,9 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
 def test_without_triton_the_import_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.delitem(sys.modules, "rope_minimal.speed.fused", raising=False)
+    monkeypatch.delitem(sys.modules, "ropebook.timing.fused", raising=False)
     with pytest.raises(ImportError, match=r"speed\.fused needs triton: pip install triton"):
-        importlib.import_module("rope_minimal.speed.fused")
+        importlib.import_module("ropebook.timing.fused")
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="test_fused.py runs on the GPU here")
@@ -44,7 +44,7 @@ def test_the_interpreted_kernel_passes_every_test() -> None:
 @pytest.mark.skipif(INTERPRETED, reason="the interpreter compiles nothing")
 def test_without_interpreter_a_tensor_on_the_cpu_is_refused() -> None:
     pytest.importorskip("triton", reason="triton is not installed")
-    from rope_minimal.speed.fused import apply_rope_fused
+    from ropebook.timing.fused import apply_rope_fused
 
     with pytest.raises(ValueError, match=r"x must be on a GPU, got cpu .TRITON_INTERPRET=1"):
         apply_rope_fused(torch.ones(4, 8), *rope_table(range(4), 8))
@@ -58,7 +58,7 @@ def test_compiled_for_hopper_every_access_is_16_bytes_wide(kind: str, interleave
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
-    from rope_minimal.speed import fused
+    from ropebook.timing import fused
 
     # heads 128 wide, fully rotated; pointers and strides are multiples of 16, as the launcher sees
     constants = {

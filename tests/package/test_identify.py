@@ -18,10 +18,11 @@ import torch
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from rope_minimal import mutants, rescaled_frequencies, rotate_complex
-from rope_minimal.identify import Report, identify
-from rope_minimal.identify.naming import explain, follows_but
-from rope_minimal.identify.picture import circuit
+from rope_minimal import rescaled_frequencies, rotate_complex
+from ropebook import bugs
+from ropescope import Report, identify
+from ropescope.naming import explain, follows_but
+from ropescope.picture import circuit
 
 QUICK = (Phase.explicit, Phase.reuse, Phase.generate)  # to shrink an example takes minutes
 Rotate = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -523,8 +524,8 @@ BLIND = {
 
 @pytest.mark.parametrize("key", BLIND)
 def test_the_bugs_of_a_function_are_named_blind(key: str | None) -> None:
-    bug = next((bug for bug in mutants.BUGS if bug.key == key), None)
-    rope = mutants.mutant(bug).rotation.RotaryEmbedding(64, 4096)
+    bug = next((bug for bug in bugs.BUGS if bug.key == key), None)
+    rope = bugs.mutant(bug).rotation.RotaryEmbedding(64, 4096)
     if key == "table":
         rope = rope.bfloat16().float()
     report = identify(lambda x, at: rope(x, position_ids=at[None]), 64, dtype=torch.float32)
@@ -1830,7 +1831,7 @@ def test_the_card_says_it_in_text() -> None:
 
 
 def test_the_circuit_joins_each_pair_in_its_hue() -> None:
-    from rope_minimal.explore.palette import pair_color
+    from ropebook.figures.palette import pair_color
 
     report = report_of()
     root = ElementTree.fromstring(circuit(report))
@@ -1859,7 +1860,7 @@ def test_the_html_card_escapes_what_strangers_say() -> None:
 
 def test_every_finding_names_a_chapter_that_exists() -> None:
     chapters = {path.stem.split("-", 1)[1] for path in Path("notebooks").glob("[0-9]*.ipynb")}
-    source = "".join(path.read_text("utf8") for path in Path("rope_minimal/identify").glob("*.py"))
+    source = "".join(path.read_text("utf8") for path in Path("ropescope").glob("*.py"))
     named = set(re.findall(r'Finding\(\s*\w[^"]*"([a-z-]+)"\)', source))
     assert {"precision", "attention", "layouts", "why-position"} <= named
     assert named <= chapters

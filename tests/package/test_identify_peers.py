@@ -13,17 +13,13 @@ import numpy as np
 import pytest
 import torch
 
-from rope_minimal import (
-    RotaryEmbedding,
-    RotarySelfAttention,
-    apply_rope,
-    mutants,
-    rope_table,
-)
-from rope_minimal.identify import Report, identify
-from rope_minimal.identify.adapters import Rotation, of_module, of_tables, of_transformers
-from rope_minimal.identify.layers import CHANGING, CHECKS, _resting, examine, tiny_model
-from rope_minimal.identify.recording import altered, hear, hear_cells
+from atlas.adapters import of_transformers
+from atlas.layers import CHANGING, CHECKS, _resting, examine, tiny_model
+from atlas.recording import altered, hear, hear_cells
+from rope_minimal import RotaryEmbedding, RotarySelfAttention, apply_rope, rope_table
+from ropebook import bugs
+from ropescope import Report, identify
+from ropescope.adapters import Rotation, of_module, of_tables
 
 
 def config_of(family: str, name: str, **more: Any) -> Any:
@@ -381,8 +377,8 @@ FAILS = {
 
 @pytest.mark.parametrize("key", FAILS)
 def test_the_bugs_of_a_layer_fail_the_checks_that_they_should(key: str | None) -> None:
-    assert {bug.key for bug in mutants.BUGS} == set(FAILS) - {None}
-    package = mutants.mutant(next((bug for bug in mutants.BUGS if bug.key == key), None))
+    assert {bug.key for bug in bugs.BUGS} == set(FAILS) - {None}
+    package = bugs.mutant(next((bug for bug in bugs.BUGS if bug.key == key), None))
     torch.manual_seed(0)
     layer = package.attention.RotarySelfAttention(64, 2, max_seq_len=4096).double()
     with torch.no_grad():

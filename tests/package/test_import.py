@@ -18,7 +18,7 @@ def test_import_loads_none_of_the_heavy_libraries() -> None:
     assert run.stdout.split() == []
 
 
-@pytest.mark.parametrize("module", ["frequencies", "reference", "layout", "axes", "identify"])
+@pytest.mark.parametrize("module", ["frequencies", "reference", "layout", "axes", "rescaling"])
 def test_the_numpy_floors_do_not_load_torch(module: str) -> None:
     code = f"import sys, rope_minimal.{module}; print('torch' in sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rope_minimal import (
-    apply_rope,
-    permute_qk,
-    rope_table,
-    rotate_complex,
-    to_half,
-    to_interleaved,
-)
+from rope_minimal import apply_rope, permute_qk, rope_table, rotate_complex, to_half, to_interleaved
 
 KINDS = pytest.mark.parametrize("array", [np.array, torch.tensor], ids=["numpy", "torch"])
 

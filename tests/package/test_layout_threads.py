@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from rope_minimal import apply_rope, explore, permute_qk, rope_table
-from rope_minimal.explore.layout_threads import FAMILIES
+from rope_minimal import apply_rope, permute_qk, rope_table
+from ropebook import figures
+from ropebook.figures.layout_threads import FAMILIES
 from tests.tools.cells import read_cells
 from tests.tools.node import Node
 
@@ -150,6 +151,6 @@ def test_looms_and_matrices_stay_inside_and_apart(loom, width):
 
 def test_bad_values_are_named():
     with pytest.raises(ValueError, match=r"family must be one of .*; got 'Bert'"):
-        explore.layout_threads(family="Bert")
+        figures.layout_threads(family="Bert")
     with pytest.raises(TypeError, match="permute_q must be True or False, got 1"):
-        explore.layout_threads(permute_q=1)
+        figures.layout_threads(permute_q=1)

@@ -1,4 +1,4 @@
-"""The package alone: what its wheel holds, and that it works where only NumPy is installed."""
+"""The packages: what each wheel holds, who imports whom, and that each extra alone is enough."""
 
 import ast
 import json
@@ -9,9 +9,9 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
-import numpy as np
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -20,8 +20,19 @@ import rope_minimal
 from tests.tools import oldest, pins
 
 ROOT = Path(__file__).parents[2]
-PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))
-PROJECT = PYPROJECT["project"]
+PACKAGES = {"rope_minimal": ROOT, "ropescope": ROOT / "ropescope", "ropebook": ROOT / "ropebook"}
+PACKAGES["atlas"] = ROOT / "atlas"
+PYPROJECTS = {
+    name: tomllib.loads((folder / "pyproject.toml").read_text("utf8"))
+    for name, folder in PACKAGES.items()
+}
+BELOW = {
+    "rope_minimal": set(),
+    "ropescope": {"rope_minimal"},
+    "atlas": {"rope_minimal", "ropescope"},
+    "ropebook": {"rope_minimal", "ropescope", "atlas"},
+}
+"""Which of our packages a package may import: arrows run one way."""
 HEAVY = (".*", "_build", "build", "node_modules", "*.egg-info", "__pycache__")
 
 
@@ -35,78 +46,125 @@ def run(*command: object, cwd: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from a copy of the sources, with what is installed and no network."""
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Build every wheel from a copy of the sources, with what is installed and no network."""
     source = tmp_path_factory.mktemp("source") / "book"
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*HEAVY))
     options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet")
-    run(sys.executable, "-m", "pip", "wheel", ".", *options, "-w", source / "dist", cwd=source)
-    (path,) = (source / "dist").glob("rope_minimal-*.whl")
-    return path
+    folders = [source / folder.relative_to(ROOT) for folder in PACKAGES.values()]
+    run(sys.executable, "-m", "pip", "wheel", *folders, *options, "-w", source / "dist", cwd=source)
+    names = {name: PYPROJECTS[name]["project"]["name"].replace("-", "_") for name in PACKAGES}
+    return {name: next((source / "dist").glob(f"{names[name]}-*.whl")) for name in PACKAGES}
 
 
-@pytest.fixture(scope="module")
-def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel beside NumPy alone and return the interpreter."""
-    folder = tmp_path_factory.mktemp("bare")
-    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
+def environment(folder: Path, wheels: list[Path], libraries: list[str]) -> Path:
+    """Install wheels beside NumPy and some more installed libraries; return the interpreter."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder.parent)
     python = folder / "bin" / "python"
-    install = ("pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", wheel)
+    install = ("pip", "--python", python, "install", "--no-deps", "--no-index", "--quiet", *wheels)
     run(sys.executable, "-m", *install, cwd=folder)
     (packages,) = folder.glob("lib/python*/site-packages")
-    for name in ("numpy", "numpy.libs"):
-        if (there := Path(np.__file__).parents[1] / name).exists():
-            (packages / name).symlink_to(there)
+    for library in libraries:
+        for file in distribution(library).files or []:
+            top = file.parts[0]
+            there = Path(distribution(library).locate_file(top))
+            if ".." not in top and there.exists() and not (packages / top).exists():
+                (packages / top).symlink_to(there)
     return python
 
 
-def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
-    names = set(zipfile.ZipFile(wheel).namelist())
-    suffixes = ("py", "pyi", "js", "css", "mplstyle", "typed")
+@pytest.mark.parametrize("name", PACKAGES)
+def test_a_wheel_holds_its_package_and_nothing_else(wheels: dict[str, Path], name: str) -> None:
+    names = set(zipfile.ZipFile(wheels[name]).namelist())
+    suffixes = ("py", "pyi", "js", "css", "mplstyle", "typed", "json")
     wanted = {
         path.relative_to(ROOT).as_posix()
         for suffix in suffixes
-        for path in (ROOT / "rope_minimal").rglob(f"*.{suffix}")
+        for path in (ROOT / name).rglob(f"*.{suffix}")
+        if "build" not in path.parts
     }
-    assert {"rope_minimal/book.mplstyle", "rope_minimal/explore/figure.css"} < wanted
-    info = f"rope_minimal-{rope_minimal.__version__}.dist-info/"
-    assert {name for name in names if not name.startswith(info)} == wanted
-    assert f"{info}licenses/LICENSE" in names
+    info = re.compile(rf"{wheels[name].name.split('-')[0]}-[\d.]+\.dist-info/")
+    assert {inside for inside in names if not info.match(inside)} == wanted
+    assert any(inside.endswith(".js") for inside in names) == (name == "ropebook")
 
 
-BARE = """
+@pytest.mark.parametrize("name", PACKAGES)
+def test_arrows_between_the_packages_run_one_way(name: str) -> None:
+    for path in (ROOT / name).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module or ""]
+            own = {n.split(".")[0] for n in names} & set(PACKAGES)
+            assert own <= BELOW[name] | {name}, f"{path.relative_to(ROOT)} imports {own}"
+
+
+def test_beside_numpy_alone_the_rotation_works_or_says_what_a_name_needs(wheels, tmp_path) -> None:
+    python = environment(tmp_path / "bare", [wheels["rope_minimal"]], ["numpy"])
+    code = f"""
 import json, rope_minimal
-missing = {}
-for name in json.loads(%r):
+missing = {{}}
+for name in {rope_minimal.__all__}:
     try:
-        exec(f"from rope_minimal import {name}")
+        exec(f"from rope_minimal import {{name}}")
     except ImportError as error:
         missing[name] = str(error)
-theta = list(rope_minimal.inverse_frequencies(8))
-print(json.dumps([rope_minimal.__file__, theta, missing]))
+print(json.dumps([rope_minimal.__file__, list(rope_minimal.inverse_frequencies(8)), missing]))
 """
-
-
-def test_beside_numpy_alone_it_works_or_says_what_a_name_needs(bare: Path) -> None:
-    names = [*rope_minimal.__all__, "explore"]
-    out = run(bare, "-I", "-c", BARE % json.dumps(names), cwd=bare.parent)
-    where, theta, missing = json.loads(out)
-    assert bare.parents[1] in Path(where).parents
+    where, theta, missing = json.loads(run(python, "-I", "-c", code, cwd=tmp_path))
+    assert python.parents[1] in Path(where).parents
     assert theta == list(rope_minimal.inverse_frequencies(8))
-    needs = {
-        "torch": ("torch", ["rotation", "cache", "attention", "serving"]),
-        "mpmath": ("proofs", ["derivation"]),
-        "traitlets": ("explore", ["explore"]),  # the first of what it imports
+    torch_modules = ["rotation", "cache", "attention", "serving"]
+    assert missing == {
+        name: f"rope_minimal.{name} needs torch, which is not installed: install it, or this "
+        "package with its extra, rope_minimal[torch]"
+        for name, module in rope_minimal._HOME.items()
+        if module in torch_modules
     }
-    for library, (extra, modules) in needs.items():
-        assert extra in PROJECT["optional-dependencies"]
-        for name in names:
-            if rope_minimal._HOME.get(name, name) in modules:
-                assert missing.pop(name) == (
-                    f"rope_minimal.{name} needs {library}, which is not installed: install it, "
-                    f"or this package with its extra, rope_minimal[{extra}]"
-                )
-    assert missing == {}
+
+
+TORCH = ["torch", "filelock", "fsspec", "jinja2", "markupsafe", "mpmath", "networkx", "sympy",
+         "typing-extensions"]  # fmt: skip
+EXTRAS = [
+    ("rope_minimal", "torch", "import rope_minimal; rope_minimal.RotaryEmbedding(8)"),
+    ("ropescope", "", "import ropescope, numpy as np; from rope_minimal import rotate_complex; "
+     "print(ropescope.identify(lambda x, at: rotate_complex(x, at), 8).layout)"),
+    ("ropescope", "torch", "import ropescope.adapters"),
+    ("ropebook", "proofs", "from ropebook.proofs import check_relative"),
+    ("ropebook", "figures", "from ropebook import figures; figures.clock()"),
+    ("ropebook", "timing", "from ropebook.timing import FORMS"),
+]  # fmt: skip
+
+
+def closure(requirements: list[str]) -> list[str]:
+    """Return the distributions that requirements bring, without torch's CUDA parts and our own."""
+    own = {project["project"]["name"] for project in PYPROJECTS.values()}
+    found: list[str] = []
+    waiting = [Requirement(line) for line in requirements]
+    while waiting:
+        wanted = waiting.pop()
+        name = canonicalize_name(wanted.name)
+        if name in found or wanted.name in own or name.startswith(("nvidia", "cuda", "triton")):
+            continue
+        found.append(name)
+        if name == "torch":
+            waiting += [Requirement(line) for line in TORCH[1:]]
+            continue
+        needed = [Requirement(line) for line in distribution(name).requires or []]
+        waiting += [one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
+    return found
+
+
+@pytest.mark.parametrize(("name", "extra", "code"), EXTRAS)
+def test_each_extra_alone_is_enough(wheels, tmp_path, name: str, extra: str, code: str) -> None:
+    project = PYPROJECTS[name]["project"]
+    lines = project["dependencies"] + (project["optional-dependencies"][extra] if extra else [])
+    below = [wheels[one] for one in ("rope_minimal", "ropescope") if one in BELOW[name] | {name}]
+    packages = list(dict.fromkeys([*below, wheels[name]]))
+    python = environment(tmp_path / "alone", packages, closure(lines))
+    run(python, "-I", "-c", code, cwd=tmp_path)
 
 
 def test_type_checkers_see_every_public_name_where_it_lives() -> None:
@@ -129,7 +187,11 @@ def test_every_requirement_is_pinned_for_every_system_and_from_anywhere() -> Non
         )  # and no build of torch: 2.13.0+cpu
     names = {canonicalize_name(pin.name) for pin in pins.lines("constraints.txt")}
     assert {"appnope", "colorama", "nvidia-cublas"} < names  # macOS, Windows, CUDA
-    build = [Requirement(line) for line in PYPROJECT["build-system"]["requires"]]
+    build = [
+        Requirement(line)
+        for pyproject in PYPROJECTS.values()
+        for line in pyproject["build-system"]["requires"]
+    ]
     for wanted in (*pins.lines("requirements-dev.txt"), *build):
         if wanted.marker is None or wanted.marker.evaluate():
             version = pins.pinned().get(canonicalize_name(wanted.name))

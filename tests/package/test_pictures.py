@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 from experiments.figure import trained_heads_data, trained_models_data
-from rope_minimal import aliasing, explore, inverse_frequencies, reference, rescaled_frequencies
-from rope_minimal.explore import palette
-from rope_minimal.explore.byte_budget import FORMS, SHAPES
-from rope_minimal.explore.trained_models import ENTRIES
+from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
+from ropebook import aliasing, figures
+from ropebook.figures import palette
+from ropebook.figures.byte_budget import FORMS, SHAPES
+from ropebook.figures.trained_models import ENTRIES
 from tests.tools.node import Node
 from tests.tools.pictures import angles, shown
 
@@ -50,7 +51,7 @@ def below(height):
 @WIDTHS
 @pytest.mark.parametrize("pairs", [2, 8, 64])
 def test_waves(node, pairs, width):
-    made = explore.waves(aim=60, distance=21, pairs=pairs, content="slow half")
+    made = figures.waves(aim=60, distance=21, pairs=pairs, content="slow half")
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     content = np.zeros((pairs, 2))
@@ -118,7 +119,7 @@ def test_waves(node, pairs, width):
     ],
 )
 def test_rotor(node, m, n, theta, computed, width):
-    seen = shown(node, explore.rotor(m=m, n=n, theta=theta), width=width)
+    seen = shown(node, figures.rotor(m=m, n=n, theta=theta), width=width)
     (plot,) = seen.plots
     ring = plot.arcs(seen.colors["rule"])[0]
     tips = []
@@ -159,9 +160,9 @@ def test_rotor(node, m, n, theta, computed, width):
 
 
 def test_the_rotor_plays_both_words_and_comes_back(node):
-    before = shown(node, explore.rotor())
-    during = shown(node, explore.rotor(), press=["Move both"], ms=1500)
-    after = shown(node, explore.rotor(), press=["Move both"], ms=6500)
+    before = shown(node, figures.rotor())
+    during = shown(node, figures.rotor(), press=["Move both"], ms=1500)
+    after = shown(node, figures.rotor(), press=["Move both"], ms=6500)
     colors = before.colors
     tip = lambda seen: seen.plots[0].kind("fill", color=colors["q"], alpha=1)[0]["lines"]  # noqa: E731
     assert tip(during) != tip(before)
@@ -176,7 +177,7 @@ def test_the_rotor_plays_both_words_and_comes_back(node):
 @WIDTHS
 @pytest.mark.parametrize(("m", "pairs"), [(710, 64), (84823, 2), (1, 1), (44, 4)])
 def test_clock(node, m, pairs, width):
-    seen = shown(node, explore.clock(m=m, pairs=pairs), width=width)
+    seen = shown(node, figures.clock(m=m, pairs=pairs), width=width)
     (plot,) = seen.plots
     theta = inverse_frequencies(2 * pairs)
     D = lambda m: aliasing.code_distance(m, theta)  # noqa: E731
@@ -243,7 +244,7 @@ COLOURS = {"wrapped angle": "phase", "true angle": "angle", "cosine": "cosine"}
 @WIDTHS
 @pytest.mark.parametrize("show", ["wrapped angle", "cosine"])
 def test_angle_heatmap(node, show, width):
-    made = explore.angle_heatmap(dim=32, first=100, count=48, show=show, pair=3)
+    made = figures.angle_heatmap(dim=32, first=100, count=48, show=show, pair=3)
     made.children[1].position = 130
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
@@ -287,7 +288,7 @@ def test_angle_heatmap(node, show, width):
 
 
 def test_the_key_of_a_heatmap_stands_below_its_own_colours(node):
-    (plot,) = shown(node, explore.angle_heatmap(dim=32, show="wrapped angle")).plots
+    (plot,) = shown(node, figures.angle_heatmap(dim=32, show="wrapped angle")).plots
     right = plot.image(1)[1][0]
     bars = [one for one in plot.kind("rect") if one["rect"][3] == 8 and one["rect"][0] > right]
     for label, turn in (("0", 0), ("π", 0.5), ("2π", 1)):
@@ -299,7 +300,7 @@ def test_the_key_of_a_heatmap_stands_below_its_own_colours(node):
 
 @pytest.mark.parametrize(("width", "marks"), [(572, "0 π 2π"), (760, "0 π/2 π 3π/2 2π")])
 def test_the_marks_of_a_short_key_do_not_meet(node, width, marks):
-    (plot,) = shown(node, explore.angle_heatmap(), width=width).plots
+    (plot,) = shown(node, figures.angle_heatmap(), width=width).plots
     right = plot.image(1)[1][0]
     found = plot.texts("^(0|3?π/2|2?π)$", lambda x, y: 20 < y < 40 and x > right)
     assert [label for label, _ in found] == marks.split()
@@ -307,7 +308,7 @@ def test_the_marks_of_a_short_key_do_not_meet(node, width, marks):
 
 @pytest.mark.parametrize("show", ["angle", "cosine"])
 def test_precision_microscope(node, show):
-    made = explore.precision_microscope(dtype="bf16", stage="positions", show=show)
+    made = figures.precision_microscope(dtype="bf16", stage="positions", show=show)
     seen = shown(node, made)
     (plot,) = seen.plots
     torch = pytest.importorskip("torch")
@@ -346,7 +347,7 @@ def test_precision_microscope(node, show):
 
 
 def test_where_no_number_is_left_the_microscope_is_red(node):
-    seen = shown(node, explore.precision_microscope("fp16", "product", "angle", 1048576))
+    seen = shown(node, figures.precision_microscope("fp16", "product", "angle", 1048576))
     (plot,) = seen.plots
     _, (x0, _, wide, tall) = plot.image()
     positions = np.array(node.call("precision_microscope.js", "columnPositions", 1048576))
@@ -367,7 +368,7 @@ def test_where_no_number_is_left_the_microscope_is_red(node):
     ("theta", "dim"), [(1.0, 128), (0.001, 256), (math.pi / 2048, 64), (3.1, 2)]
 )
 def test_wrap_explorer(node, theta, dim, width):
-    seen = shown(node, explore.wrap_explorer(theta=theta, dim=dim), width=width)
+    seen = shown(node, figures.wrap_explorer(theta=theta, dim=dim), width=width)
     (plot,) = seen.plots
     hands = theta * inverse_frequencies(dim)
     tall = 104 if width > 480 else 72
@@ -404,7 +405,7 @@ def test_wrap_explorer(node, theta, dim, width):
 @WIDTHS
 @pytest.mark.parametrize("slower", [1.0, 16.0, 2048 / math.pi, 2000.0])
 def test_the_meters_of_the_dial(node, slower, width):
-    seen = shown(node, explore.horizon_dial(slower=slower), width=width)
+    seen = shown(node, figures.horizon_dial(slower=slower), width=width)
     (plot,) = seen.plots
     hands = inverse_frequencies(128) / slower
     horizon = aliasing.cosine_horizon(hands[0])
@@ -445,7 +446,7 @@ def test_the_faders_and_their_meters(node, preset, kind, width):
         factor=16.0,
         **({} if kind == "ntk" else {"original_max_position_embeddings": 4096}),
     )
-    made = explore.rescaling_faders(preset=preset, compare="PI")
+    made = figures.rescaling_faders(preset=preset, compare="PI")
     seen = shown(node, made, width=width)
     plot, gauges = seen.plots
     y = plot.y_axis(log=True)  # × 2, × 1, 1/2 ... 1/32
@@ -484,7 +485,7 @@ def test_the_faders_and_their_meters(node, preset, kind, width):
 
 @pytest.mark.parametrize("move", [(False, False), (True, False), (True, True)])
 def test_the_threads_lead_every_row_to_its_place(node, move):
-    made = explore.layout_threads("GPT-NeoX: 24 of 96", *move)
+    made = figures.layout_threads("GPT-NeoX: 24 of 96", *move)
     seen = shown(node, made)
     (plot,) = seen.plots
     order = (
@@ -516,7 +517,7 @@ def test_the_threads_lead_every_row_to_its_place(node, move):
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("shape", [list(SHAPES)[i] for i in (0, 2)])
 def test_all_forms_of_a_byte_budget_stand_on_one_axis(node, shape, dtype, width):
-    made = explore.byte_budget(shape=shape, dtype=dtype, form="roll, signed sine")
+    made = figures.byte_budget(shape=shape, dtype=dtype, form="roll, signed sine")
     data = json.loads(json.dumps(made.children[1].data, sort_keys=True))  # as a cache hands it on
     made.children[1].data = data
     seen = shown(node, made, width=width)
@@ -562,7 +563,7 @@ def test_the_axis_of_a_byte_budget_stays_where_it_is(node, width):
     read = []
     for form in ("rotate_half (textbook, Hugging Face)", "one complex product (Meta)"):
         for dtype in ("float32", "bfloat16"):
-            seen = shown(node, explore.byte_budget(form=form, dtype=dtype), width=width)
+            seen = shown(node, figures.byte_budget(form=form, dtype=dtype), width=width)
             x = seen.plots[0].x_axis(below(370))
             read.append((x.start, x.slope))
     np.testing.assert_allclose(read, [read[0]] * 4)
@@ -574,7 +575,7 @@ def test_the_axis_of_a_byte_budget_stays_where_it_is(node, width):
 @WIDTHS
 @pytest.mark.parametrize("patient", [1, 3, 6, 9])
 def test_the_charts_of_a_patient(node, patient, width):
-    made = explore.bug_bench(patient)
+    made = figures.bug_bench(patient)
     data = made.children[1].data
     seen = shown(node, made, width=width)
     (chart,) = seen.plots
@@ -639,7 +640,7 @@ def families():
 @WIDTHS
 @pytest.mark.parametrize("kind", ["rope", "oblique", "growth", "counting"])
 def test_the_path_and_the_score_of_a_family(node, kind, width):
-    made = explore.axioms(families())
+    made = figures.axioms(families())
     (state,) = [family["axioms"] for family in families() if family["kind"] == kind]
     for name, value in zip(("rule", "circle", "diagonalisable", "orientation"), state, strict=True):
         setattr(made.children[1], name, value)
@@ -691,7 +692,7 @@ def test_every_encoding_stands_in_its_row_and_every_task_in_its_column(
 ):
     data = models["tasks"][task]
     name = "the proposal, half a turn"
-    made = explore.trained_models(models, task=data["name"], encoding=name, half=half)
+    made = figures.trained_models(models, task=data["name"], encoding=name, half=half)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
@@ -730,7 +731,7 @@ def test_every_encoding_stands_in_its_row_and_every_task_in_its_column(
 
 def test_green_is_ahead_of_rope_and_red_behind(node, models):
     data = models["tasks"][1]
-    seen = shown(node, explore.trained_models(models, task="find"), width=330)
+    seen = shown(node, figures.trained_models(models, task="find"), width=330)
     (plot,) = seen.plots
     rows = {text: at[1] for text, at in plot.texts() if text in ENTRIES and at[0] < 10}
     pitch = (max(rows.values()) - min(rows.values())) / (len(rows) - 1)
@@ -750,7 +751,7 @@ def test_green_is_ahead_of_rope_and_red_behind(node, models):
 
 
 def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models):
-    made = explore.trained_models(models, encoding="RoPE")
+    made = figures.trained_models(models, encoding="RoPE")
     seen = shown(node, made, press=("find", "in 16 bits"))
     assert (seen.values["task"], seen.values["half"]) == ("find", True)
     assert seen.says.startswith("On find, in 16 bits ")
@@ -766,7 +767,7 @@ def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models
 
 @WIDTHS
 def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
-    seen = shown(node, explore.trained_head(heads, m=11), width=width)
+    seen = shown(node, figures.trained_head(heads, m=11), width=width)
     (plot,) = seen.plots
     entry = heads["tasks"][0]["entries"]["RoPE"]
     usage, attention = np.array(entry["usage"]), np.array(entry["attention"])
@@ -794,7 +795,7 @@ def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
 
 
 def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
-    seen = shown(node, explore.trained_head(heads, task="find", encoding=ENTRIES[-1]))
+    seen = shown(node, figures.trained_head(heads, task="find", encoding=ENTRIES[-1]))
     assert [text for text, _ in seen.plots[0].texts()] == ["not tried"]
 
 
@@ -806,7 +807,7 @@ def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
     ("kept", "moves", "step"), [("8-bit blocks", 256, 1), ("fp16", 1, 64), ("4-bit blocks", 512, 1)]
 )
 def test_the_errors_of_a_worn_key(node, kept, moves, step, width):
-    made = explore.worn_key(kept=kept, moves=moves, step=step, pair=40)
+    made = figures.worn_key(kept=kept, moves=moves, step=step, pair=40)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     told = node.call("worn_key.js", "reading", kept, moves, step)
@@ -841,7 +842,7 @@ def test_the_errors_of_a_worn_key(node, kept, moves, step, width):
 
 
 def test_the_dial_shows_one_pair_of_the_first_key(node):
-    seen = shown(node, explore.worn_key("bf16", 256, 1, 42), width=680)
+    seen = shown(node, figures.worn_key("bf16", 256, 1, 42), width=680)
     (plot,) = seen.plots
     ring = plot.arcs(seen.colors["rule"])[0]
     key = np.array(node.call("worn_key.js", "startKeys"))[None, :128]
@@ -869,7 +870,7 @@ def test_the_dial_shows_one_pair_of_the_first_key(node):
     ],
 )
 def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, width):
-    seen = shown(node, explore.cache_shelf(change, cached, words, pair), width=width)
+    seen = shown(node, figures.cache_shelf(change, cached, words, pair), width=width)
     (plot,) = seen.plots
     layers = node.call("cache_shelf.js", "shelf", change, cached, words)
     first = 0 if change == "all moved" else words
@@ -927,14 +928,14 @@ def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, wid
 
 def test_the_cut_of_a_shelf_stands_between_two_words(node):
     for words in (0, 3, 8):
-        seen = shown(node, explore.cache_shelf(words=words), width=680)
+        seen = shown(node, figures.cache_shelf(words=words), width=680)
         (plot,) = seen.plots
         (handle,) = plot.discs(seen.colors["accent"], 8)
         names = dict(plot.texts(r"^(lay|in|bed:|The|cat|it|had|a|cold|and|no|hat)$"))
         text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
         assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
         assert all(names[word][0] > handle[0] for word in text[words:])
-    seen = shown(node, explore.cache_shelf("all moved"), width=680)
+    seen = shown(node, figures.cache_shelf("all moved"), width=680)
     assert not len(seen.plots[0].discs(seen.colors["accent"], 8))
 
 
@@ -946,7 +947,7 @@ def test_the_cut_of_a_shelf_stands_between_two_words(node):
     ("plan", "size"), [("axial", 16), ("Pixtral", 12), ("DINOv3", 31), ("mixed", 13)]
 )
 def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
-    seen = shown(node, explore.wave_vectors(plan, size=size, pair=3), width=width)
+    seen = shown(node, figures.wave_vectors(plan, size=size, pair=3), width=width)
     (plot,) = seen.plots
     vectors = np.array(node.call("wave_vectors.js", "planVectors", plan, size))
     half, one = sorted(plot.arcs(seen.colors["rule"]), key=lambda arc: arc["radius"])
@@ -992,7 +993,7 @@ def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
     ("plan", "token"), [("chunked", 27), ("chunked", 38), ("dealt out", 12), ("dealt out", 46)]
 )
 def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
-    seen = shown(node, explore.three_clocks(plan, token), width=width)
+    seen = shown(node, figures.three_clocks(plan, token), width=width)
     (plot,) = seen.plots
     tokens = node.call("three_clocks.js", "tokensOf", plan)
     at = tokens[token]["at"]

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from rope_minimal import rope_table, rotate_complex
-from rope_minimal.speed import FORMS, Timing, clock, compare, moved_bytes, peak_extra_bytes
+from ropebook.timing import FORMS, Timing, clock, compare, moved_bytes, peak_extra_bytes
 
 TYPES = (torch.float32, torch.bfloat16, torch.float16)
 # A 16-bit form rounds the table, two products and a sum: a few half steps of a value near 5.

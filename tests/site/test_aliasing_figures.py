@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rope_minimal import aliasing, inverse_frequencies, rescaled_frequencies
+from rope_minimal import inverse_frequencies, rescaled_frequencies
+from ropebook import aliasing
 from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
 

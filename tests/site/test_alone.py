@@ -1,4 +1,4 @@
-"""A figure in a file of its own, opened from the disk: `save` of what `rope_minimal.explore` makes.
+"""A figure in a file of its own, opened from the disk: `save` of what `ropebook.figures` makes.
 
 Nothing of the site is here but its browser.
 """
@@ -9,7 +9,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rope_minimal import explore
+from ropebook import figures
 from tests.tools.browser import wait_for
 from tests.tools.report import AXE, violations
 
@@ -20,9 +20,9 @@ PROVED = [
     for axioms in itertools.product([True, False], repeat=4)
 ]
 MADE = {
-    "angle-heatmap": explore.angle_heatmap,
-    "clock": explore.clock,
-    "axioms": lambda: explore.axioms(PROVED),
+    "angle-heatmap": figures.angle_heatmap,
+    "clock": figures.clock,
+    "axioms": lambda: figures.axioms(PROVED),
 }
 
 
@@ -31,7 +31,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone")
     for name, make in MADE.items():
         make().save(folder / f"{name}.html")
-    explore.choice("Which?", ["this", "that"], "that", "Because.").save(folder / "choice.html")
+    figures.choice("Which?", ["this", "that"], "that", "Because.").save(folder / "choice.html")
     return folder
 
 

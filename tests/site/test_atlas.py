@@ -2,7 +2,7 @@
 
 from playwright.sync_api import expect
 
-from atlas.figure import read_atlas
+from ropebook.atlas import read_atlas
 from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
 

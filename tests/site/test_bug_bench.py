@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from rope_minimal.explore.bug_bench import cases
+from ropebook.figures.bug_bench import cases
 
 from .figures import settle
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rope_minimal.explore.byte_budget import FORMS, SHAPES
+from ropebook.figures.byte_budget import FORMS, SHAPES
 from tests.tools.on_page import OnPage
 
 from .figures import state

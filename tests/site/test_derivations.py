@@ -9,14 +9,14 @@ import pytest
 from bs4 import BeautifulSoup
 from playwright.sync_api import expect
 
-from rope_minimal.explore.figure import Figure
+from ropebook.figures.figure import Figure
 from tests.tools.browser import wait_for
 
 from .conftest import PAGES, ROOT, SITE
 
 pytestmark = pytest.mark.drawn(2)
 
-EXPLORE = ROOT / "rope_minimal" / "explore"
+EXPLORE = ROOT / "ropebook" / "figures"
 HTML = {name: (SITE / name).read_text("utf8") for name in PAGES}
 WITH_STEPS = [name for name, text in HTML.items() if 'class="derivation-step"' in text]
 CHAPTERS = ["notebooks/02-complex-numbers.html", "notebooks/03-linear-algebra.html"]

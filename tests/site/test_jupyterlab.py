@@ -27,7 +27,7 @@ FORMULA = """\
 import itertools
 
 states = itertools.product([True, False], repeat=4)
-explore.axioms([{"axioms": s, "kind": "rope", "certificate": "not asked"} for s in states])
+figures.axioms([{"axioms": s, "kind": "rope", "certificate": "not asked"} for s in states])
 """
 QUIET = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
 

@@ -23,7 +23,7 @@ SETTLED = "cell => ['done', 'error', 'failed'].includes(cell.dataset.live)"
 
 HEAD = """\
 import sympy as sp
-from rope_minimal.derivation import check_relative
+from ropebook.proofs import check_relative
 theta = sp.Symbol("theta", real=True)
 """
 TRUE = HEAD + "check_relative(lambda x, m: x * sp.exp(sp.I * m * theta))"
@@ -33,7 +33,7 @@ WRONG_SIGN = HEAD + (
 )
 STEP = """\
 import sympy as sp
-from rope_minimal.derivation import Derivation
+from ropebook.proofs import Derivation
 a, b, c = sp.symbols("a b c", real=True)
 trial = Derivation("trial", "Angle difference", {c: sp.cos(a - b)})
 trial.given("cosine", sp.Eq(c, sp.cos(a - b)), "the cosine of a difference")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rope_minimal.explore.alone import figure_name
+from ropebook.figures.alone import figure_name
 from tests.tools.browser import wait_for
 from tests.tools.report import (
     WIDGET_DATA,
@@ -45,7 +45,7 @@ def test_a_page_loads_only_what_it_uses(name):
     assert code == (wanted | {"host.js", "figure.css"} if contents(name)["figures"] else set())
     scripts = {path.name for path in linked_files(name)}
     live = bool(contents(name)["live cells"])
-    writes = live or "explore.axioms" in widget_data(name).decode()
+    writes = live or "figures.axioms" in widget_data(name).decode()
     assert "tex-chtml.js" not in scripts
     assert ("late-mathjax.js" in scripts) == writes
     assert ("live-cells.js" in scripts) == live

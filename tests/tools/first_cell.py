@@ -27,15 +27,18 @@ import subprocess
 import sys
 
 REPOSITORY, TAG = "{repository}", "v{version}"  # the book's own on GitHub, see CONTRIBUTING.md
-if importlib.util.find_spec("rope_minimal") is None:  # on Colab, for example
+if importlib.util.find_spec("ropebook") is None:  # on Colab, for example
     if not REPOSITORY:
-        raise ModuleNotFoundError("install rope_minimal: this copy does not know where from")
+        raise ModuleNotFoundError("install ropebook: this copy does not know where from")
     clone = os.path.abspath(f"{{os.path.basename(REPOSITORY)}}-{{TAG}}")
     if not os.path.isdir(clone):
         git = ["git", "clone", "--quiet", "--depth=1", f"--branch={{TAG}}"]
         subprocess.run([*git, f"https://github.com/{{REPOSITORY}}", clone], check=True)
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--editable"]
-    subprocess.run([*pip, f"{{clone}}[experiments,explore,proofs,torch]"], check=True)
+    book = f"{{clone}}/ropebook[experiments,figures,proofs,timing]"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    for package in (clone, f"{{clone}}/ropescope", f"{{clone}}/atlas", book):
+        pip += ["--editable", package]
+    subprocess.run(pip, check=True)
     sys.path.insert(0, clone)  # what pip has written takes effect in the next Python"""
 OWNER_NAME = r"[\w.-]+/[\w.-]+"
 

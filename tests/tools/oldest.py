@@ -1,6 +1,7 @@
-"""The oldest versions that pyproject.toml promises, as pins: ``pip install $(python -m ...)``.
+"""The oldest versions that the packages promise, as pins: ``pip install $(python -m ...)``.
 
-The package's dependencies and its extras are meant, without ``dev``, which only its tests use.
+The dependencies of every package here and of its extras are meant, without ``dev``, which only
+tests use, and without one another.
 """
 
 import tomllib
@@ -8,12 +9,17 @@ from pathlib import Path
 
 
 def promises() -> list[str]:
-    """Return the requirements of the package and of its extras, ``dev`` left out."""
-    text = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf8")
-    project = tomllib.loads(text)["project"]
-    extras = project["optional-dependencies"]
-    lines = (line for name, group in extras.items() if name != "dev" for line in group)
-    return list(dict.fromkeys([*project["dependencies"], *lines]))
+    """Return the requirements of the packages and of their extras, ``dev`` left out."""
+    root = Path(__file__).parents[2]
+    files = [root / "pyproject.toml", *sorted(root.glob("*/pyproject.toml"))]
+    projects = [tomllib.loads(file.read_text("utf8"))["project"] for file in files]
+    own = {project["name"] for project in projects}
+    lines: list[str] = []
+    for project in projects:
+        extras = project["optional-dependencies"]
+        lines += [line for line in project["dependencies"] if line not in own]
+        lines += [line for name, group in extras.items() if name != "dev" for line in group]
+    return list(dict.fromkeys(lines))
 
 
 if __name__ == "__main__":

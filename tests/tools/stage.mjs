@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { Window } from "happy-dom";
 
-const SHEET = readFileSync(new URL("../../rope_minimal/explore/figure.css", import.meta.url), "utf8");
+const SHEET = readFileSync(new URL("../../ropebook/figures/figure.css", import.meta.url), "utf8");
 const tasks = () => new Promise((done) => setImmediate(done));
 
 /** What a figure knows of its Python side: anywidget's model, for a state as Python's get_state() gives it. */

@@ -1,30 +1,17 @@
-"""Adapters: what people have at hand, as a function of x and positions.
-
-A module of this package, tables of cosines and sines with a function that applies them, a model or
-configuration of transformers: each becomes a `Rotation`, which `identify` can ask.
-"""
+"""A model or configuration of transformers, as functions that `ropescope.identify` can probe."""
 
 import copy
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from ..checks import check_count
-from ..rotation import RotaryEmbedding
-from ..tensors import check_float
-from .instrument import identify
-from .report import LOOK, NOTE, WRONG, Finding, Report
+from ropescope.adapters import Rotation
+from ropescope.report import LOOK, NOTE, WRONG, Finding
 
-if TYPE_CHECKING:
-    from .recording import Heard
+from .recording import Heard, altered, listen, tables_of
 
-__all__ = ["Rotation", "of_module", "of_tables", "of_transformers"]
-
-Rotate = Callable[[Tensor, Tensor], Tensor]
+__all__ = ["of_transformers"]
 
 KEYS = "Keys do not move with the position as queries do: what is said here is of queries."
 AHEAD = "Keys are turned one position {} than queries: every distance is off by one."
@@ -40,87 +27,6 @@ COUNTS = (
 )
 SIXTEEN = "The model given holds {}, and its code is asked in float32: what it rounds is not said."
 UNHEARD = "it may rotate, and no model that takes tokens runs it: give it to identify as a function"
-
-
-@dataclass(frozen=True)
-class Rotation:
-    """A function that can be asked, with what has to be known to ask it.
-
-    Attributes
-    ----------
-    rotate, head_dim, positions, dtype
-        The arguments of `identify`; ``rotate`` is None where nothing can be asked.
-    beside
-        What was found besides, while it was taken out of what it is part of.
-    """
-
-    rotate: Rotate | None
-    head_dim: int
-    positions: int | tuple[int, ...] = 2**17
-    dtype: Any = torch.float32
-    beside: tuple[Finding, ...] = ()
-
-    def identify(self) -> Report:
-        """Return the report; where nothing can be asked, it holds what was found besides."""
-        if self.rotate is None:
-            return Report(self.head_dim, 1, "", findings=self.beside)
-        report = identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
-        return replace(report, findings=(*report.findings, *self.beside))
-
-
-def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
-    """Return the rotation of this package's module.
-
-    Parameters
-    ----------
-    rope
-        A `rope_minimal.RotaryEmbedding`.
-    head_dim
-        Channels of a head; ``rope.dim`` where not given.
-    """
-    known = all(hasattr(rope, name) for name in ("dim", "max_seq_len", "table"))
-    if not (isinstance(rope, nn.Module) and known and isinstance(rope.table, Tensor)):
-        raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
-    width = rope.dim if head_dim is None else check_count("head_dim", head_dim, least=rope.dim)
-    return Rotation(
-        lambda x, at: rope(x.to(rope.table.device), position_ids=at[None]),
-        width,
-        positions=rope.max_seq_len + 1,  # and one past its end
-        dtype=rope.table.dtype,
-    )
-
-
-def of_tables(
-    cos: Tensor, sin: Tensor, apply: Callable[[Tensor, Tensor, Tensor], Tensor], head_dim: int
-) -> Rotation:
-    """Return the rotation by rows of two tables.
-
-    Parameters
-    ----------
-    cos, sin
-        Shape (positions, width), any width that ``apply`` wants.
-    apply
-        ``apply(x, cos, sin)`` for x of shape (N, T, head_dim) and rows of shape (T, width).
-    head_dim
-        Channels of a head.
-    """
-    for name, table in (("cos", cos), ("sin", sin)):
-        check_float(name, table)
-        if table.ndim != 2 or len(table) < 2:
-            raise ValueError(f"{name} must have shape (positions, width), got {tuple(table.shape)}")
-    if cos.shape != sin.shape:
-        raise ValueError(
-            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
-        )
-    if not callable(apply):
-        raise TypeError(f"apply must be callable, got {type(apply).__name__}")
-    head_dim = check_count("head_dim", head_dim, least=2)
-    return Rotation(
-        lambda x, at: apply(x.to(cos.device), cos[at], sin[at]),
-        head_dim,
-        positions=len(cos) + 1,
-        dtype=cos.dtype,
-    )
 
 
 def of_transformers(model: Any) -> dict[str, Rotation]:
@@ -153,7 +59,6 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         tables of angles of parts that take no tokens have one each.
     """
     config = _of_theirs(model)
-    from .recording import listen, tables_of
 
     of_model = _of_model(model) if isinstance(model, nn.Module) else []
     heard, refusals = listen([config])
@@ -211,8 +116,6 @@ def _of_theirs(model: Any) -> Any:
 
 def _of_model(model: nn.Module) -> list[Finding]:
     """Return what a model is that its configuration does not tell."""
-    from .recording import altered
-
     found, others = [], altered(model)
     if others is None:
         words = "The model given cannot be made anew from its configuration: what is said here is "
@@ -230,7 +133,7 @@ def _of_model(model: nn.Module) -> list[Finding]:
     return found
 
 
-def _of_keys(one: "Heard") -> list[Finding]:
+def _of_keys(one: Heard) -> list[Finding]:
     """Return in what keys differ from queries, and whether that breaks the promise."""
     if one.keys_ahead:
         words = AHEAD.format("further" if one.keys_ahead > 0 else "less far")
@@ -248,7 +151,7 @@ def _refused(said: str) -> Rotation:
     return Rotation(None, 2, beside=(Finding(LOOK, f"It cannot be asked: {said}.", "attention"),))
 
 
-def _resting(one: "Heard", heard: list["Heard"]) -> list[str]:
+def _resting(one: Heard, heard: list[Heard]) -> list[str]:
     """Return the modules of the same place in other layers that turn neither queries nor keys."""
 
     def place(name: str) -> str:

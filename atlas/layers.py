@@ -15,10 +15,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..checks import check_count
-from .asking import named
+from rope_minimal.checks import check_count
+from ropescope.asking import named
+from ropescope.report import LOOK, NOTE, WRONG, Finding
+
 from .opening import ATTENTION, NO_SCORES, TABLES
-from .report import LOOK, NOTE, WRONG, Finding
 
 __all__ = ["CHECKS", "Examination", "examine", "tiny_model"]
 

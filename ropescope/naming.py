@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..rescaling import rescaled_frequencies
+from rope_minimal.rescaling import rescaled_frequencies
 
 __all__ = [
     "MADE_IN",

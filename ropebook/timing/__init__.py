@@ -1,6 +1,6 @@
 """What a rotation costs: ways to write it, their time, their way to memory, and a record of both.
 
-`apply_rope_fused`, one Triton kernel, is in `rope_minimal.speed.fused`, which needs triton.
+`apply_rope_fused`, one Triton kernel, is in `ropebook.timing.fused`, which needs triton.
 """
 
 from .clock import Timing, compare

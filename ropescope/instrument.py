@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count
+from rope_minimal.checks import check_count
+
 from . import judging, manners
 from .asking import Asker, RefusalError, check_dtype, check_positions
 from .circuit import (

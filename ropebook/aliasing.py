@@ -16,7 +16,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .checks import as_float, check_count, check_frequencies, check_positive, real_numbers
+from rope_minimal.checks import (
+    as_float,
+    check_count,
+    check_frequencies,
+    check_positive,
+    real_numbers,
+)
 
 __all__ = [
     "NearRepeat",

@@ -5,10 +5,7 @@ slowest, as everywhere in the book.
 """
 
 import html
-import json
 import math
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +16,14 @@ if TYPE_CHECKING:
 __all__ = ["card", "circuit"]
 
 SIZE, RADIUS = 240.0, 100.0
+
+
+COLORS = (
+    "#d42e54", "#d32f60", "#d1306c", "#cf3278", "#cc3483", "#c9378e", "#c53a99", "#c13da3",
+    "#bc40ad", "#b744b7", "#b147c0", "#ab4bc8", "#a54fd0", "#9e53d8", "#9657de", "#8e5be4",
+    "#855fe9",
+)  # fmt: skip
+"""The pairs' colours, fast to slow: rose to violet, as in the book's figures."""
 
 
 def card(report: "Report") -> str:
@@ -83,14 +88,6 @@ def _hues(report: "Report") -> list[str]:
 
 def _mix(place: float) -> str:
     """Return the colour at ``place`` in 0..1 of the pairs' table, mixed linearly in sRGB."""
-    table = _table()
+    table = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in COLORS], float)
     stops = np.linspace(0.0, 1.0, len(table))
     return "#" + "".join(f"{round(np.interp(place, stops, c)):02x}" for c in table.T)
-
-
-@cache
-def _table() -> np.ndarray:
-    """Read the pairs' colours from the one file that has them, without what draws figures."""
-    source = files("rope_minimal").joinpath("explore", "palette.js").read_text(encoding="utf-8")
-    colors = json.loads(source[source.index("{") : source.rindex("}") + 1])["pair"]
-    return np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in colors], float)

@@ -7,7 +7,7 @@ from typing import Any
 
 import traitlets
 
-from rope_minimal.mutants import BUGS, EXAMINATIONS, examine, mutant
+from ropebook.bugs import BUGS, EXAMINATIONS, examine, mutant
 
 from . import controls
 from .figure import Figure, Whole

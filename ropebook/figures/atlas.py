@@ -59,7 +59,7 @@ class Atlas(Figure):
     search = traitlets.Unicode(help="words that all occur in a row").tag(sync=True)
     row = Whole(0, low=0, help="the number of the chosen row")
     other = Whole(0, low=0, help="the number of the row beside it")
-    data = traitlets.Dict(help="the rows, from ``atlas.figure.atlas_data``").tag(
+    data = traitlets.Dict(help="the rows, from ``ropebook.atlas.atlas_data``").tag(
         sync=True, fixed=True
     )
 
@@ -76,7 +76,7 @@ def atlas(
     Parameters
     ----------
     data
-        What ``atlas.figure.atlas_data()`` returns: ``columns``, which are ``FIELDS`` of this
+        What ``ropebook.atlas.atlas_data()`` returns: ``columns``, which are ``FIELDS`` of this
         module, ``rows`` of as many values, and ``series``, the lists of frequencies that rows name
         by number.
     row, other

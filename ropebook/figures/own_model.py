@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import real_numbers
-from ..identify import Report
-from ..identify.naming import Explanation, explain
+from rope_minimal.checks import real_numbers
+from ropescope import Report
+from ropescope.naming import Explanation, explain
 
 __all__ = ["OwnModel", "read_model"]
 
@@ -90,7 +90,7 @@ def _ask(model: Any) -> tuple[str, Report]:
             "model must be a Report, a configuration of transformers or its dict, or inverse "
             f"frequencies, got {type(model).__name__}"
         )
-    from ..identify.adapters import of_transformers
+    from atlas.adapters import of_transformers
 
     reports = {name: one.identify() for name, one in of_transformers(model).items()}
     if not reports:

@@ -102,7 +102,7 @@ def page(box: Any, *, title: str | None = None, description: str = "", lang: str
     Parameters
     ----------
     box
-        What a function of `rope_minimal.explore` returns.
+        What a function of `ropebook.figures` returns.
     title
         Of the page; by default the figure's question.
     description

@@ -1,7 +1,7 @@
 """The rotation as one Triton kernel: every channel is read once and written once.
 
 Import this module by its own name; it needs triton and, to be fast, a GPU:
-``from rope_minimal.speed.fused import apply_rope_fused``.
+``from ropebook.timing.fused import apply_rope_fused``.
 """
 
 from numbers import Integral
@@ -10,15 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..checks import check_count, check_flag
-from ..tensors import check_float, check_range, check_rotation, check_x, integers
+from rope_minimal.checks import check_count, check_flag
+from rope_minimal.tensors import check_float, check_range, check_rotation, check_x, integers
 
 try:
     import triton
     import triton.language as tl
 except ImportError as error:
     raise ImportError(
-        "rope_minimal.speed.fused needs triton: "
+        "ropebook.timing.fused needs triton: "
         "pip install triton (Linux; torch's CUDA builds bring it)"
     ) from error
 

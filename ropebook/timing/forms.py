@@ -12,7 +12,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from ..rotation import apply_rope
+from rope_minimal.rotation import apply_rope
 
 Tables = tuple[Tensor, ...]
 

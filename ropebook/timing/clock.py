@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..checks import check_count, check_positive
+from rope_minimal.checks import check_count, check_positive
 
 HEAD_START = 12  # passes over 256 MiB: about a millisecond on an H100
 

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .asking import named
+from ropescope.asking import named
+
 from .opening import (
     ATTENTION,
     MIXERS,

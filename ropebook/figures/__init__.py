@@ -2,7 +2,7 @@
 
 Each is a function that returns what a cell shows. Figures compute and draw in the browser, so they
 move on the published page without a kernel, and in JupyterLab just the same. Each can be saved as
-one HTML file, for slides and other pages: ``explore.clock().save("clock.html")``. `angle_heatmap`,
+one HTML file, for slides and other pages: ``figures.clock().save("clock.html")``. `angle_heatmap`,
 `clock` and `rescaling_faders` also draw a model of yours, given as ``model``.
 
 ======================  ==================================================================

@@ -126,7 +126,7 @@ export function digits(value, n) {
 
 /**
  * What to do with W_q and W_k of `one` so that they give the same scores in `two`: { words, converts, unlike },
- * the sentences of rope_minimal.identify's Report.differs_from. No words: they rotate alike; unlike: of two kinds.
+ * the sentences of ropescope's Report.differs_from. No words: they rotate alike; unlike: of two kinds.
  */
 export function differs(one, two) {
   const words = [];

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..checks import check_count
-from ..layout import _shape
+from rope_minimal.checks import check_count
+from rope_minimal.layout import _shape
+
 from .circuit import FORMATS
 from .naming import Explanation
 

@@ -34,7 +34,7 @@ FORMS = {
     "four products, cat: compiled": ("four products, cat", "compiled"),
     "one kernel by hand, in Triton": ("apply_rope_fused, half-split", "fused"),
 }
-"""What the reader chooses; its name and mode in ``rope_minimal.speed`` and in the record."""
+"""What the reader chooses; its name and mode in ``ropebook.timing`` and in the record."""
 
 FUSED = [("one loop", 1.0, 1.0)]
 """What a compiler or a hand-written kernel can reach: x read once, the result written once."""
@@ -62,7 +62,7 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
     Parameters
     ----------
     form
-        A name in ``FORMS`` of `rope_minimal.speed`.
+        A name in ``FORMS`` of `ropebook.timing`.
     dtype
         ``"float32"`` or ``"bfloat16"``, the type of x.
     mode
@@ -77,11 +77,12 @@ def passes(form: str, dtype: str, mode: str = "eager") -> list[tuple[str, float,
         return FUSED
     import torch
 
-    from rope_minimal import rope_table, speed
+    from rope_minimal import rope_table
+    from ropebook import timing
 
     x = torch.zeros(1, 64, 256, 64, dtype=getattr(torch, dtype))
-    call = speed.FORMS[form].bind(x, *rope_table(torch.arange(256), 64))
-    units = [(each, 4 / x.nbytes) for each in speed.operations(call)]
+    call = timing.FORMS[form].bind(x, *rope_table(torch.arange(256), 64))
+    units = [(each, 4 / x.nbytes) for each in timing.operations(call)]
     steps = [(e.name, round(e.read * q) / 4, round(e.written * q) / 4) for e, q in units]
     return [step for step in steps if step[1] + step[2]]
 
@@ -92,7 +93,7 @@ def budget_data(records: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
     Parameters
     ----------
     records
-        For each of ``MACHINES`` what `rope_minimal.speed.recorded` gives.
+        For each of ``MACHINES`` what `ropebook.timing.recorded` gives.
     """
     forms = {
         label: {dtype: passes(form, dtype, mode) for dtype in DTYPES}
@@ -126,7 +127,7 @@ def byte_budget(
     machine
         ``"CPU"`` or ``"GPU"``: the copy that was measured there turns bytes into time.
     record
-        What `rope_minimal.speed.recorded` gives, in place of the book's record of a CPU or of a
+        What `ropebook.timing.recorded` gives, in place of the book's record of a CPU or of a
         GPU, whichever it is.
 
     Returns
@@ -139,13 +140,13 @@ def byte_budget(
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    from rope_minimal.speed import recorded
+    from ropebook.timing import recorded
 
     figure = ByteBudget(shape=shape, dtype=dtype, form=form, machine=machine)
     records = {name: recorded(file) for name, file in MACHINES.items()}
     if record:
         if not {"cases", "machine", "date"} <= set(record):
-            raise ValueError(f"record must be a record of rope_minimal.speed, got {record!r}")
+            raise ValueError(f"record must be a record of ropebook.timing, got {record!r}")
         records["GPU" if record["machine"]["gpu"] else "CPU"] = record
     figure.data = deepcopy(budget_data(records))  # what `passes` keeps stays as it is
     return controls.box(

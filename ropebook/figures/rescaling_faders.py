@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from ..frequencies import inverse_frequencies
-from ..rescaling import rescaled_frequencies
+from rope_minimal.frequencies import inverse_frequencies
+from rope_minimal.rescaling import rescaled_frequencies
+
 from . import controls
 from .figure import Choice, Figure
 from .own_model import OwnModel, read_model

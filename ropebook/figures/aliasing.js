@@ -1,5 +1,5 @@
 // aliasing.js: the mathematics of near repeats, position codes, rescalings and rounding.
-// Pure functions. The Python twins are rope_minimal.aliasing and rope_minimal.frequencies;
+// Pure functions. The Python twins are ropebook.aliasing and rope_minimal.frequencies;
 // tests/package/test_explore_aliasing.py compares the two.
 import { clamp, TURN } from "./kit/numbers.js";
 import { inverseFrequencies, wavelengths } from "./rope.js";

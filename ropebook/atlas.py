@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rope_minimal.explore.atlas import FIELDS
-from rope_minimal.identify import Finding, Report
-from rope_minimal.identify.report import ANGLE, GROWING, WRONG
-
-from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
+from atlas import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
+from ropebook.figures.atlas import FIELDS
+from ropescope import Finding, Report
+from ropescope.report import ANGLE, GROWING, WRONG
 
 __all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
 
@@ -210,7 +209,7 @@ def _rests(rotation: dict[str, Any], entry: dict[str, Any]) -> str | None:
 
 
 def atlas_data() -> dict[str, Any]:
-    """Return the data of `rope_minimal.explore.atlas`."""
+    """Return the data of `ropebook.figures.atlas`."""
     return compact(read_atlas())
 
 

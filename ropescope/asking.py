@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count
+from rope_minimal.checks import check_count
 
 __all__ = ["Asker", "RefusalError", "check_dtype", "check_positions", "named"]
 
