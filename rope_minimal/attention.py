@@ -12,8 +12,16 @@ from torch import Tensor, nn
 
 from . import rotation
 from .cache import KVCache, check_cache
-from .checks import check_count, check_dim, check_flag
-from .tensors import check_float, check_mask, check_range, integers, moved_to
+from .checks import (
+    check_count,
+    check_dim,
+    check_flag,
+    check_float,
+    check_mask,
+    check_range,
+    integers,
+    moved_to,
+)
 
 __all__ = ["RotarySelfAttention"]
 

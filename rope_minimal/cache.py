@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from .checks import check_count, check_flag
-from .rotation import RotaryEmbedding, apply_rope
-from .tensors import (
+from .checks import (
+    check_count,
+    check_flag,
     check_float,
     check_floating_dtype,
     check_mask,
@@ -23,7 +23,8 @@ from .tensors import (
     integers,
     moved_to,
 )
-from .tensors import values_may_be_read as may_be_read
+from .checks import values_may_be_read as may_be_read
+from .rotation import RotaryEmbedding, apply_rope
 
 __all__ = ["KVCache", "move_keys"]
 

@@ -11,7 +11,7 @@ None of this has a gradient of its own; `rope_minimal.rotation` gives it one.
 import torch
 from torch import Tensor
 
-from .tensors import is_transformed
+from .checks import is_transformed
 
 TILE = 2**20  # numbers that are rotated at once: 4 MiB of float32, for the caches of two cores
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .checks import check_count, check_dim, check_flag
+from .checks import check_count, check_dense, check_dim, check_flag
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
@@ -98,8 +98,6 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
 def _shape(x: Array, name: str = "x", even: bool = True) -> tuple[int, ...]:
     """Return the shape of ``x``; raise unless it is an array whose last axis can hold pairs."""
     if hasattr(x, "layout"):  # a tensor
-        from .tensors import check_dense
-
         check_dense(name, x)
     if isinstance(x, np.matrix) or not (hasattr(x, "shape") and hasattr(x, "swapaxes")):
         raise TypeError(f"{name} must be a NumPy array or a torch tensor, got {type(x).__name__}")

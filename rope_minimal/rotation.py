@@ -13,11 +13,13 @@ import torch
 from torch import Tensor, nn
 
 from . import fast
-from .checks import check_count, check_dim, check_flag, check_positive
-from .frequencies import inverse_frequencies
-from .tensors import (
+from .checks import (
     as_tensor,
+    check_count,
+    check_dim,
+    check_flag,
     check_floating_dtype,
+    check_positive,
     check_range,
     check_rotation,
     check_x,
@@ -25,6 +27,7 @@ from .tensors import (
     moved_to,
     values_may_be_read,
 )
+from .frequencies import inverse_frequencies
 
 __all__ = ["RotaryEmbedding", "apply_rope", "rope_table"]
 

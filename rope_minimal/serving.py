@@ -12,9 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from .attention import RotarySelfAttention
-from .checks import check_count, check_dim, check_flag
+from .checks import check_count, check_dim, check_flag, integers, moved_to
 from .rotation import RotaryEmbedding
-from .tensors import integers, moved_to
 
 __all__ = ["LatentAttention", "document_mask", "zigzag_indices"]
 

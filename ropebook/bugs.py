@@ -19,7 +19,7 @@ from unittest.mock import patch
 __all__ = ["BUGS", "EXAMINATIONS", "Bug", "examine", "mutant"]
 
 PARTS = (
-    *("checks", "tensors", "frequencies", "reference", "layout"),
+    *("checks", "frequencies", "reference", "layout"),
     *("fast", "rotation", "cache", "attention"),
 )
 _serial = count()

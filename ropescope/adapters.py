@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rope_minimal.checks import check_count
+from rope_minimal.checks import check_count, check_float
 from rope_minimal.rotation import RotaryEmbedding
-from rope_minimal.tensors import check_float
 
 from .instrument import identify
 from .report import Finding, Report

@@ -10,8 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rope_minimal.checks import check_count, check_flag
-from rope_minimal.tensors import check_float, check_range, check_rotation, check_x, integers
+from rope_minimal.checks import (
+    check_count,
+    check_flag,
+    check_float,
+    check_range,
+    check_rotation,
+    check_x,
+    integers,
+)
 
 try:
     import triton
