@@ -9,7 +9,7 @@ const DIM = 128;
 const PAIRS = DIM / 2;
 const KEYS = 16;
 const BLOCK = 32; // neighbouring channels that have a scale in common
-const LARGEST = { "8-bit blocks": 127, "4-bit blocks": 7 }; // whole number that a block stores
+const LEVELS = { q8_0: [127, -127, 127], q4_0: [-8, -8, 7] }; // ggml: of the largest entry, least, most
 const FLOATS = { fp16: [11, -14], bf16: [8, -126], fp8: [4, -6] }; // bits, least exponent of a normal number
 const THETA = inverseFrequencies(DIM, BASE);
 
@@ -25,6 +25,12 @@ function toFloats(numbers, [bits, lowest]) {
   });
 }
 
+/** A float32 as float16, ties to even, as the scale of a block is stored. */
+function toHalf(x) {
+  const unit = 2 ** (Math.max(Math.floor(Math.log2(Math.abs(x))), -14) - 10);
+  return (x / unit + LARGE - LARGE) * unit;
+}
+
 /** Keys of DIM channels one after another, half-split, as they are read back; `codes` gets what is stored. */
 export function store(keys, kind, codes = new Float64Array(keys.length)) {
   if (kind in FLOATS) {
@@ -33,17 +39,35 @@ export function store(keys, kind, codes = new Float64Array(keys.length)) {
     return read;
   }
   const read = new Float64Array(keys.length);
+  const [top, least, most] = LEVELS[kind];
   for (let from = 0; from < keys.length; from += BLOCK) {
-    let most = 0;
-    for (let c = from; c < from + BLOCK; c++) most = Math.max(most, Math.abs(keys[c]));
-    const scale = most / LARGEST[kind];
+    let largest = 0; // by size, with its sign
+    for (let c = from; c < from + BLOCK; c++) if (Math.abs(keys[c]) > Math.abs(largest)) largest = keys[c];
+    const scale = kind === "q8_0" ? Math.abs(largest) / top : largest / top;
+    const stored = toHalf(Math.fround(scale));
     for (let c = from; c < from + BLOCK; c++) {
-      codes[c] = keys[c] / scale + LARGE - LARGE;
-      read[c] = codes[c] * scale;
+      codes[c] = scale ? clamp(Math.floor(keys[c] / scale + 0.5), least, most) : 0;
+      read[c] = codes[c] * stored;
     }
   }
   return read;
 }
+
+/** Every key in the Hadamard basis, which is its own inverse: sums and differences of all channels, over sqrt(DIM). */
+export function hadamard(keys) {
+  const out = Float64Array.from(keys, (x) => x / Math.sqrt(DIM));
+  for (let half = 1; half < DIM; half *= 2) {
+    for (let c = 0; c < out.length; c++) {
+      if (c & half) continue;
+      const [a, b] = [out[c], out[c + half]];
+      [out[c], out[c + half]] = [a + b, a - b];
+    }
+  }
+  return out;
+}
+
+/** As `store`, but what is rounded are the numbers in the Hadamard basis. */
+const storeMixed = (keys, kind, codes) => hadamard(store(hadamard(keys), kind, codes));
 
 /** All keys, each pair turned by positions * theta. */
 function turn(keys, positions) {
@@ -67,15 +91,16 @@ export const startKeys = () => START;
  * beside its place, both rms over the keys, and the share of stored numbers that a move left as they
  * were; error of all; path: the first key after each storing.
  */
-export function wear(kind, moves, step) {
+export function wear(kind, moves, step, mixed = false) {
+  const put = mixed ? storeMixed : store;
   let codes = new Float64Array(START.length);
   let before = new Float64Array(START.length);
-  let keys = store(START, kind, codes);
+  let keys = put(START, kind, codes);
   const same = new Float64Array(PAIRS);
   const path = [keys.slice(0, DIM)];
   for (let n = 0; n < moves; n++) {
     [codes, before] = [before, codes];
-    keys = store(turn(keys, step), kind, codes);
+    keys = put(turn(keys, step), kind, codes);
     path.push(keys.slice(0, DIM));
     for (let c = 0; c < codes.length; c++) if (codes[c] === before[c]) same[c % PAIRS] += 1;
   }
@@ -110,10 +135,11 @@ export function laws(kind, moves, step) {
   };
 }
 
-/** Many moves, one move by the sum, and the pair that is worst after the many. */
+/** Many moves, the same stored in the Hadamard basis, one move by the sum, and the pair that the many wear most. */
 export function reading(kind, moves, step) {
   const many = wear(kind, moves, step);
-  return { many, one: wear(kind, 1, moves * step), worst: many.errors.indexOf(Math.max(...many.errors)) };
+  const worst = many.errors.indexOf(Math.max(...many.errors));
+  return { many, mixed: wear(kind, moves, step, true), one: wear(kind, 1, moves * step), worst };
 }
 
 /** A part as a percentage; errors that have grown beyond the keys hang on the keys that were drawn. */
@@ -126,16 +152,18 @@ const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 
 /** The answer, and under it the pair that is read. */
-export function words(kind, moves, step, pair, { many, one, worst }) {
+export function words(kind, moves, step, pair, { many, mixed, one, worst }) {
+  const turned = `**${share(mixed.all)}** in a Hadamard basis`;
   const answer =
     moves === 1
-      ? `In ${kind}, one move by ${tokens(step)} leaves keys **${share(many.all)}** off.`
-      : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off; one move by ` +
-        `${num(moves * step, 0)}, **${share(one.all)}**.`;
+      ? `In ${kind}, one move by ${tokens(step)} leaves keys **${share(many.all)}** off, ${turned}.`
+      : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${turned}; one ` +
+        `move by ${num(moves * step, 0)}, **${share(one.all)}**.`;
   const then = moves === 1 ? "then" : `after ${moves} moves`;
-  const shared = kind in LARGEST ? " Pairs 0 to 31 share two scales, and so do 32 to 63." : "";
+  const shared = kind in LEVELS ? " Pairs 0 to 31 share two scales, and so do 32 to 63." : "";
   return (
-    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off. ` +
+    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off ` +
+    `(${share(mixed.errors[worst])} in a Hadamard basis). ` +
     `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +
     `**${share(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
     `**${small(many.beside[pair])} rad** beside its place: **${share(many.errors[pair])}** off. ` +
@@ -144,14 +172,16 @@ export function words(kind, moves, step, pair, { many, one, worst }) {
 }
 
 const LABEL =
-  "Two charts over the pairs, fast to slow: how far each pair of a key is off after many moves and after one, on a " +
-  "logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
+  "Two charts over the pairs, fast to slow: how far each pair of a key is off after many moves, after the same stored " +
+  "in a Hadamard basis and after one, on a logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
-const NOTICE = "Shift rarely and far: a turn well below half a rounding step is mostly rounded away.";
+const NOTICE =
+  "A turn well below half a rounding step is mostly rounded away. In a Hadamard basis each stored number is a mix of " +
+  "all channels, fast ones too, so none stands still: every pair keeps moving, and only independent roundings add up.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;
-const TOP = 44;
+const TOP = 62;
 const SHARE = 40; // pixels of the lower chart
 const chartHeight = (width) => (wide(width) ? 210 : 140);
 const dialSize = (width) => (wide(width) ? Math.min(0.32 * width, 220) : 0);
@@ -182,8 +212,9 @@ export default figure((fig) => {
     drawShare(plot, known.many.same, pair, right);
     if (wide(width)) drawDial(plot, known.many, moves * step, pair);
     fig.say(words(kept, moves, step, pair, known));
-    const { many, one, worst } = known;
-    fig.root.dataset.values = JSON.stringify({ kept, moves, step, pair, many: many.all, one: one.all, worst });
+    const { many, mixed, one, worst } = known;
+    const values = { kept, moves, step, pair, many: many.all, mixed: mixed.all, one: one.all, worst };
+    fig.root.dataset.values = JSON.stringify(values);
   });
 
   fig.showMe(async () => {
@@ -205,7 +236,7 @@ export default figure((fig) => {
 
 const PERCENTS = [1e-4, 1e-3, 1e-2, 0.1, 1, 10];
 
-function drawErrors(plot, { many, one, walk, stays }, moves, step, pair, right) {
+function drawErrors(plot, { many, mixed, one, walk, stays }, moves, step, pair, right) {
   const { ink, muted, accent, warm } = plot.colors;
   const top = TOP;
   const at = axes(plot, {
@@ -222,6 +253,7 @@ function drawErrors(plot, { many, one, walk, stays }, moves, step, pair, right) 
   curve(plot, xs, stays.map(kept), muted, { width: 1.5, dash: [6, 4] });
   curve(plot, [at.box.x0, at.box.x1], [kept(walk), kept(walk)], muted, { width: 1.5, dash: [2, 3] });
   upright(plot, at.x(pair), at.box, muted, { width: 1 });
+  curve(plot, xs, mixed.errors.map(kept), accent, { width: 3 });
   if (moves > 1) {
     curve(plot, xs, one.errors.map(kept), accent, { width: 1, alpha: 0.5 });
     one.errors.forEach((error, i) => disc(plot, xs[i], kept(error), 2.2, accent, { ring: accent }));
@@ -237,7 +269,7 @@ function drawErrors(plot, { many, one, walk, stays }, moves, step, pair, right) 
   return at;
 }
 
-/** What the marks mean, in two rows. */
+/** What the marks mean, in three rows. */
 function drawLegend(plot, { x0, x1 }, moves, step) {
   const { ctx, colors } = plot;
   const middle = x0 + 0.5 * (x1 - x0);
@@ -258,6 +290,9 @@ function drawLegend(plot, { x0, x1 }, moves, step) {
   ctx.restore();
   text(plot, "if never moved", x0 + 28, 28, { size: 12 });
   text(plot, `one storing × √${moves + 1}`, middle + 28, 28, { size: 12 });
+  curve(plot, [x0, x0 + 22], [46, 46], colors.accent, { width: 3 });
+  const basis = moves === 1 ? "the move" : `the ${moves} moves`;
+  text(plot, `${basis}, stored in a Hadamard basis`, x0 + 28, 46, { ...written, color: colors.accent, bold: true });
 }
 
 /** The share of a pair's stored numbers that a move leaves as they are. */

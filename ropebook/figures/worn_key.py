@@ -1,4 +1,4 @@
-"""A cached key that is moved many times, each time stored again, beside one that is moved once."""
+"""A cached key moved many times and stored each time, plainly and mixed, beside one moved once."""
 
 from . import controls
 from .figure import Choice, Figure, Whole
@@ -10,9 +10,9 @@ class WornKey(Figure):
     """The error of every pair after many moves and after one (``worn_key.js``)."""
 
     kept = Choice(
-        ["fp16", "bf16", "fp8", "8-bit blocks", "4-bit blocks"],
-        default="8-bit blocks",
-        help="how the keys are stored; blocks are 32 channels with one scale",
+        ["fp16", "bf16", "fp8", "q8_0", "q4_0"],
+        default="q8_0",
+        help="how the keys are stored; q8_0 and q4_0 are blocks of 32 channels with one scale",
     )
     moves = Whole(256, low=1, high=512, help="how often the keys are moved and stored again")
     step = Whole(1, low=1, high=256, help="tokens by which each move moves them")
@@ -20,16 +20,17 @@ class WornKey(Figure):
 
 
 def worn_key(
-    kept: str = "8-bit blocks", moves: int = 256, step: int = 1, pair: int = 36
+    kept: str = "q8_0", moves: int = 256, step: int = 1, pair: int = 36
 ) -> controls.FigureBox:
     """Return the worn key with its controls: 16 random keys of 128 channels, base 10000.
 
     Parameters
     ----------
     kept
-        How the keys are stored: ``"fp16"``, ``"bf16"``, ``"fp8"`` (E4M3, no scale),
-        ``"8-bit blocks"`` or ``"4-bit blocks"``: whole numbers up to 127 or 7 times a scale that
-        each block of 32 neighbouring channels has to itself (the layout is half-split).
+        How the keys are stored: ``"fp16"``, ``"bf16"``, ``"fp8"`` (E4M3, no scale), or in the
+        block formats of ggml, ``"q8_0"`` or ``"q4_0"``: whole numbers, -127 to 127 or -8 to 7,
+        times a float16 scale that each block of 32 neighbouring channels has to itself (the
+        layout is half-split). A second line shows the same format in a Hadamard basis.
     moves
         How often the keys are moved and stored again, 1 to 512.
     step

@@ -804,31 +804,33 @@ def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
 
 @WIDTHS
 @pytest.mark.parametrize(
-    ("kept", "moves", "step"), [("8-bit blocks", 256, 1), ("fp16", 1, 64), ("4-bit blocks", 512, 1)]
+    ("kept", "moves", "step"), [("q8_0", 256, 1), ("fp16", 1, 64), ("q4_0", 512, 1)]
 )
 def test_the_errors_of_a_worn_key(node, kept, moves, step, width):
     made = figures.worn_key(kept=kept, moves=moves, step=step, pair=40)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     told = node.call("worn_key.js", "reading", kept, moves, step)
-    bottom = 44 + (210 if width > 560 else 140)
-    chart = lambda x, y: 40 < y < bottom + 4 and x < 56  # noqa: E731
+    bottom = 62 + (210 if width > 560 else 140)
+    chart = lambda x, y: 58 < y < bottom + 4 and x < 56  # noqa: E731
     x, y = plot.x_axis(below(bottom)), plot.y_axis(chart, log=True)
     assert y.values.tolist() == [1e-4, 1e-3, 1e-2, 0.1, 1, 10], "the axis stays as it is"
+    mixed = plot.curve(seen.colors["accent"], lambda x, y: y > 58, width=3)
+    y.agrees(mixed[:, 1], np.clip(told["mixed"]["errors"], 1e-4, 10))
     for pair in (0, 31, 40, 63):
         discs = plot.discs(pair_color(pair, 64))
-        ((left, high),) = [d for d in discs if d[1] > 40]
+        ((left, high),) = [d for d in discs if d[1] > 58]
         x.agrees([left], [pair])
         y.agrees([high], [min(told["many"]["errors"][pair], 10)])
-    once = [d for d in plot.discs(seen.colors["accent"]) if d[1] > 40]
+    once = [d for d in plot.discs(seen.colors["accent"]) if d[1] > 58]
     assert len(once) == (64 if moves > 1 else 0)
     if once:
         y.agrees(np.array(once)[:, 1], told["one"]["errors"])
     # a key that never moved, and roundings that know nothing of each other
     turn = moves * step * inverse_frequencies(128)
-    stays = plot.curve(seen.colors["muted"], lambda x, y: y > 40, dash=[6, 4])
+    stays = plot.curve(seen.colors["muted"], lambda x, y: y > 58, dash=[6, 4])
     y.agrees(stays[:, 1], np.clip(2 * np.abs(np.sin(turn / 2)), 1e-4, 10))
-    walk = plot.curve(seen.colors["muted"], lambda x, y: y > 40, dash=[2, 3])
+    walk = plot.curve(seen.colors["muted"], lambda x, y: y > 58, dash=[2, 3])
     laws = node.call("worn_key.js", "laws", kept, moves, step)
     y.agrees(walk[:, 1], [min(laws["walk"], 10)] * 2)
     beyond = sum(error > 10 for error in told["many"]["errors"])

@@ -95,6 +95,7 @@ WORN = {
         "beside": [0.0004, *[1.17] * 63],
         "same": [0.012, *[0.81] * 63],
     },
+    "mixed": {"all": 0.0853, "errors": [0.09, 0.072, *[0.08] * 62]},
     "one": {"all": 0.00731},
     "worst": 1,
 }
@@ -682,18 +683,20 @@ SENTENCES = [
         "All **64** hands together turn back later, at **15**.\nThe angle wraps first at **16**.",
     ),
     (
-        ("worn_key", "8-bit blocks", 256, 1, 36, WORN),
-        "In 8-bit blocks, 256 moves by 1 token leave keys **38%** off; one move by 256, "
-        "**0.73%**.\nWorst is pair **1**, 95% off. Pair **36** turns by 0.0056 rad a move; "
+        ("worn_key", "q8_0", 256, 1, 36, WORN),
+        "In q8_0, 256 moves by 1 token leave keys **38%** off, **8.5%** in a Hadamard basis; one "
+        "move by 256, **0.73%**.\nWorst is pair **1**, 95% off (7.2% in a Hadamard basis). "
+        "Pair **36** turns by 0.0056 rad a move; "
         "a move leaves **81%** of its stored numbers as they are, and after 256 moves it points "
         "**1.17 rad** beside its place: **80%** off. Errors are root mean squares over 16 random "
         "keys. Pairs 0 to 31 share two scales, and so do 32 to 63.",
     ),
     (
         ("worn_key", "fp16", 1, 256, 0, WORN),
-        "In fp16, one move by 256 tokens leaves keys **38%** off.\nWorst",
+        "In fp16, one move by 256 tokens leaves keys **38%** off, **8.5%** in a Hadamard basis.\n"
+        "Worst",
     ),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "In fp16, one move by 1 token leaves keys **38%** off."),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "In fp16, one move by 1 token leaves keys **38%** off,"),
     (("worn_key", "fp16", 1, 1, 0, WORN), "**1.2%** of its stored numbers as they are, and then"),
     (
         ("worn_key", "fp16", 1, 1, 0, WORN),
@@ -709,8 +712,8 @@ SENTENCES = [
     ),
     (
         ("worn_key", "bf16", 512, 256, 1, {**WORN, "many": {**WORN["many"], "all": 10.38}}),
-        "In bf16, 512 moves by 256 tokens leave keys **over 1,000%** off; one move by 131,072, "
-        "**0.73%**.\n",
+        "In bf16, 512 moves by 256 tokens leave keys **over 1,000%** off, **8.5%** in a "
+        "Hadamard basis; one move by 131,072, **0.73%**.\n",
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),
