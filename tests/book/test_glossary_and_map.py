@@ -53,16 +53,30 @@ def test_every_word_is_linked_from_the_book_and_no_other_is():
     assert linked() - {word for words, _ in entries() for word in words} == set()
 
 
-def test_fifteen_questions_lead_into_chapters():
-    """Each numbered once, each with a link that finds its heading."""
-    text = (ROOT / "book" / "faq.md").read_text("utf8")
-    asked = re.findall(r"^\*\*(\d+)\. .+\?\*\* (.+)$", text, re.MULTILINE)
-    assert sorted(int(number) for number, _ in asked) == list(range(1, 16))
-    for number, answer in asked:
-        links = re.findall(r"\]\((\.\./notebooks/\S+\.ipynb)#(\S+)\)", answer)
+QUESTIONS = re.split(r"^#{2,3} ", (ROOT / "book" / "faq.md").read_text("utf8"), flags=re.MULTILINE)
+ASKED = {int(text.split(".")[0]): text for text in QUESTIONS if re.match(r"\d+\. ", text)}
+
+
+def test_questions_are_numbered_once_and_lead_to_headings():
+    """Each with a link that finds its heading."""
+    assert sorted(ASKED) == list(range(1, 23))
+    for number, text in ASKED.items():
+        question, _, answer = text.partition("\n")
+        assert question.endswith("?"), number
+        links = re.findall(r"\]\((\.\./notebooks/\S+\.ipynb)#([^)\s]+)\)", answer)
         assert links, number
         for file, anchor in links:
             assert anchor in headings(ROOT / "book" / file), (number, anchor)
+
+
+def test_an_answer_is_read_in_a_minute():
+    """At most 150 words, without code, tables and the threads at its end."""
+    for number, text in ASKED.items():
+        answer = text.partition("\n")[2].strip()
+        answer = re.sub(r"```.*?```|^\|.*$", "", answer, flags=re.DOTALL | re.MULTILINE)
+        answer = re.sub(r" \((?:[^()]|\([^()]*\))*\)$", "", answer)
+        words = re.sub(r"\]\([^)]*\)", "]", answer).split()
+        assert len(words) <= 150, (number, len(words))
 
 
 # ---- the first page -----------------------------------------------------------------------------
