@@ -91,7 +91,8 @@ def claims(notebook: Path, tests: Path) -> Iterator[str]:
     text = prose(notebook)
     boxes = BOX.findall(text)
     if boxes:
-        yield f"## {int(notebook.name[:2])}. {re.search(r'^# (.+)', text, re.MULTILINE)[1]}\n"
+        number = notebook.name.partition("-")[0].lstrip("0")
+        yield f"## {number}. {re.search(r'^# (.+)', text, re.MULTILINE)[1]}\n"
     for title, check, quoted in boxes:
         yield entry(title, check, re.sub(r"^> ?", "", quoted, flags=re.MULTILINE).strip(), tests)
 

@@ -10,7 +10,8 @@ import pytest
 from tests.tools.boxes import boxes, boxes_with_checks
 
 TESTS = Path(__file__).parents[1]
-CHAPTERS = sorted((TESTS.parent / "notebooks").glob("[0-9]*.ipynb"))
+CHAPTERS = sorted((TESTS.parent / "notebooks").glob("[0-9B-Z]*-*.ipynb"))
+"""The chapters, and the appendices that have claims: theirs are numbered B.1, B.2, ..."""
 each_chapter = pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 
 
@@ -59,7 +60,7 @@ def test_no_claim_and_no_myth_is_written_in_another_form(path):
 @each_chapter
 def test_claims_are_numbered_in_order_without_gaps(path):
     titles = [title for title, *_ in boxes(path, "Claim")]
-    chapter = int(path.stem[:2])
+    chapter = path.stem.partition("-")[0].lstrip("0")
     assert titles == [f"Claim {chapter}.{i + 1}" for i in range(len(titles))]
     assert titles
 
