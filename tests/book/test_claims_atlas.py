@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import re
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -440,29 +441,78 @@ def test_deepseek_v3_2_turns_in_two_layouts_in_one_layer(monkeypatch: pytest.Mon
     assert "interleaved" in used[False].split(",")[0]
 
 
-def test_rotate_half_is_two_functions_in_one_library() -> None:
-    """The function of that name is taken from each file alone, and asked."""
+NAMES = re.compile(r"^(?:class|    def|def) \w*(?:rotat|rotary|rope|freqs_ci)\w*", re.M | re.I)
+
+
+@cache
+def rotate_halves() -> dict[str, str]:
+    """What `rotate_half` of each modeling file that rotates does, "none" where there is no such."""
     place = importlib.util.find_spec("transformers")
     if place is None or place.origin is None:
         pytest.skip("transformers is not installed")
     x = torch.arange(1.0, 9.0)
-    halved, paired = torch.cat((-x[4:], x[:4])), torch.stack((-x[1::2], x[::2]), -1).flatten()
+    known = {
+        "halves": torch.cat((-x[4:], x[:4])),
+        "neighbours": torch.stack((-x[1::2], x[::2]), -1),
+    }
     kinds: dict[str, str] = {}
     for path in sorted((Path(place.origin).parent / "models").glob("*/modeling_*.py")):
-        found = re.search(r"^def rotate_half\(.*?(?=^\S)", path.read_text("utf8"), re.M | re.S)
+        text = path.read_text("utf8")
+        found = re.search(r"^def rotate_half\(.*?(?=^\S)", text, re.M | re.S)
         if found:
             own: dict[str, Any] = {"torch": torch}
             exec(found[0], own)
             y = own["rotate_half"](x)
-            kind = "halves" if torch.equal(y, halved) else "neighbours"
-            kinds[path.parent.name] = (
-                kind if torch.equal(y, halved) or torch.equal(y, paired) else "other"
-            )
-    values = list(kinds.values())
+            names = (name for name, swapped in known.items() if torch.equal(y, swapped.flatten()))
+            kinds[path.stem] = next(names, "other")
+            if re.search(r"apply_rotary_pos_emb_interleave|transpose\(4, 3\)", text):
+                kinds[path.stem] += ", read interleaved"
+        elif NAMES.search(text):
+            kinds[path.stem] = "none"
+    return kinds
+
+
+def test_rotate_half_is_two_functions_in_one_library() -> None:
+    """The function of that name is taken from each file alone, and called."""
+    values = [kind.partition(",")[0] for kind in rotate_halves().values()]
     assert (values.count("halves"), values.count("neighbours")) == (169, 15)
-    assert [name for name, kind in kinds.items() if kind == "other"] == ["nanochat"]
+    assert [name for name, kind in rotate_halves().items() if kind == "other"] == [
+        "modeling_nanochat"
+    ]
     text = json.dumps(json.loads(NOTEBOOK.read_text("utf8")))
     assert "in 169 modeling files and neighbours in 15" in text
+
+
+def test_layouts_counted_in_the_sources() -> None:
+    """Bounds on the atlas' shares, from the files alone: no rotation is run, no record is read.
+
+    Files whose `rotate_half` swaps halves, and that do not read neighbours first, are a lower bound
+    of what is half-split; all others together are an upper bound of what pairs neighbours.
+    """
+    kinds = list(rotate_halves().values())
+    half = sum(kind in ("halves", "other") for kind in kinds)
+    assert len(kinds) > 200
+    assert half / len(kinds) > 2 / 3
+    assert 1 - half / len(kinds) < 1 / 4
+
+
+def test_families_with_two_bases_without_the_atlas() -> None:
+    """Every configuration class of the library, made with its defaults."""
+    transformers = pytest.importorskip("transformers")
+    two = {}
+    for name in transformers.CONFIG_MAPPING:
+        try:
+            config = transformers.CONFIG_MAPPING[name]()
+        except Exception:  # a few cannot be made without arguments
+            continue
+        for part in (config, *(getattr(config, one, None) for one in type(config).sub_configs)):
+            rope = getattr(part, "rope_parameters", None) or {}
+            kinds = [kind for kind in rope.values() if isinstance(kind, dict)]
+            bases = {float(kind["rope_theta"]) for kind in kinds if kind.get("rope_theta")}
+            if len(bases) > 1:
+                two[type(part).__module__.split(".")[-2]] = sorted(bases)
+    assert len(two) >= 10
+    assert two["gemma3"] == two["lfm3"] == [1e4, 1e6]
 
 
 @pytest.mark.parametrize(
