@@ -67,9 +67,18 @@ def fold(title: str, check: str, tests: Path) -> str:
     if missing := [name for name in names if name not in known]:
         raise ExtensionError(f"{title} names tests that tests/{file} does not have: {missing}")
     shown = " ".join(f'<code class="literal">{name}</code>' for name in names)
+    refuted = "".join(f"- {line}\n" for name in names if (line := refutation(known[name])))
+    refuted = f"Refuted if\n\n{refuted}\n" if refuted else ""
     code = "\n\n\n".join(known[name] for name in names)
     block = f"::::{{code-block}} quiet-python\n# tests/{file}\n{code}\n::::"
-    return f"<details><summary>{shown}</summary>\n\n{block}\n\n</details>\n"
+    return f"{refuted}<details><summary>{shown}</summary>\n\n{block}\n\n</details>\n"
+
+
+def refutation(code: str) -> str:
+    """Return what would make a test fail, from a docstring that begins with "Refuted if"."""
+    node = ast.parse(code).body[0]
+    words = (ast.get_docstring(node) or "").partition("\n\n")[0]
+    return " ".join(words.split()).removeprefix("Refuted if ") if words[:10] == "Refuted if" else ""
 
 
 def entry(title: str, check: str, text: str, tests: Path) -> str:

@@ -1,6 +1,7 @@
 """What holds for the claims and the myths of every chapter; what they say is tested elsewhere."""
 
 import ast
+import importlib
 import re
 from functools import cache
 from pathlib import Path
@@ -100,3 +101,12 @@ def test_there_are_myths():
 def test_every_test_named_in_a_text_exists(path):
     for file, name in re.findall(r"tests/(\w+/test_\w+\.py)::(test_\w+)", path.read_text("utf8")):
         assert name in functions(file)
+
+
+def test_what_would_refute_a_claim_is_read_from_its_tests(monkeypatch):
+    """The page of claims prints it; a docstring of another kind says nothing there."""
+    monkeypatch.syspath_prepend(str(TESTS.parent / "book" / "_ext"))
+    refutation = importlib.import_module("claims").refutation
+    told = 'def test_a():\n    """Refuted if a score moves\n    by more than rounding.\n\n    More."""\n'
+    assert refutation(told) == "a score moves by more than rounding."
+    assert refutation('def test_a():\n    """Of three layers."""\n    assert x') == ""
