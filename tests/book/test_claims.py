@@ -107,6 +107,8 @@ def test_what_would_refute_a_claim_is_read_from_its_tests(monkeypatch):
     """The page of claims prints it; a docstring of another kind says nothing there."""
     monkeypatch.syspath_prepend(str(TESTS.parent / "book" / "_ext"))
     refutation = importlib.import_module("claims").refutation
-    told = 'def test_a():\n    """Refuted if a score moves\n    by more than rounding.\n\n    More."""\n'
-    assert refutation(told) == "a score moves by more than rounding."
+    words = "Refuted if a score moves\n    by more than rounding.\n\n    More."
+    assert (
+        refutation(f'def test_a():\n    """{words}"""\n') == "a score moves by more than rounding."
+    )
     assert refutation('def test_a():\n    """Of three layers."""\n    assert x') == ""
