@@ -1,7 +1,6 @@
 """Measurements that ``make bench`` recorded, one file a machine.
 
-`BOOK` is the one that chapter 11 tells of; what two more and a GPU say stands in sections of its
-own.
+Chapter 11 tells of the GPU's; `BOOK` is the first of three CPUs in the appendix *Timing on a CPU*.
 """
 
 import json

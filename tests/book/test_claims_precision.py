@@ -414,6 +414,41 @@ def test_llama_in_bfloat16_rounds_everything(tmp_path, monkeypatch):
     assert noise == pytest.approx(0.0027, abs=1e-4)
 
 
+@pytest.mark.drawn(1)
+def test_a_compiler_keeps_what_eager_code_rounds():
+    """transformers' functions, eager, compiled, and compiled with the roundings put back."""
+    transformers = pytest.importorskip("transformers")
+    llama = pytest.importorskip("transformers.models.llama.modeling_llama")
+    config = transformers.LlamaConfig(hidden_size=2 * DIM, num_attention_heads=2, head_dim=DIM)
+    table, at = llama.LlamaRotaryEmbedding(config), torch.arange(4096)[None]
+    x = torch.randn(1, 1, 4096, DIM, generator=torch.manual_seed(4)).bfloat16()
+    a, b = np.split(x[0, 0].double().numpy(), 2, axis=-1)
+    z = (a + 1j * b) * np.exp(1j * np.arange(4096)[:, None] * THETA)
+    truth = np.concatenate((z.real, z.imag), axis=-1)
+
+    def noise(y):
+        error = y[0, 0].double().numpy() - truth
+        return math.sqrt(np.square(error).mean() / np.square(truth).mean())
+
+    def rotate(x, cos, sin):
+        return llama.apply_rotary_pos_emb(x, x, cos, sin)[0]
+
+    def whole(x, at):
+        return rotate(x, *table(x, at))
+
+    cos, sin = table(x, at)
+    eager = rotate(x, cos, sin)
+    assert cos.dtype == eager.dtype == torch.bfloat16
+    assert noise(eager) == pytest.approx(0.0027, abs=1e-4)
+    torch.compiler.reset()
+    assert noise(torch.compile(rotate)(x, cos, sin)) == pytest.approx(0.0021, abs=1e-4)
+    assert noise(torch.compile(whole)(x, at)) == pytest.approx(0.00166, abs=2e-5)
+    torch.compiler.reset()
+    with torch._inductor.config.patch(emulate_precision_casts=True):
+        assert torch.equal(torch.compile(rotate)(x, cos, sin), eager)
+    torch.compiler.reset()
+
+
 # Modules -------------------------------------------------------------------------------------
 
 

@@ -22,7 +22,7 @@ def printed():
     """Return the rows of the chapter's tables of defects: {first cell: second cell}."""
     text = "\n".join("".join(c["source"]) for c in json.loads(NOTEBOOK.read_text("utf8"))["cells"])
     section = text.split("## Live in released packages")[1].split("## Exercises")[0]
-    return dict(re.findall(r"^\| (.+?) \| (.+?) \|$", section, re.M))
+    return dict(re.findall(r"^(?:> )?\| (.+?) \| (.+?) \|$", section, re.M))
 
 
 def says(row, value):
