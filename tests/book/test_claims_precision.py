@@ -64,6 +64,7 @@ def bfloat16_bits(x):
 
 
 def test_how_far_the_dtypes_count():
+    """Refuted if whole numbers, rounded in integers, leave other counts."""
     kept = {n: {nearest_whole(p, 8) for p in range(n)} for n in (4096, 131_072)}
     assert {n: len(values) for n, values in kept.items()} == {4096: 769, 131_072: 1409}
     assert next(p for p in range(4096) if nearest_whole(p, 8) != p) == 257
@@ -98,6 +99,7 @@ def off(cosine, truth):
 
 
 def test_cast_last(early, late):
+    """Refuted if a cosine differs from 40 digits by more than the claim says."""
     bank = torch.from_numpy(THETA)
     for positions, truth in (early, late):
         assert off((positions.double()[:, None] * bank).cos(), truth) < 2e-11  # ten decimals
@@ -109,6 +111,7 @@ def test_cast_last(early, late):
 
 
 def test_float32_throughout_is_what_transformers_computes(early, late):
+    """Refuted if transformers' own table, against 40 digits, has another error."""
     transformers = pytest.importorskip("transformers")
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     config = transformers.LlamaConfig(hidden_size=2 * DIM, num_attention_heads=2, head_dim=DIM)
@@ -122,6 +125,7 @@ def test_float32_throughout_is_what_transformers_computes(early, late):
 
 
 def test_float32_angles_err_in_proportion():
+    """Refuted if a position breaks the bound in exact fractions, or another pair is worst."""
     worst = {}
     with mpmath.workdps(DIGITS):
         for pair in (0, 1, 2, 32, 63):
@@ -154,6 +158,7 @@ class Types(TorchDispatchMode):
 
 
 def test_exact_angles_without_float64(early, late):
+    """Refuted if a float64 is made on the way, or a cosine is off by more."""
     with mpmath.workdps(DIGITS):  # tables and steps from 40 digits
         steps = [int(mpmath.nint(mpmath.mpf(2) ** 64 * exact_theta(i) / (2 * mpmath.pi)))
                  for i in range(PAIRS)]  # fmt: skip
@@ -215,7 +220,7 @@ def float32_angles(positions):
 
 
 def test_relativity_is_lost_with_rounded_angles():
-    """For 20 other queries and keys, with roundings of NumPy and of bits."""
+    """Refuted if 20 other queries and keys, rounded on bits, spread otherwise."""
     bf16 = bfloat16_bits
     found = {
         "exact": spreads(exact_angles, table=np.float32),
@@ -241,7 +246,7 @@ def test_relativity_is_lost_with_rounded_angles():
 
 
 def test_shift_invariance_cannot_see_a_wrong_frequency():
-    """Scores of the package's own rotation, with frequencies that were cast and came back."""
+    """Refuted if a shift moves such scores, or they agree with the right ones more or less."""
     wrong = torch.from_numpy(THETA).bfloat16().double()
     q, k = torch.randn(2, 20_000, 1, DIM, dtype=torch.float64, generator=torch.manual_seed(5))
 
@@ -257,6 +262,7 @@ def test_shift_invariance_cannot_see_a_wrong_frequency():
 
 
 def test_the_first_40_positions_hardly_see_a_wrong_frequency():
+    """Refuted if a rounded frequency moves a cosine more among the first 40 positions."""
     rounded = bfloat16_bits(THETA).astype(float)
     with mpmath.workdps(DIGITS):
         wrong = [[float(mpmath.cos(p * t)) for t in rounded] for p in range(40)]
@@ -265,7 +271,7 @@ def test_the_first_40_positions_hardly_see_a_wrong_frequency():
 
 
 def test_what_a_shift_does_see():
-    """Two models of transformers whose scores move when both positions move."""
+    """Refuted if a shift leaves the scores of these two models of transformers alone."""
     pytest.importorskip("transformers")
     vjepa2 = importlib.import_module("transformers.models.vjepa2.modeling_vjepa2")
     q, k = torch.randn(2, 1, 1, 1, 64, dtype=torch.float64, generator=torch.manual_seed(0))
@@ -304,7 +310,7 @@ def test_what_a_shift_does_see():
 
 
 def test_autocast_rounds_angles_that_are_matrix_products():
-    """What comes out is predicted on bits: both factors rounded, then the product."""
+    """Refuted if the bits are not those of rounded factors, or another product is rounded."""
     positions, bank = np.arange(4096, dtype=np.float32), THETA.astype(np.float32)
     predicted = bfloat16_bits(bfloat16_bits(positions)[:, None] * bfloat16_bits(bank))
     p, theta = torch.from_numpy(positions), torch.from_numpy(bank)
@@ -327,6 +333,7 @@ FAMILIES = ("llama", "mistral", "qwen3", "gemma2", "phi", "gpt_neox", "olmo2", "
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_transformers_makes_the_same_table_inside_autocast(family):
+    """Refuted if a family of transformers makes another table inside autocast."""
     pytest.importorskip("transformers")
     module = importlib.import_module(f"transformers.models.{family}.modeling_{family}")
     classes = {name: value for name, value in vars(module).items() if value.__class__ is type}
@@ -342,6 +349,7 @@ def test_transformers_makes_the_same_table_inside_autocast(family):
 
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_autocast_leaves_the_rotation_of_this_package_alone(interleaved):
+    """Refuted if the rotation inside autocast is off by more than float32's rounding."""
     x = np.random.default_rng(0).normal(size=(1, 512, 64)).astype(np.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         rope = RotaryEmbedding(64, max_seq_len=512, interleaved=interleaved)
@@ -355,7 +363,7 @@ def test_autocast_leaves_the_rotation_of_this_package_alone(interleaved):
 
 
 def test_round_once():
-    """On NumPy's complex numbers and with bfloat16 made on bits; on vectors three times as long."""
+    """Refuted if NumPy's complex numbers, rounded on bits, give other errors."""
     x = bfloat16_bits(3 * np.random.default_rng(9).normal(size=(4096, DIM)))
     angle = np.arange(4096)[:, None] * THETA
     a, b = np.split(x.astype(float), 2, axis=1)
@@ -382,7 +390,7 @@ def test_round_once():
 
 
 def test_llama_in_bfloat16_rounds_everything(tmp_path, monkeypatch):
-    """What a loaded model hands to its rotation and gets back, beside complex numbers of NumPy."""
+    """Refuted if a loaded Llama, run eagerly, hands over another table or another error."""
     transformers = pytest.importorskip("transformers")
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     sizes = {"hidden_size": 4 * DIM, "num_attention_heads": 4, "num_key_value_heads": 4}
@@ -416,7 +424,7 @@ def test_llama_in_bfloat16_rounds_everything(tmp_path, monkeypatch):
 
 @pytest.mark.drawn(1)
 def test_a_compiler_keeps_what_eager_code_rounds():
-    """transformers' functions, eager, compiled, and compiled with the roundings put back."""
+    """Refuted if transformers' functions, compiled here, have the error of the eager ones."""
     transformers = pytest.importorskip("transformers")
     llama = pytest.importorskip("transformers.models.llama.modeling_llama")
     config = transformers.LlamaConfig(hidden_size=2 * DIM, num_attention_heads=2, head_dim=DIM)
@@ -454,7 +462,7 @@ def test_a_compiler_keeps_what_eager_code_rounds():
 
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_a_cast_does_not_degrade_the_module(interleaved):
-    """Cast as a part of a model, and compared with float64 each time."""
+    """Refuted if a cast of a model around it moves a bit, or the result from float64."""
     x = np.random.default_rng(0).normal(size=(2, 512, 64)).astype(np.float32)
     truth = rotate_complex(x.astype(float), np.arange(512), interleaved=interleaved)
     rope = RotaryEmbedding(64, max_seq_len=512, interleaved=interleaved)
@@ -469,7 +477,7 @@ def test_a_cast_does_not_degrade_the_module(interleaved):
 
 
 def test_a_complex_buffer_loses_its_sines():
-    """A rotation by such a table scales the channels and turns nothing."""
+    """Refuted if a sine survives `.to(torch.bfloat16)`, or one of the other casts takes it."""
     model = torch.nn.Sequential(torch.nn.Linear(2, 2))
     angle = torch.arange(9.0)
     model.register_buffer("cis", torch.polar(torch.ones(9), angle))

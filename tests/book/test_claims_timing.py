@@ -42,7 +42,10 @@ class Counting(float):
 
 
 def test_the_rotation_waits_for_memory():
-    """Operations by numbers that count them, bytes by what PyTorch is asked to move."""
+    """Refuted if a pair costs other than six operations, or other bytes are moved for it.
+
+    Operations are counted by numbers that count them, bytes by what PyTorch is asked to move.
+    """
     a, b, cos, sin = (np.array([Counting(i)] * 5, object) for i in range(4))
     Counting.done = 0
     a * cos - b * sin, b * cos + a * sin
@@ -61,6 +64,7 @@ def test_the_rotation_waits_for_memory():
 
 @pytest.mark.parametrize(("heads", "share"), [(32, 1 / 32), (8, 1 / 8), (1, 1)])
 def test_a_float32_table_beside_bfloat16_vectors(heads, share):
+    """Refuted if a table has another share of the bytes."""
     x = torch.zeros(1, heads, 64, 128, dtype=torch.bfloat16)
     table = rope_table(range(64), 128)
     assert sum(t.nbytes for t in table) / (2 * x.nbytes) == share
@@ -85,6 +89,7 @@ BY_HAND_16 = {"view_as_complex": (3, 4, 3), "Clay, interleaved": (1, 1, 1, 3, 3,
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_passes_over_memory(kind):
+    """Refuted if PyTorch moves other bytes than the list written by hand."""
     x = torch.zeros(1, 64, 64, 64, dtype=kind)
     cos, sin = rope_table(torch.arange(64), 64)
 
@@ -103,7 +108,7 @@ def test_passes_over_memory(kind):
 
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_the_functions_of_transformers_make_ten_passes(kind):
-    """The textbook form in either layout, as Llama and GPT-J run it."""
+    """Refuted if Llama's or GPT-J's own function moves other than ten passes."""
     llama, gptj = (transformers_model(name) for name in ("llama", "gptj"))
     x, (cos, sin) = torch.zeros(1, 64, 64, 64, dtype=kind), rope_table(range(64), 64)
     twice = [torch.cat((t, t), -1).to(kind)[None] for t in (cos, sin)]
@@ -133,7 +138,7 @@ def held(name, kind):
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_the_compiler_fuses_four_products_and_no_complex_one(kind):
-    """Compiled here: tensors held, and what the generated code defines and calls."""
+    """Refuted if compiled code holds other tensors, or writes a loop for a complex product."""
 
     def generated(name):
         torch.compiler.reset()
@@ -156,6 +161,7 @@ def test_the_compiler_fuses_four_products_and_no_complex_one(kind):
 
 @pytest.mark.drawn(1)
 def test_on_a_cpu_the_compiler_keeps_the_swapped_copy():
+    """Refuted if `rotate_half`, compiled, holds one tensor, or two in spite of the switch."""
     assert held(TEXTBOOK, torch.float32) == 2
     assert held(FOUR, torch.float32) == 1
     with torch._inductor.config.patch(force_pointwise_cat=True):
@@ -186,6 +192,7 @@ def asked(call):
 
 
 def test_a_token_asks_for_as_many_operators_as_a_prompt(monkeypatch):
+    """Refuted if PyTorch's profiler sees other numbers of operators, for one token or 4,096."""
     monkeypatch.setenv("KINETO_LOG_LEVEL", "99")
     llama = transformers_model("llama")
     for length in (1, 4096):
@@ -204,10 +211,10 @@ def test_a_token_asks_for_as_many_operators_as_a_prompt(monkeypatch):
 @pytest.mark.drawn(1)
 @pytest.mark.skipif(not machine.has_glibc(), reason="the allocator is not glibc's")
 def test_new_memory_costs_page_faults():
-    """Counted by the system, in processes of their own: the default allocator, and one that keeps.
+    """Refuted if the system counts few page faults with the default allocator, or many without.
 
-    An aligned block leaves a splinter behind that parts it from the next; glibc joins them once it
-    holds seven. So the counting begins after some calls.
+    Each allocator has a process of its own. An aligned block leaves a splinter behind that parts
+    it from the next; glibc joins them once it holds seven. So the counting begins after some calls.
     """
     code = (
         "import resource, torch\n"
