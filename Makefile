@@ -91,7 +91,7 @@ constraints: $(BIN)/uv
 		--no-emit-package rope-atlas --no-emit-package ropebook --custom-compile-command "make constraints" \
 		--output-file constraints.txt $(ARGS)
 
-# asks every model family of the installed transformers; ARGS names families to ask again
+# records every model family of the installed transformers; ARGS names families to renew
 atlas: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m atlas $(ARGS)
 

@@ -1,95 +1,105 @@
-"""The atlas: what every model family of three packages does, by `ropescope`.
+"""The rotary position embeddings of every model family of transformers, and of two peers.
 
-``make atlas`` (``python -m atlas``) asks every family of transformers that rotates anything, and
-the rotations of timm and x-transformers, with the defaults of their classes, or with a rotation
-chosen where these choose none (``why`` or ``note`` says so), without weights and without a network,
-and writes ``atlas/results/<peer>.json``. A checkpoint may say otherwise than the defaults:
-`atlas.adapters.of_transformers` asks a configuration of your own.
+`of_transformers` makes the rotations of a model or configuration functions that
+`ropescope.identify` can probe, `examine` tests a whole model, `tiny_model` makes a small random
+one, and `load` returns what is recorded in ``atlas/results``. ``python -m atlas`` records it again,
+without weights and without a network: every family with the defaults of its classes, or with a
+rotation chosen where these have none (``why`` or ``note`` says so).
 
 A file
 ------
 ``peer``, ``versions``
-    The package that was asked, and the versions of it and of torch.
+    The package, its version and that of torch.
 ``counts``
-    How many families have which status, and how many rotations were asked.
+    Families by status; ``rotations``.
 ``families``
     By name, sorted. Each has
 
     ``status``
-        ``asked``; ``refused``: it rotates, and could not be asked; ``dead code``: a function that
-        rotates and is called nowhere; ``none``: no head is rotated, although the file says so.
+        ``recorded``; ``refused``: it rotates, and could not be recorded; ``dead code``: a function
+        that rotates is called nowhere; ``none``: no head is rotated, whatever the names.
     ``why``
-        In words, where the status needs a reason; and what was set against the defaults.
+        The reason for the status; what was set against the defaults.
     ``rotations``
-        A list, in the order in which they were heard; empty unless ``asked``.
+        A list in the order of the layers; empty unless ``recorded``.
     ``without``
         Layers of the same models whose queries do not depend on the position, as ``layers`` below.
 ``frequencies``
-    Lists of radians per position that rotations refer to by their index; with several axes each
-    pair has a list of its own, one number for each axis.
+    Lists of radians per position, to which rotations refer by index; with several axes each pair
+    has a list of its own, one number for each axis.
 
 A rotation
 ----------
 ``part``, ``model``
     ``text``, ``vision``, ``audio`` or ``other``; the classes that ran.
 ``kind``, ``layers``
-    The type of layer where the configuration tells types apart; ``[first, last, step]`` runs of
-    layer numbers, by module: ``{"layers.*.self_attn": [[0, 31, 1]]}``; empty where no model ran.
+    The layer type where the configuration distinguishes types; ``[first, last, step]`` runs of
+    layer numbers by module: ``{"layers.*.self_attn": [[0, 31, 1]]}``; empty where no model ran.
 ``head_dim, width, place, layout, direction, base, rescaling, attention_factor, rest_factor, axes,
 is_rotation, singular_values, deviation, numbers, angle_error, angle_error_at, shared_position,
 table_end, past_end``
     As in `ropescope.Report`; ``rescaling`` is ``[name, parameters]``.
 ``pairs``, ``written``
     Runs ``[a, b, count, step]``: pairs (a, b), (a + step, b + step), ...; ``written`` only where
-    channels come out elsewhere than they went in.
+    pairs are written to other channels than they are read from.
 ``frequencies``
     Index of the list, in the order of the pairs.
 ``sections``
-    With several axes, runs ``[axis, pairs]``: which axis each pair listens to; None where a pair
-    listens to more than one.
+    With several axes, runs ``[axis, pairs]``; None where a pair depends on more than one.
 ``equally``
-    Other formulas that give the same numbers.
+    Other formulas with the same frequencies.
 ``norm``
-    ``{"place": "before" | "after" | "part", "gains": bool}``, heard by letting gains act, or None.
-``queries_scaled``
-    A factor that queries have and keys have not; None where keys could not be compared.
-``values_turned``, ``output_turned``
-    Whether values depend on their position; whether attention's output does, for equal values.
+    ``{"place": "before" | "after" | "part", "weights": bool}`` or None: where a norm stands, and
+    whether it has learned weights.
+``query_factor``
+    Length of queries over that of keys; None where keys are no multiple of queries.
+``values_rotated``, ``output_rotated``
+    Whether values depend on their position; whether the output of attention to equal values does.
 ``where``, ``note``
-    What is turned: ``queries and keys``, or what enters their projection (``before the
+    What is rotated: ``queries and keys``, or what enters their projection (``before the
     projection``); what has to be known besides, or None.
 ``findings``
-    ``[gravity, words, chapter]``, the gravest first.
+    ``[severity, message, chapter]``, the most severe first.
 """
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 __all__ = [
-    "BY_COUNT", "BY_HEAD", "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "UNHEARD",
-    "all_pairs", "load", "runs",
+    "BY_COUNT", "BY_HEAD", "FIRST_HEAD", "INNER_WIDTH", "NOT_RUN", "RESULTS", "TABLE_ALONE",
+    "all_pairs", "examine", "load", "of_transformers", "runs", "tiny_model",
 ]  # fmt: skip
 
 RESULTS = Path(__file__).parent / "results"
 
 NOT_RUN = "attention alone: its model was not run"
-UNHEARD = "table and function alone: what stands around the turn was not heard"
-"""What a note says where less than a model was asked: ``layers`` are empty there."""
+TABLE_ALONE = "table and function alone: the attention around them was not run"
+"""Notes where less than a model was recorded: ``layers`` are empty there."""
 
-INNER_WIDTH = "turned over the whole inner width, and only then cut into heads"
-BY_HEAD = "the model gives it the number of a head where others give that of a token"
-FIRST_HEAD = "the first of 16 heads alone turns, the others have no position"
-"""What a note says where heads are not all turned alike."""
+INNER_WIDTH = "rotated over the full inner width, before it is split into heads"
+BY_HEAD = "the model passes the index of a head where others pass that of a token"
+FIRST_HEAD = "only the first of 16 heads is rotated, the others have no position"
+"""Notes where heads are not all rotated alike."""
 
-BY_COUNT = "are turned by the number of tokens before them, whatever positions the model is given"
-"""What a note says of keys that stand for several tokens each."""
+BY_COUNT = "are rotated by the number of tokens before them, whatever positions the model is given"
+"""Note on keys that stand for several tokens each."""
+
+_HOME = {"examine": "layers", "of_transformers": "adapters", "tiny_model": "layers"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs torch on first use."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 
 def load(peer: str) -> dict[str, Any]:
-    """Return what was found in a package: ``transformers``, ``timm`` or ``x_transformers``."""
+    """Return the records of a package: ``transformers``, ``timm`` or ``x_transformers``."""
     return json.loads((RESULTS / f"{peer}.json").read_text(encoding="utf-8"))
 
 

@@ -1,9 +1,9 @@
-"""``python -m atlas [FAMILY ...]``: ask and write. With families, only these are asked again."""
+"""``python -m atlas [FAMILY ...]``: record and write. With families, only these are renewed."""
 
 import argparse
 import json
-import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,57 +14,52 @@ from os import cpu_count
 from queue import SimpleQueue
 from typing import Any
 
-from . import RESULTS, load
-from . import transformers as of_transformers
+from . import RESULTS, families, load
 from .others import PEERS
-from .rows import heard_row, row
-from .transformers import TOO_MUCH, report_on, timed
+from .rows import row
+
+Answer = tuple[str, dict[str, Any], list[Any], float]
+"""A family, its entry, its lists of frequencies, seconds."""
 
 
-def write(peer: str, packages: list[str], entries: dict[str, Any]) -> None:
-    """Write a file: entries refer to lists of frequencies that are written once."""
+def write(peer: str, packages: list[str], entries: dict[str, tuple[dict[str, Any], Any]]) -> None:
+    """Write a file from entries with their lists of frequencies; it has each list once."""
     lists: list[Any] = []
+    found = {}
     for name in sorted(entries):
         entry, own = entries[name]
-        for rotation in entry.get("rotations", []):
-            if rotation["frequencies"] is not None:
-                speeds = own[rotation["frequencies"]]
-                if speeds not in lists:
-                    lists.append(speeds)
-                rotation["frequencies"] = lists.index(speeds)
-    families = {name: entries[name][0] for name in sorted(entries)}
-    counts: dict[str, int] = {}
-    for entry in families.values():
-        counts[entry["status"]] = counts.get(entry["status"], 0) + 1
-    counts["rotations"] = sum(len(e.get("rotations", [])) for e in families.values())
+        rotations = [dict(one) for one in entry["rotations"]]
+        for one in rotations:
+            if one["frequencies"] is not None:
+                frequencies = own[one["frequencies"]]
+                if frequencies not in lists:
+                    lists.append(frequencies)
+                one["frequencies"] = lists.index(frequencies)
+        found[name] = entry | {"rotations": rotations}
+    counts = Counter(entry["status"] for entry in found.values())
+    counts["rotations"] = sum(len(entry["rotations"]) for entry in found.values())
     head = {
         "peer": peer,
         "versions": {p: version(p).split("+")[0] for p in packages},
         "counts": dict(sorted(counts.items())),
     }
-    lines = [f'  "{key}": {json.dumps(value)},' for key, value in head.items()]
-    lines.append('  "families": {')
-    lines.append(",\n".join(f'    "{k}": {json.dumps(v)}' for k, v in families.items()))
-    lines.append("  },")
-    lines.append('  "frequencies": [')
-    lines.append(",\n".join(f"    {json.dumps(speeds)}" for speeds in lists))
-    lines.append("  ]")
+    lines = ["{", *(f'  "{key}": {json.dumps(value)},' for key, value in head.items())]
+    lines += ['  "families": {']
+    lines += [",\n".join(f'    "{name}": {json.dumps(entry)}' for name, entry in found.items())]
+    lines += ["  },", '  "frequencies": [']
+    lines += [",\n".join(f"    {json.dumps(one)}" for one in lists), "  ]", "}", ""]
     RESULTS.mkdir(exist_ok=True)
-    text = "\n".join(["{", *lines, "}"]) + "\n"
-    (RESULTS / f"{peer}.json").write_text(text, encoding="utf-8")
+    (RESULTS / f"{peer}.json").write_text("\n".join(lines), encoding="utf-8")
 
 
 def main() -> None:
-    """Ask and write."""
+    """Record and write."""
     parser = argparse.ArgumentParser(prog="python -m atlas", description=__doc__)
     parser.add_argument("families", nargs="*", help="all where none is named")
     parser.add_argument("--workers", type=int, default=cpu_count())
     chosen = parser.parse_args()
-    known = of_transformers.families()
-    names = chosen.families or known
-    for name in names:
-        if name in known:
-            continue
+    known = families.families()
+    for name in set(chosen.families).difference(known):
         near = " or ".join(get_close_matches(name, known))
         hint = f": did you mean {near}?" if near else ""
         parser.error(f"argument families: {name!r} is no family of transformers that rotates{hint}")
@@ -72,37 +67,42 @@ def main() -> None:
     if chosen.families and (RESULTS / "transformers.json").exists():
         before = load("transformers")
         entries = {k: (v, before["frequencies"]) for k, v in before["families"].items()}
-    began = time.perf_counter()
-    for family, entry, lists, seconds in asked(names, chosen.workers):
+    began, names = time.perf_counter(), chosen.families or known
+    for family, entry, lists, seconds in recorded(names, chosen.workers):
         entries[family] = (entry, lists)
-        count = len(entry["rotations"])
-        print(f"{family:<28}{entry['status']:<10}{count:>3}{seconds:>7.1f} s  {entry['why']}")
-        sys.stdout.flush()
+        count, why = len(entry["rotations"]), entry["why"] or ""
+        print(f"{family:<28}{entry['status']:<10}{count:>3}{seconds:>7.1f} s  {why}", flush=True)
         if len(entries) % 10 == 0:
             save(entries)
     save(entries)
     for peer in () if chosen.families else PEERS:
-        ask_other(peer)
+        record_other(peer)
     print(f"{len(names)} families in {time.perf_counter() - began:.0f} s")
 
 
-def ask_other(peer: str) -> None:
-    """Ask a package of which only functions are asked; without it, its file stays as it is."""
+def save(entries: dict[str, Any]) -> None:
+    """Write what is known so far of transformers."""
+    write("transformers", ["transformers", "torch"], entries)
+
+
+def record_other(peer: str) -> None:
+    """Record a package of which only functions are probed; without it, its file stays as it is."""
     try:
         made = PEERS[peer]()
     except (ImportError, AttributeError) as error:
-        print(f"{peer} is not asked: {error}")
+        print(f"{peer} is not recorded: {error}")
         return
     entries = {}
-    for name, heard in made.items():
+    for name, records in made.items():
         lists: list[Any] = []
-        rows = [heard_row(one) | row(report_on(one), lists) for one in heard]
-        entries[name] = [{"status": "asked", "why": None, "rotations": rows, "without": []}, lists]
+        rows = [row(one, families.report_on(one), lists) for one in records]
+        entry = {"status": "recorded", "why": None, "rotations": rows, "without": []}
+        entries[name] = entry, lists
     write(peer, [peer.replace("_", "-"), "torch"], entries)
 
 
-def asked(names: list[str], workers: int) -> Iterator[tuple[str, dict[str, Any], list[Any], float]]:
-    """Yield each family's name, entry, lists of frequencies and seconds."""
+def recorded(names: list[str], workers: int) -> Iterator[Answer]:
+    """Yield the answers on families, in order, from so many processes."""
     pools = SimpleQueue[Any]()
     for _ in range(workers):
         pools.put(new_pool())
@@ -113,29 +113,22 @@ def asked(names: list[str], workers: int) -> Iterator[tuple[str, dict[str, Any],
 
 
 def new_pool() -> ProcessPoolExecutor:
-    """Return a process that asks."""
+    """Return a pool of one process."""
     return ProcessPoolExecutor(1, get_context("spawn"))
 
 
-def alone(family: str, pools: SimpleQueue[Any]) -> tuple[str, dict[str, Any], list[Any], float]:
-    """Ask one family in a process that it may bring down."""
+def alone(family: str, pools: SimpleQueue[Any]) -> Answer:
+    """Record one family in a process that it may bring down."""
     pool = pools.get()
     try:
         for _ in range(2):  # once more in a fresh process: the peak may be another family's
             try:
-                return pool.submit(timed, family).result()
+                return pool.submit(families.timed, family).result()
             except BrokenProcessPool:
                 pool = new_pool()
-        entry = {"status": "refused", "why": TOO_MUCH, "rotations": [], "without": []}
-        return family, entry, [], 0.0
+        return family, families.refused(families.TOO_MUCH), [], 0.0
     finally:
         pools.put(pool)
-
-
-def save(entries: dict[str, Any]) -> None:
-    """Write what is known so far; `write` numbers the lists anew, so it gets a copy."""
-    copied = json.loads(json.dumps({k: list(v) for k, v in entries.items()}))
-    write("transformers", ["transformers", "torch"], copied)
 
 
 if __name__ == "__main__":

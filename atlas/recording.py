@@ -1,131 +1,140 @@
-"""Recording: what the attention modules of a transformers model do, each as a function to ask.
+"""Record what the attention modules of transformers models do, each as a function to probe.
 
-A model that takes tokens runs as a whole (`hear`). Towers that want pictures or sound are heard in
-cells: an attention module with the table that tells it positions (`hear_cells`). `listen` hears all
-that a configuration has. How a model runs without weights stands in `opening`.
+A model that takes tokens runs as a whole (`record_model`). Vision and audio towers are recorded in
+cells: one attention module with the table that gives it positions (`record_cell`). `record_all`
+records every part of a configuration. How a model runs without weights stands in `recorder`.
 """
 
 import importlib
 import inspect
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, product
+from itertools import product
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ropescope.asking import named
-
-from .opening import (
+from .recorder import (
     ATTENTION,
     MIXERS,
-    NO_SCORES,
-    TABLES,
-    Record,
     Recorder,
-    arguments,
+    Scored,
     build,
     in_float32,
+    parameters_of,
 )
 
-__all__ = ["Heard", "hear", "hear_cell", "hear_cells", "listen", "parts_of", "tables_of"]
+__all__ = [
+    "AttentionRecord", "classes_of_tables", "parts_of", "record_all", "record_cell",
+    "record_cells", "record_model", "rope_fault", "summary",
+]  # fmt: skip
 
 ROTARY = re.compile("Rotary|Rope|RoPE")
-AT_REST = re.compile("^_|^training$|dropout")  # attributes that say nothing of a turn
-UNTURNED = re.compile(  # nor do these parts of a configuration
-    "^_|dropout|dtype|quantization|use_cache|return_dict|^output_|_token_id$|label|vocab_size"
-    "|architectures|_version$"
+TOKENS = 4096  # of one run, to limit memory
+FEW = 5  # positions of the first run
+FAR = (0, 401, 6402, 6803, 102404)  # as many, where layers, or queries and keys, may differ
+SCALED = {"linear", "dynamic", "yarn", "llama3"}  # rescalings that need a factor
+BASE_LOST = (
+    " (the base is lost where a legacy rope_scaling is assigned to a loaded configuration; assign "
+    "rope_parameters with rope_theta instead)"
 )
-FAST = re.compile("Sdpa|FlashAttention2")  # classes that a model is made with on demand
-LINEAR = re.compile("Linear|Conv1D")  # projections, which adapters and quantisers replace
-TOKENS = 4096  # in one run: more would take much memory
-FEW = 5  # positions that are heard first
-FAR = (0, 401, 6402, 6803, 102404)  # as many, where layers, or queries and keys, may part
+
+
+def summary(error: BaseException, longest: int = 120) -> str:
+    """Return an error's type and the beginning of its message, on one line."""
+    message = ""
+    with suppress(Exception):  # its message may fail, too
+        message = " ".join(str(error).split())[:longest]
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 @dataclass(frozen=True)
-class Heard:
-    """Attention modules of one model whose queries come out alike.
+class AttentionRecord:
+    """Attention modules of one model that give the same queries.
 
     Attributes
     ----------
-    part
-        The class of the model that ran.
-    names
-        The modules, in order.
+    model
+        The class that ran.
+    modules
+        Their names, in order.
     head_dim, axes
-        Channels of a head; numbers that make a position.
-    turned
+        Channels of a head; numbers in a position.
+    rotated
         Whether queries depend on the position.
     rotate
-        ``rotate(x, positions)`` from the projection of a query to its score in the first head,
+        ``rotate(x, positions)``: from the projection of a query to its score in the first head,
         norms left out.
     norm
-        Where a norm stands: ``before`` the turn, ``after`` it, ``part`` of it elsewhere, or None.
-    gains
-        Whether that norm has learned gains.
-    queries_scaled, queries_kept
-        What queries have more than keys, a factor; None where keys come out otherwise. Whether it
-        is keys that have other lengths; else it is left out of what ``rotate`` returns.
-    keys_otherwise, keys_turned
-        Whether keys that are a multiple of queries at the first position are none at others;
-        whether they depend on the position.
-    keys_ahead
-        1 or -1 where a key is turned as a query at the next position or at the one before.
+        Where a norm stands: ``before`` the rotation, ``after`` it, ``part`` of it elsewhere, or
+        None.
+    norm_weights
+        Whether that norm has learned weights.
+    query_factor
+        Length of queries over that of keys; None where keys are no multiple of queries.
+    factor_on_keys
+        Whether it is keys that change length; else ``rotate`` divides queries by the factor.
+    keys_differ
+        Whether keys that are a multiple of queries at the first position are none at others.
+    keys_rotated
+        Whether keys depend on the position.
+    key_offset
+        1 or -1 where a key is rotated as a query at the next position or the one before.
     deviation
-        By how much a score of two unit vectors changes under a common shift, where keys are no
+        Largest change of a score of two unit vectors under a common shift, where keys are no
         multiple of queries.
-    ids_ignored
-        Whether the model takes ``position_ids`` and counts tokens whatever these are.
-    values_turned, output_turned
-        Whether values depend on their position, and whether the output of attention to a constant
-        depends on the position of the query.
+    ignores_ids
+        Whether the model takes ``position_ids`` and counts tokens instead.
+    values_rotated, output_rotated
+        Whether values depend on their position, and the output of attention to a constant on that
+        of the query.
     kind
-        The type of these layers where the configuration tells types apart.
-    ends
-        How many positions there are along each axis, where that is known.
+        The type of these layers where the configuration distinguishes types.
+    sizes
+        Number of positions along each axis, where known.
     where, note
-        What is turned; what has to be known besides.
+        What is rotated; what a reader has to know besides.
     """
 
-    part: str
-    names: tuple[str, ...]
+    model: str
+    modules: tuple[str, ...]
     head_dim: int
     axes: int
-    turned: bool
+    rotated: bool
     rotate: Callable[[Tensor, Tensor], Tensor]
     norm: str | None = None
-    gains: bool = False
-    queries_scaled: float | None = None
-    queries_kept: bool = False
-    keys_otherwise: bool = False
-    keys_turned: bool = False
-    keys_ahead: int = 0
+    norm_weights: bool = False
+    query_factor: float | None = None
+    factor_on_keys: bool = False
+    keys_differ: bool = False
+    keys_rotated: bool = False
+    key_offset: int = 0
     deviation: float = 0.0
-    ids_ignored: bool = False
-    values_turned: bool = False
-    output_turned: bool = False
+    ignores_ids: bool = False
+    values_rotated: bool = False
+    output_rotated: bool = False
     kind: str | None = None
-    ends: tuple[int, ...] | None = None
+    sizes: tuple[int, ...] | None = None
     where: str = "queries and keys"
     note: str | None = None
 
     def positions(self) -> int | tuple[int, ...]:
-        """Return how many positions to ask along each axis."""
+        """Return the ``positions`` argument of `ropescope.identify`."""
         if self.axes == 1:
-            return self.ends[0] if self.ends else 2**17
-        return self.ends or (256,) * self.axes
+            return self.sizes[0] if self.sizes else 2**17
+        return self.sizes or (256,) * self.axes
 
 
 # ---- one model -----------------------------------------------------------------------------------
 
 
-def hear(model_class: Any, config: Any) -> list[Heard]:
-    """Return the attention modules of a model, in groups whose queries come out alike.
+def record_model(model_class: Any, config: Any) -> list[AttentionRecord]:
+    """Return the attention modules of a model, grouped by the queries they give.
 
     Parameters
     ----------
@@ -140,82 +149,83 @@ def hear(model_class: Any, config: Any) -> list[Heard]:
         Whatever the model raises.
     """
     recorder, first, at = _first_run(model_class, config)
-    called = any(record.sure for record in first.values())
-    modules = dict(recorder.model.named_modules())
-    widths = {  # an indexer makes scores of its own, by a plain product
-        name: record.query.shape[-1]
-        for name, record in first.items()
-        if record.sure or not called or "Indexer" in type(modules[name]).__name__
-    }
-    recorder.products = {name for name in widths if not first[name].sure}
-    groups: dict[Any, Heard] = {}
-    names: dict[Any, list[str]] = {}
+    widths = _score_widths(recorder, first)
+    recorder.products = {name for name in widths if not first[name].explicit}
+    groups: dict[Any, AttentionRecord] = {}
+    modules: dict[Any, list[str]] = {}
     for width in sorted(set(widths.values())):
         x = _vectors(width)
-        far = _far(recorder, x, at)
-        records, moved = recorder.run(x, at), recorder.run(x, at.flip(0))
-        for name, record in records.items():
-            query = record.query
-            if widths.get(name) != width or query.ndim != 4 or query[:, 0].shape != x.shape:
+        far = _run_far(recorder, x, at)
+        scored, flipped = recorder.run(x, at), recorder.run(x, at.flip(0))
+        for name in [name for name in scored if widths.get(name) == width]:
+            one, there = scored[name], far.get(name)
+            if one.query.ndim != 4 or one.query[:, 0].shape != x.shape:
                 continue
-            if not query.any():
-                raise ValueError(
-                    f"{name}: queries come out as zeros: a weight stands before the score"
-                )
-            turned = _moves(query)
-            recorder.counts |= turned and torch.equal(query, moved[name].query)
-            there = far.get(name)
-            heard_so = [r.query[:, 0].numpy().tobytes() for r in (record, there) if r]
-            key = (re.sub(r"\d+", "*", name), turned, *heard_so)
-            names.setdefault(key, []).append(name)
+            if not one.query.any():
+                raise ValueError(f"{name}: queries are zero: a parameter stands before the score")
+            rotated = _moves(one.query)
+            recorder.counts_tokens |= rotated and torch.equal(one.query, flipped[name].query)
+            values = [s.query[:, 0].numpy().tobytes() for s in (one, there) if s]
+            key = (re.sub(r"\d+", "*", name), rotated, *values)
+            modules.setdefault(key, []).append(name)
             if key not in groups:
-                part = type(recorder.model).__name__
-                groups[key] = _heard(recorder, name, record, x, at, part, turned)
-                if there and groups[key].queries_scaled:
-                    groups[key] = replace(groups[key], **_far_keys(there))
+                groups[key] = _record(recorder, name, one, x, at, rotated, _far_keys(there))
     types = getattr(config, "layer_types", None)
     return [
-        replace(heard, names=tuple(names[key]), kind=_kind(names[key], types))
-        for key, heard in groups.items()
+        replace(one, modules=tuple(modules[key]), kind=_kind(modules[key], types))
+        for key, one in groups.items()
     ]
 
 
-def _far(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, Record]:
-    """Return what every module scores far out, nothing where it counts tokens or refuses."""
-    if recorder.counts:
+def _score_widths(recorder: Recorder, first: dict[str, Scored]) -> dict[str, int]:
+    """Return the width of a head in each module whose scores count.
+
+    Where some modules call an attention function, products in others are none, but for an indexer.
+    """
+    explicit = any(one.explicit for one in first.values())
+    kinds = {name: type(module).__name__ for name, module in recorder.model.named_modules()}
+    return {
+        name: one.query.shape[-1]
+        for name, one in first.items()
+        if one.explicit or not explicit or "Indexer" in kinds[name]
+    }
+
+
+def _run_far(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, Scored]:
+    """Return scores at `FAR`; nothing where the model counts tokens or refuses."""
+    if recorder.counts_tokens:
         return {}
     with suppress(Exception):
         return recorder.run(x, torch.tensor(FAR)[:, None].expand(-1, at.shape[1]))
     return {}
 
 
-def _far_keys(record: Record) -> dict[str, Any]:
-    """Return what is heard of keys that point elsewhere than queries at some of `FAR`.
+def _far_keys(one: Scored | None) -> dict[str, Any]:
+    """Return fields of keys whose direction differs from that of queries at some of `FAR`.
 
-    There queries may be longer by design.
+    Queries may be longer there by design.
     """
-    both = record.query[:, 0], record.key[:, 0]
+    if one is None or one.key[:, 0].shape != one.query[:, 0].shape:
+        return {}
+    both = one.query[:, 0], one.key[:, 0]
     query, key = (torch.nn.functional.normalize(x, dim=-1) for x in both)
     apart = query - key * (query[:, :1] * key[:, :1]).sum(-1, keepdim=True).sign()
     if apart.abs().max() < 1e-3:
         return {}
-    return {
-        "keys_otherwise": True,
-        "queries_scaled": None,
-        "deviation": _deviation(query, key, torch.tensor(FAR)[:, None]),
-    }
+    deviation = _deviation(query, key, torch.tensor(FAR)[:, None])
+    return {"keys_differ": True, "query_factor": None, "deviation": deviation}
 
 
-def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Record], Tensor]:
-    """Return a recorder that runs, what it heard in zeros, and the positions.
+def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Scored], Tensor]:
+    """Return a recorder that runs, its records of zeros, and the positions.
 
-    The most is left out that the model can do without.
+    As much is skipped as the model can do without.
     """
     refusal: Exception | None = None
-    for few_heads, left_out, by_ids in product((True, False), ("", MIXERS), (True, False)):
+    for few_heads, skipped, by_ids in product((True, False), ("", MIXERS), (True, False)):
         try:
-            recorder = build(model_class, config, few_heads, left_out)
-            recorder.by_ids &= by_ids or "inputs_embeds" not in recorder.wanted
+            recorder = build(model_class, config, few_heads, skipped)
+            recorder.by_ids &= by_ids or "inputs_embeds" not in recorder.takes
             at = torch.arange(FEW)[:, None].expand(-1, 3 if _has_sections(recorder.model) else 1)
             return recorder, recorder.run(torch.zeros(3, FEW, 2), at), at
         except Exception as error:
@@ -225,93 +235,114 @@ def _first_run(model_class: Any, config: Any) -> tuple[Recorder, dict[str, Recor
 
 
 def _has_sections(model: Any) -> bool:
-    """Whether a position has three numbers: for time, row and column."""
+    """Return whether a position has three numbers: time, row and column (M-RoPE)."""
     rope = getattr(model.config, "rope_parameters", None) or {}
     known = (getattr(module, "mrope_section", None) for module in model.modules())
     return "mrope_section" in str(rope) or any(section is not None for section in known)
 
 
-def _kind(names: list[str], types: Any) -> str | None:
-    """Return the one type that all these layers have."""
-    places = [int(number[0]) for name in names if (number := re.search(r"\d+", name))]
-    if not types or len(places) < len(names) or max(places) >= len(types):
+def _kind(modules: list[str], types: Any) -> str | None:
+    """Return the layer type that all these modules have."""
+    places = [int(number[0]) for name in modules if (number := re.search(r"\d+", name))]
+    if not types or len(places) < len(modules) or max(places) >= len(types):
         return None
     kinds = {types[place] for place in places}
     return kinds.pop() if len(kinds) == 1 else None
 
 
 def _vectors(width: int) -> Tensor:
-    """Return three vectors, each the same at every position, (3, T, D)."""
+    """Return three random vectors, each the same at every position, (3, T, D)."""
     x = torch.randn(3, 1, width, generator=torch.Generator().manual_seed(width))
     return x.expand(-1, FEW, -1)
 
 
 def _moves(x: Tensor) -> bool:
-    """Whether x (N, heads, T, D) depends on the position."""
+    """Return whether x (N, heads, T, D) depends on the position."""
     return bool((x - x[:, :, :1]).abs().max() > 1e-4)
 
 
-def _heard(
-    recorder: Recorder, name: str, record: Record, x: Tensor, at: Tensor, part: str, turned: bool
-) -> Heard:
-    """Return a module as a function to ask, with what can be heard beside its queries."""
-    query, values = record.query[:, 0], record.value
+def _record(
+    recorder: Recorder,
+    name: str,
+    one: Scored,
+    x: Tensor,
+    at: Tensor,
+    rotated: bool = True,
+    far: dict[str, Any] | None = None,
+) -> AttentionRecord:
+    """Return a module as a function to probe, with what its other arguments show.
+
+    ``far`` is what holds of keys far out, if they are a multiple of queries nearby.
+    """
+    query, values, output = one.query[:, 0], one.value, one.output
+    size = (_length(recorder.model.config),) if recorder.counts_tokens else None
     found: dict[str, Any] = {
-        "values_turned": values is not None and values.ndim == 4 and _moves(values),
-        "ends": (_runs(recorder.model.config),) if recorder.counts else None,
-        "ids_ignored": recorder.counts and "position_ids" in recorder.wanted,
+        "values_rotated": values is not None and values.ndim == 4 and _moves(values),
+        "sizes": size,
+        "ignores_ids": recorder.counts_tokens and "position_ids" in recorder.takes,
     }
-    output = record.output
     if output is not None and output.numel() % (len(x) * len(at)) == 0:
-        found["output_turned"] = _moves(output.reshape(len(x), 1, len(at), -1))
-    scale = 1.0
-    if record.key.ndim == 4 and record.key[:, 0].shape == query.shape:
-        key = record.key[:, 0]
-        found["keys_turned"] = _moves(record.key)
-        ratio = _ratio(query, key)
-        if ratio is None:
-            found["keys_otherwise"] = _ratio(query[:, 0], key[:, 0]) is not None
-            found["keys_ahead"] = _ahead(query, key, at)
-            found["deviation"] = _deviation(query, key, at)
-        else:
-            found["queries_scaled"] = round(ratio, 6)
-            kept = torch.allclose(query.norm(dim=-1), x.norm(dim=-1), rtol=1e-5)
-            found["queries_kept"] = kept  # then keys are longer or shorter
-            # and is left out when it is asked
-            scale = 1.0 if kept or abs(ratio - 1.0) < 1e-5 else ratio
-    gain = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
-    heard = recorder.run(x, at, name, gain)[name].query[:, 0]
-    if not torch.allclose(heard, query, atol=1e-4):
-        found["gains"] = any(True for n in recorder.normed[name] for _ in n.parameters())
-        before = recorder.run(x * gain, at, name)[name].query[:, 0]
-        near = partial(torch.allclose, heard, atol=1e-3)
-        found["norm"] = "before" if near(before) else "after" if near(query * gain) else "part"
-    rotate = partial(_asked, recorder, name, scale)
-    return Heard(part, (), x.shape[-1], at.shape[1], turned, rotate, **found)
+        found["output_rotated"] = _moves(output.reshape(len(x), 1, len(at), -1))
+    if one.key.ndim == 4 and one.key[:, 0].shape == query.shape:
+        found |= {"keys_rotated": _moves(one.key)} | _compared(query, one.key[:, 0], x, at)
+    factor = found.get("query_factor") or 1.0
+    scale = 1.0 if found.get("factor_on_keys") or abs(factor - 1.0) < 1e-5 else factor
+    found |= {"query_factor": round(factor, 6)} if found.get("query_factor") else {}
+    found |= _norm_of(recorder, name, query, x, at)
+    found |= far if far and found.get("query_factor") else {}
+    rotate = partial(_rotate, recorder, name, scale)
+    model = type(recorder.model).__name__
+    return AttentionRecord(model, (), x.shape[-1], at.shape[1], rotated, rotate, **found)
 
 
-def _runs(config: Any) -> int:
-    """Return how many tokens a model that counts them is run with, one more than it is made for."""
+def _compared(query: Tensor, key: Tensor, x: Tensor, at: Tensor) -> dict[str, Any]:
+    """Return what keys (N, T, D) are beside queries, both projected to x."""
+    factor = _factor(query, key)
+    if factor is not None:
+        kept = torch.allclose(query.norm(dim=-1), x.norm(dim=-1), rtol=1e-5)
+        return {"query_factor": factor, "factor_on_keys": kept}
+    return {
+        "keys_differ": _factor(query[:, 0], key[:, 0]) is not None,
+        "key_offset": _offset(query, key, at),
+        "deviation": _deviation(query, key, at),
+    }
+
+
+def _norm_of(recorder: Recorder, name: str, query: Tensor, x: Tensor, at: Tensor) -> dict[str, Any]:
+    """Return where a norm stands and whether it has weights, by letting random weights act."""
+    weight = 1.0 + torch.rand(x.shape[-1], generator=torch.Generator().manual_seed(1))
+    weighted = recorder.run(x, at, name, weight)[name].query[:, 0]
+    if torch.allclose(weighted, query, atol=1e-4):
+        return {}
+    learned = any(True for norm in recorder.norms[name] for _ in norm.parameters())
+    before = recorder.run(x * weight, at, name)[name].query[:, 0]
+    same = partial(torch.allclose, weighted, atol=1e-3)
+    place = "before" if same(before) else "after" if same(query * weight) else "part"
+    return {"norm": place, "norm_weights": learned}
+
+
+def _length(config: Any) -> int:
+    """Return how many tokens to give a model that counts them: one more than it is made for."""
     return max(512, min(getattr(config, "max_position_embeddings", 0) + 1, 2048))
 
 
-def _ratio(query: Tensor, key: Tensor) -> float | None:
-    """Return how many times as long queries are as keys; None where they are no multiple."""
-    ratio = float((query * key).sum() / key.square().sum())
-    return ratio if torch.allclose(query, ratio * key, atol=1e-4) else None
+def _factor(query: Tensor, key: Tensor) -> float | None:
+    """Return the factor of queries over keys; None where they are no multiple."""
+    factor = float((query * key).sum() / key.square().sum())
+    return factor if torch.allclose(query, factor * key, atol=1e-4) else None
 
 
-def _ahead(query: Tensor, key: Tensor, at: Tensor) -> int:
+def _offset(query: Tensor, key: Tensor, at: Tensor) -> int:
     """Return 1 or -1 where keys (N, T, D) are queries one position further or back, else 0."""
     for step in (1, -1):
         here, there = (at - at[:, None] == step).all(dim=-1).nonzero(as_tuple=True)
-        if len(here) and _ratio(query[:, there], key[:, here]) is not None:
+        if len(here) and _factor(query[:, there], key[:, here]) is not None:
             return step
     return 0
 
 
 def _deviation(query: Tensor, key: Tensor, at: Tensor) -> float:
-    """Return by how much scores of unit vectors change where the distance is the same.
+    """Return the largest difference of scores of unit vectors at equal distances.
 
     Queries and keys have shape (N, T, D), each vector the same at all positions (T, axes).
     """
@@ -322,181 +353,21 @@ def _deviation(query: Tensor, key: Tensor, at: Tensor) -> float:
     return float((scores[..., None] - scores[..., None, :])[..., same].abs().max())
 
 
-def _asked(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -> Tensor:
+def _rotate(recorder: Recorder, name: str, scale: float, x: Tensor, at: Tensor) -> Tensor:
     """Return x (..., T, D) as its module scores it at positions (T,) or (T, axes)."""
     at = at.reshape(len(at), -1)
     rows = x.reshape(-1, *x.shape[-2:])
     taken = torch.arange(len(at))
-    if recorder.counts:
+    if recorder.counts_tokens:
         taken = at[:, 0]
         whole = rows.new_zeros(len(rows), int(taken.max()) + 1, rows.shape[-1])
         whole[:, taken] = rows
         rows, at = whole, torch.arange(whole.shape[1])[:, None]
-    heard = []
     few = max(1, TOKENS // len(at))
-    if len(at) in (few, len(rows) % few):  # CSM takes as many rows as tokens for something else
+    if len(at) in (few, len(rows) % few):  # CSM reads as many rows as tokens as something else
         few = max(1, few - 1)
-    for some in rows.split(few):
-        heard.append(recorder.run(some, at, name)[name].query[:, 0, taken])
-    return torch.cat(heard).reshape(x.shape) / scale
-
-
-def altered(model: Any) -> list[str] | None:
-    """Return what in a model is not as transformers makes it from its configuration.
-
-    Modules that attend or make tables are compared by their class, numbers and plain attributes;
-    what holds modules that attend, and what stands inside them, by its class, but for that of a
-    projection; all of these by the configuration that they hold, hooks, and a ``forward`` of their
-    own. None where the model cannot be made anew.
-    """
-    model = getattr(model, "_orig_mod", model)  # of torch.compile
-    of_theirs = (c for c in type(model).__mro__ if c.__module__.startswith("transformers.models."))
-    try:
-        fresh = build(next(of_theirs), model.config, few_heads=False).model
-    except Exception:  # StopIteration, too
-        return None
-    made = dict(fresh.named_modules())
-    given = {
-        name.replace("._orig_mod", ""): getattr(module, "_orig_mod", module)
-        for name, module in model.named_modules()
-    }
-    kinds = {name: type(module).__name__ for name, module in made.items()}
-    attending = {n for n, kind in kinds.items() if ATTENTION.search(kind)}
-    attending -= {n for n in attending if NO_SCORES.search(kinds[n])}
-    found = {}
-    for name in dict.fromkeys([*given, *made]):
-        above = accumulate(name.split(".")[:-1], "{}.{}".format)
-        inside = not attending.isdisjoint(above)
-        module = given.get(name)
-        if module is None:  # one that stands in two places is listed in one
-            with suppress(AttributeError):
-                module = model.get_submodule(name)
-        found[name] = _unlike(module, made.get(name), inside)
-    names = sorted(found, key=lambda name: not TABLES.search(kinds.get(name, "")))  # these first
-    return [f"{name or type(model).__name__} ({found[name]})" for name in names if found[name]]
-
-
-def _unlike(module: Any, made: Any, inside: bool) -> str | None:
-    """Say in what a module differs from the one in its place, None where in nothing that turns.
-
-    ``inside`` says that it is part of a module that attends. Either module may be None.
-    """
-    wanted, kinds = type(made).__name__, f"{type(module).__name__} {type(made).__name__}"
-    scoreless = ATTENTION.search(wanted) and NO_SCORES.search(wanted)
-    turns = (ATTENTION.search(kinds) or TABLES.search(kinds)) and not scoreless
-    parts = (made if module is None else module).modules()
-    holds = any(ATTENTION.search(type(m).__name__) for m in parts)
-    if not (turns or holds or inside):
-        return None
-    free = inside and not turns and (made is None or LINEAR.search(wanted))
-    if module is None:
-        return None if free else "no module"
-    if not _runs_its_class(module):
-        return "a forward of its own"
-    if own := _own_methods(module):
-        return f"a {own[0]} of its own"
-    hooks = (*module._forward_hooks.values(), *module._forward_pre_hooks.values())
-    if any(not _made_by(hook, "transformers.", "torch.") for hook in hooks):
-        return "a hook"
-    if not free and (kind := _class(module)) is not _class(made):
-        return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
-    why = _other_numbers(module, made) if turns else None
-    why = why or _other_settings(module, made)
-    return why or (_foreign_scores(module) if ATTENTION.search(kinds) else None)
-
-
-def _runs_its_class(module: Any) -> bool:
-    """Whether a module runs the forward of its class, in what accelerate and torch.compile lay."""
-    forward = module.forward
-    for _ in range(3):
-        if inspect.ismethod(forward) and forward.__self__ is module:
-            return forward.__func__ is getattr(type(module), "forward", None)
-        if isinstance(forward, partial) and _made_by(forward.func, "accelerate."):
-            forward = module._old_forward
-        forward = getattr(forward, "_torchdynamo_orig_callable", forward)
-    return False
-
-
-def _own_methods(module: Any) -> list[str]:
-    """Return methods of its class that a module has replaced by others, beside its forward."""
-    kind = type(module)
-    return [
-        name
-        for name, value in vars(module).items()
-        if name != "forward" and inspect.isfunction(getattr(kind, name, None)) and callable(value)
-    ]
-
-
-def _made_by(function: Any, *packages: str) -> bool:
-    return str(getattr(function, "__module__", "")).startswith(packages)
-
-
-def _class(module: Any) -> Any:
-    """Return the class of a module, without what is derived from it to shard or to attend fast."""
-    for kind in type(module).__mro__:
-        fast = kind.__module__.startswith("transformers.") and FAST.search(kind.__name__)
-        if issubclass(kind, nn.Module) and not (fast or kind.__module__.startswith("torch.")):
-            return kind
-    return type(module)
-
-
-def _other_numbers(module: Any, made: Any) -> str | None:
-    """Say which buffers, weights of a table or plain attributes differ."""
-    changed = []
-    for kind in ("buffer", "parameter"):
-        own, theirs = (dict(getattr(m, f"named_{kind}s")(recurse=False)) for m in (module, made))
-        for name, wanted in theirs.items():
-            if name not in own:
-                return f"no {kind} {name}"
-            if own[name].is_meta or wanted.is_meta or not wanted.is_floating_point():
-                continue
-            same = own[name].shape == wanted.shape
-            if not same or not torch.equal(own[name].cpu().to(wanted), wanted):
-                changed.append(name)
-    if changed:  # a copy that is kept beside is told alone
-        told = [name for name in changed if "original" not in name] or changed
-        return f"other numbers in {' and '.join(sorted(told))}"
-    other = _differing(_plain(module), _plain(made))
-    return f"another {other}" if other else None
-
-
-def _other_settings(module: Any, made: Any) -> str | None:
-    """Say what differs in the configuration that a module holds."""
-    held, wanted = (getattr(m, "config", None) for m in (module, made))
-    if not (hasattr(held, "to_dict") and hasattr(wanted, "to_dict")):
-        return None
-    other = _differing(_settings(held), _settings(wanted))
-    return f"another {other} in its configuration" if other else None
-
-
-def _foreign_scores(module: Any) -> str | None:
-    """Say whether a function that is not of transformers makes the scores of a module."""
-    from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
-
-    name = getattr(getattr(module, "config", None), "_attn_implementation", None)
-    function = ALL_ATTENTION_FUNCTIONS.get(name) if isinstance(name, str) else None
-    function = getattr(function, "func", function)  # of a partial
-    if function is None or _made_by(function, "transformers."):
-        return None
-    return f"scores by {name!r}, which is not of transformers"
-
-
-def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
-    """Return the first name, by the alphabet, whose values differ."""
-    return min((n for n in one.keys() | two.keys() if one.get(n) != two.get(n)), default=None)
-
-
-def _settings(config: Any) -> dict[str, Any]:
-    """Return what a configuration says, but for its parts and what says nothing of a turn."""
-    parts = getattr(config, "sub_configs", {})
-    return {k: v for k, v in config.to_dict().items() if k not in parts and not UNTURNED.search(k)}
-
-
-def _plain(module: Any) -> dict[str, Any]:
-    """Return the attributes of a module that are numbers, words or flags."""
-    kinds = (bool, int, float, str)
-    given = {name: value for name, value in vars(module).items() if isinstance(value, kinds)}
-    return {name: value for name, value in given.items() if not AT_REST.search(name)}
+    scored = [recorder.run(some, at, name)[name].query[:, 0, taken] for some in rows.split(few)]
+    return torch.cat(scored).reshape(x.shape) / scale
 
 
 # ---- an attention module and its table -----------------------------------------------------------
@@ -507,13 +378,13 @@ IDS: tuple[Callable[[Tensor], Tensor], ...] = (
     lambda at: at[None],
     lambda at: at.T[:, None],
 )
-"""How positions (T, axes) go into a table of cosines and sines; those of one axis as (1, T)."""
+"""How positions (T, axes) may go into a table of cosines and sines; one axis goes as (1, T)."""
 
 
 class _Cell(nn.Module):
-    """An attention module with what tells it positions; a batch is laid in one row.
+    """An attention module with what gives it positions; all rows of a batch are laid in one.
 
-    The arguments are those of `hear_cell`.
+    The arguments are those of `record_cell`.
     """
 
     def __init__(
@@ -525,40 +396,40 @@ class _Cell(nn.Module):
     ) -> None:
         super().__init__()
         self.config, self.embed, self.takes = config, embed, takes
-        more = {"layer_idx": 0} if "layer_idx" in arguments(attention_class.__init__) else {}
+        more = {"layer_idx": 0} if "layer_idx" in parameters_of(attention_class.__init__) else {}
         self.attention = attention_class(config, **more)
-        self.wanted = arguments(self.attention.forward)
+        self.wanted = parameters_of(self.attention.forward)
         self.batched = True
 
     def forward(self, n: int, at: Tensor) -> None:
         """Attend once from n rows at positions (T, axes)."""
         every = at.repeat(n, 1)
-        count = len(every)
         first = next(m for m in self.attention.modules() if isinstance(m, nn.Linear))
-        x = torch.zeros(1, count, first.in_features)
-        x = x if self.batched else x[0]
-        inputs: dict[str, Any] = {
-            "cu_seqlens": torch.tensor([0, count], dtype=torch.int32),
+        x = torch.zeros(1, len(every), first.in_features)
+        known: dict[str, Any] = {
+            "cu_seqlens": torch.tensor([0, len(every)], dtype=torch.int32),
             "attention_mask": None,
             "position_ids": every[:, 0][None] if at.shape[1] == 1 else every[None],
             **dict.fromkeys(self.takes, self.embed(every)),
         }
-        inputs = {key: value for key, value in inputs.items() if key in self.wanted}
+        inputs = {}
         for key, argument in self.wanted.items():
-            free = argument.kind is argument.POSITIONAL_OR_KEYWORD and key not in inputs
-            if free and argument.default is argument.empty:
-                inputs[key] = x
+            positional = argument.kind is argument.POSITIONAL_OR_KEYWORD
+            if key in known:
+                inputs[key] = known[key]
+            elif positional and argument.default is argument.empty:
+                inputs[key] = x if self.batched else x[0]
         self.attention(**inputs)
 
 
-def hear_cell(
+def record_cell(
     config: Any,
     attention_class: Any,
     embed: Callable[[Tensor], Any],
     axes: int,
     takes: tuple[str, ...] = ("position_embeddings",),
-) -> Heard | None:
-    """Return what one attention module does; None where it mixes up rows or turns nothing.
+) -> AttentionRecord | None:
+    """Return what one attention module does; None where it mixes rows or rotates nothing.
 
     Parameters
     ----------
@@ -570,107 +441,97 @@ def hear_cell(
         ``embed(positions)`` for positions of shape (L, axes) returns what the module takes as
         ``takes``: cosines and sines, complex numbers or the positions themselves.
     axes
-        How many numbers make a position.
+        Numbers in a position.
     takes
-        Names of arguments of the module.
+        Names of parameters of the module.
     """
-    cell = build(lambda c: _Cell(c, attention_class, embed, takes), config, False, one_row=True)
+    cell = build(lambda c: _Cell(c, attention_class, embed, takes), config, False, packed=True)
     for batched in (True, False):
         cell.model.batched = batched
-        with suppress(Exception):  # the next way
-            return replace(_hear_cell(cell, axes), part=attention_class.__name__)
+        with suppress(Exception):  # try the next way
+            return replace(_record_cell(cell, axes), model=attention_class.__name__)
     return None
 
 
-def _hear_cell(cell: Recorder, axes: int) -> Heard:
-    """Return what is heard with positions of so many numbers; raise where rows get mixed up."""
+def _record_cell(cell: Recorder, axes: int) -> AttentionRecord:
+    """Return the record for positions of so many numbers; raise where rows are mixed."""
     name = "attention"
     at = torch.stack([torch.tensor([0, 1, 2, 5, 3 * a + 1]) for a in range(axes)], dim=-1)
-    record = cell.run(torch.zeros(3, FEW, 2), at)[name]
-    cell.products = set() if record.sure else {name}
-    x = _vectors(record.query.shape[-1])
-    heard = _heard(cell, name, cell.run(x, at)[name], x, at, "", True)
-    together, alone = heard.rotate(x, at), heard.rotate(x[:1, 1:2], at[1:2])
-    origin, *moved = (heard.rotate(x[:1, :1], at[:1] + s) for s in (0, *torch.eye(axes).long()))
+    one = cell.run(torch.zeros(3, FEW, 2), at)[name]
+    cell.products = set() if one.explicit else {name}
+    x = _vectors(one.query.shape[-1])
+    found = _record(cell, name, cell.run(x, at)[name], x, at)
+    together, alone = found.rotate(x, at), found.rotate(x[:1, 1:2], at[1:2])
+    origin, *moved = (found.rotate(x[:1, :1], at[:1] + s) for s in (0, *torch.eye(axes).long()))
     if not torch.allclose(together[:1, 1:2], alone, atol=1e-4):
-        raise ValueError("rows are mixed up")
+        raise ValueError("rows are mixed")
     if any(torch.allclose(there, origin, atol=1e-5) for there in moved):
-        raise ValueError("nothing turns along an axis")
-    return heard
+        raise ValueError("nothing depends on one of the axes")
+    return found
 
 
-def hear_cells(part: Any, annotated: bool = True) -> list[Heard]:
-    """Return what attention modules do with tables that they are given, each pair alone.
+def record_cells(part: Any, annotated: bool = True) -> list[AttentionRecord]:
+    """Return what attention modules do with tables of angles, each pair of classes alone.
 
-    For towers whose models want pictures or sound. A table and an attention module belong together
+    For towers whose models take images or sound. A table and an attention module belong together
     where both are made from the same class of configuration and the second can use what the first
-    gives: every row turned by its own position, and by no other. Where annotations say another
-    class of configuration than is used, ``annotated=False`` tries all.
+    gives: every row is rotated by its own position and by no other. ``annotated=False`` tries all
+    classes, for files whose annotations name another class than is used.
     """
-    try:
-        module = modeling_of(part)
-    except ImportError:
-        return []
-    known = (type(part).__name__, "")
-    classes = [
-        (c, wants)
-        for c in _classes(module, nn.Module)
-        if (wants := _wants(c)) is not None and (wants in known or not annotated)
-    ]
-    tables = [
-        c
-        for c, wants in classes
-        if wants and ROTARY.search(c.__name__) and "position_ids" in arguments(c.forward)
-    ]
-    attentions = [
-        c
-        for c, _ in classes
-        if ATTENTION.search(c.__name__) and "position_embeddings" in arguments(c.forward)
-    ]
-    cells = (_cell(table, attention, part) for attention in attentions for table in tables)
+    tables, attentions = [], []
+    for c, wants in _configured(part):
+        if wants not in (type(part).__name__, "") and annotated:
+            continue
+        takes = parameters_of(c.forward)
+        if wants and ROTARY.search(c.__name__) and "position_ids" in takes:
+            tables.append(c)
+        if ATTENTION.search(c.__name__) and "position_embeddings" in takes:
+            attentions.append(c)
+    cells = (_paired(table, attention, part) for attention in attentions for table in tables)
     return [cell for cell in cells if cell is not None]
 
 
-def _wants(value: Any) -> str | None:
-    """Return the name of the class of configuration that a class is made from; "" if any."""
-    wanted = arguments(value.__init__).get("config")
-    if wanted is None:
-        return None
-    if wanted.annotation is wanted.empty:
-        return ""
-    return getattr(wanted.annotation, "__name__", str(wanted.annotation))
+def _configured(part: Any) -> Iterator[tuple[Any, str]]:
+    """Yield the modules in a configuration's file, and the configuration each is made from.
+
+    That is the name of a class; "" if any.
+    """
+    with suppress(ImportError):
+        for value in _classes(modeling_of(part), nn.Module):
+            if wanted := parameters_of(value.__init__).get("config"):
+                kind = wanted.annotation
+                named = getattr(kind, "__name__", str(kind))
+                yield value, "" if kind is wanted.empty else named
 
 
-def _cell(table_class: Any, attention_class: Any, config: Any) -> Heard | None:
+def _paired(table_class: Any, attention_class: Any, config: Any) -> AttentionRecord | None:
     """Return what an attention module does with a table; None where it can do nothing with it.
 
-    The most axes come first: a table of three takes two as well, and turns less.
+    The most axes come first: a table of three takes two as well, and rotates fewer channels.
     """
     with suppress(Exception):
         table, like = table_class(config).eval(), torch.zeros(1, 1, 1)
         for axes in (3, 2, 1):
             for ids in IDS if axes > 1 else (lambda at: at.T,):
                 with suppress(Exception):
-                    embed = partial(_embed, table, like, ids)
-                    if heard := hear_cell(config, attention_class, embed, axes):
-                        part = f"{table_class.__name__} + {attention_class.__name__}"
-                        return replace(heard, part=part)
+                    embed = partial(lambda ids, at: table(like, ids(at)), ids)
+                    if found := record_cell(config, attention_class, embed, axes):
+                        name = f"{table_class.__name__} + {attention_class.__name__}"
+                        return replace(found, model=name)
     return None
 
 
-def _embed(table: Any, like: Tensor, ids: Callable[[Tensor], Tensor], at: Tensor) -> Any:
-    return table(like, ids(at))
-
-
-def tables_of(config: Any) -> list[str]:
+def classes_of_tables(config: Any) -> list[str]:
     """Return the names of classes that make tables of angles for parts that take no tokens."""
     taking = {type(part) for _, part in recordable(config)}
     found: dict[str, None] = {}
     for part in parts_of(config):
+        if type(part) in taking:
+            continue
         with suppress(ImportError):
-            for value in _classes(modeling_of(part), nn.Module) if type(part) not in taking else ():
-                of_it = _wants(value) in (None, "", type(part).__name__)
-                if of_it and ROTARY.search(value.__name__):
+            for value in _classes(modeling_of(part), nn.Module):
+                wanted = dict(_configured(part)).get(value, "")
+                if wanted in ("", type(part).__name__) and ROTARY.search(value.__name__):
                     found[value.__name__] = None
     return list(found)
 
@@ -684,7 +545,7 @@ def modeling_of(config: Any) -> Any:
 
 
 def _classes(module: Any, base: type) -> list[Any]:
-    """Return the classes of one file that are made from another."""
+    """Return the classes of one file that derive from another."""
     return [
         value
         for value in vars(module).values()
@@ -695,14 +556,14 @@ def _classes(module: Any, base: type) -> list[Any]:
 
 
 def parts_of(config: Any) -> list[Any]:
-    """Return a configuration's parts, each below the whole, and the whole."""
+    """Return a configuration and its parts, each before what it is a part of."""
     found = []
     for name, make in getattr(config, "sub_configs", {}).items():
         part = getattr(config, name, None)
         if part is None:
             try:
                 part = make()
-            except Exception:  # a part that only its user can choose
+            except Exception:  # a part that its user has to choose
                 continue
         if hasattr(part, "to_dict"):
             found += parts_of(part)
@@ -710,7 +571,7 @@ def parts_of(config: Any) -> list[Any]:
 
 
 def recordable(config: Any) -> list[tuple[Any, Any]]:
-    """Return classes that take tokens, each with the part of a configuration that it wants."""
+    """Return the classes that take tokens, each with its part of a configuration."""
     from transformers import PreTrainedModel
 
     found: dict[Any, Any] = {}
@@ -721,7 +582,7 @@ def recordable(config: Any) -> list[tuple[Any, Any]]:
                     "forward" in vars(value)
                     and value.config_class is type(part)
                     and not re.search(r"For[A-Z]", value.__name__)
-                    and {"input_ids", "inputs_embeds"} & set(arguments(value.forward))
+                    and {"input_ids", "inputs_embeds"} & set(parameters_of(value.forward))
                 ):
                     found.setdefault(value, part)
     alone = [(c, p) for c, p in found.items() if not getattr(p, "sub_configs", {})]
@@ -729,44 +590,77 @@ def recordable(config: Any) -> list[tuple[Any, Any]]:
 
 
 @in_float32()
-def listen(configs: list[Any], family: str | None = None) -> tuple[list[Heard], list[str]]:
-    """Return all that is heard in models of some configurations, and why a class was not.
+def record_all(
+    configs: list[Any], family: str | None = None
+) -> tuple[list[AttentionRecord], list[str]]:
+    """Return all records of some configurations, and why classes could not be recorded.
 
     Parameters
     ----------
     configs
         Configurations of transformers, with their parts.
     family
-        Only classes in the files of this one, where given.
+        Where given, only classes in the files of this family.
     """
-
-    def belongs(value: Any) -> bool:
-        return family is None or family in value.__module__.split(".")
-
-    heard: list[Heard] = []
+    records: list[AttentionRecord] = []
     refusals: list[str] = []
-    known: set[Any] = set()  # parts whose model was heard, whether it turns anything or not
-    models: dict[Any, Any] = {}
-    for model_class, part in (pair for config in configs for pair in recordable(config)):
-        if belongs(model_class):
-            models.setdefault(model_class, part)
-    for model_class, part in models.items():
-        try:
-            found = hear(model_class, part)
-        except Exception as error:  # whatever a family's code raises
-            sizes = part.to_dict() if hasattr(part, "to_dict") else {}
-            unset = [k for k, v in sizes.items() if v is None and re.match("n_|num_|head_dim", k)]
-            told = f" (its configuration leaves {', '.join(unset)} unset)" if unset else ""
-            refusals.append(f"{model_class.__name__}: {named(error, 120)}{told}")
+    known: set[Any] = set()  # parts whose model rotates something
+    for model_class, part in _models(configs, family).items():
+        if fault := rope_fault(part):
+            refusals.append(f"{model_class.__name__}: {fault}")
             continue
-        heard += found
-        if found:
-            known.add(type(part))
-    parts = [part for config in configs for part in parts_of(config) if belongs(type(part))]
+        try:
+            found = record_model(model_class, part)
+        except Exception as error:  # whatever a family's code raises
+            refusals.append(f"{model_class.__name__}: {summary(error)}{_unset(part)}")
+            continue
+        records += found
+        known |= {type(part)} if found else set()
+    parts = [
+        part for config in configs for part in parts_of(config) if _belongs(type(part), family)
+    ]
     for part in parts:
         if type(part) not in known:
             known.add(type(part))
-            heard += hear_cells(part)
-    for part in parts if not heard else ():
-        heard += hear_cells(part, annotated=False)
-    return heard, refusals
+            records += record_cells(part)
+    if not records:
+        records = [cell for part in parts for cell in record_cells(part, annotated=False)]
+    return records, refusals
+
+
+def _belongs(value: Any, family: str | None) -> bool:
+    return family is None or family in value.__module__.split(".")
+
+
+def _models(configs: list[Any], family: str | None) -> dict[Any, Any]:
+    """Return the model classes of some configurations, each with the first part that it takes."""
+    found: dict[Any, Any] = {}
+    for model_class, part in (pair for config in configs for pair in recordable(config)):
+        if _belongs(model_class, family):
+            found.setdefault(model_class, part)
+    return found
+
+
+def rope_fault(config: Any) -> str | None:
+    """Return why a configuration's ``rope_parameters`` give no rotation; None if nothing is wrong.
+
+    The base is lost where a legacy ``rope_scaling`` is assigned to a loaded configuration:
+    transformers puts it in the place of all ``rope_parameters``, with ``rope_theta`` None.
+    """
+    given = getattr(config, "rope_parameters", None) or {}
+    nested = [value for value in given.values() if isinstance(value, dict)]
+    for one in nested or filter(None, [given]):
+        kind = one.get("rope_type", "default")
+        for name in ("rope_theta", "factor") if kind in SCALED else ("rope_theta",):
+            value = one.get(name)
+            if not (isinstance(value, int | float) and 0.0 < value < math.inf):
+                also = BASE_LOST if name == "rope_theta" else f" for rope_type {kind!r}"
+                return f"{name} in rope_parameters must be a positive number{also}, got {value!r}"
+    return None
+
+
+def _unset(config: Any) -> str:
+    """Return which sizes a configuration leaves unset, in parentheses, or nothing."""
+    sizes = config.to_dict() if hasattr(config, "to_dict") else {}
+    unset = [k for k, v in sizes.items() if v is None and re.match("n_|num_|head_dim", k)]
+    return f" (its configuration leaves {', '.join(unset)} unset)" if unset else ""

@@ -1,4 +1,4 @@
-"""From what was heard and reported to the rows of a file."""
+"""From records and reports to the rows of a results file."""
 
 import re
 from itertools import groupby
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from atlas.recording import Heard
 from ropescope import Report
 
 from . import runs
+from .recording import AttentionRecord
 
 PLAIN = (
     "head_dim", "axes", "layout", "place", "width", "direction", "base", "attention_factor",
@@ -30,10 +30,27 @@ def short(value: Any, digits: int = 6) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def row(report: Report, frequencies: list[Any]) -> dict[str, Any]:
-    """Return a report as a row; its list of frequencies is added to those known."""
-    found = {name: short(getattr(report, name)) for name in PLAIN}
-    for name in ("deviation", "angle_error"):  # rounding: its size is meant
+def row(one: AttentionRecord, report: Report, lists: list[Any]) -> dict[str, Any]:
+    """Return a record and its report as a row; its frequencies are added to ``lists``."""
+    return {
+        "part": part_of(one.model),
+        "model": one.model,
+        "kind": one.kind,
+        "layers": layers(one.modules),
+        "norm": {"place": one.norm, "weights": one.norm_weights} if one.norm else None,
+        "query_factor": one.query_factor,
+        "values_rotated": one.values_rotated,
+        "output_rotated": one.output_rotated,
+        "where": one.where,
+        "note": one.note,
+        **report_row(report, lists),
+    }
+
+
+def report_row(report: Report, lists: list[Any]) -> dict[str, Any]:
+    """Return what a row has of the report."""
+    found: dict[str, Any] = {name: short(getattr(report, name)) for name in PLAIN}
+    for name in ("deviation", "angle_error"):  # rounding: its order of magnitude
         found[name] = short(getattr(report, name), 1)
     found["pairs"] = runs(report.pairs)
     if report.written != report.pairs:
@@ -42,63 +59,42 @@ def row(report: Report, frequencies: list[Any]) -> dict[str, Any]:
     found["equally"] = [str(e) for e in report.explanations[1:3]]
     found["frequencies"] = None
     if report.inv_freq.size:
-        speeds = short(report.inv_freq)
-        if speeds not in frequencies:
-            frequencies.append(speeds)
-        found["frequencies"] = frequencies.index(speeds)
-    if report.axes > 1 and report.inv_freq.size:
-        found["sections"] = sections(report.inv_freq)
+        frequencies = short(report.inv_freq)
+        if frequencies not in lists:
+            lists.append(frequencies)
+        found["frequencies"] = lists.index(frequencies)
+        if report.axes > 1:
+            found["sections"] = sections(report.inv_freq)
     found["findings"] = [[f.gravity, f.words, f.chapter] for f in report.findings]
     return found
 
 
 def sections(waves: np.ndarray) -> list[list[int]] | None:
-    """Return which axis each pair listens to, as runs ``[axis, pairs]``."""
+    """Return the axis of each pair as runs ``[axis, pairs]``; None where a pair has several."""
     if ((waves != 0).sum(axis=1) != 1).any():
         return None
-    listens = (waves != 0).argmax(axis=1).tolist()
-    return [[axis, len(list(pairs))] for axis, pairs in groupby(listens)]
+    return [[axis, len(list(pairs))] for axis, pairs in groupby((waves != 0).argmax(1).tolist())]
 
 
-def heard_row(heard: Heard) -> dict[str, Any]:
-    """Return what was heard beside the rotation."""
-    return {
-        "part": part_of(heard.part),
-        "model": heard.part,
-        "kind": heard.kind,
-        "layers": layers(heard.names),
-        "norm": {"place": heard.norm, "gains": heard.gains} if heard.norm else None,
-        "queries_scaled": heard.queries_scaled,
-        "values_turned": heard.values_turned,
-        "output_turned": heard.output_turned,
-        "where": heard.where,
-        "note": heard.note,
-    }
+PARTS = {
+    "text": "Text|HiggsAudio",  # what takes tokens, whatever they stand for
+    "vision": "Vision|ViT|Image|Video|Pixel|Pixtral|DINO|MLCD|Sam|VJEPA|Sapiens|Eomt|LoFTR"
+    "|LightGlue",
+    "audio": "Audio|[Cc]odec|Speech|Wav2Vec|Mimi|Conformer|Asr|ASR|Token2Wav|Code2Wav|Lasr|DiT",
+    "other": "EsmFold|TimesFm",
+}
+"""Names of classes by what these read; the first that fits counts, else text."""
 
 
-def part_of(name: str) -> str:
+def part_of(model: str) -> str:
     """Return what a class of models reads, by its name."""
-    for part, words in (
-        ("text", "Text|HiggsAudio"),  # what takes tokens, whatever stands for them
-        (
-            "vision",
-            "Vision|ViT|Image|Video|Pixel|Pixtral|DINO|MLCD|Sam|VJEPA|Sapiens|Eomt|LoFTR|LightGlue",
-        ),
-        (
-            "audio",
-            "Audio|[Cc]odec|Speech|Wav2Vec|Mimi|Conformer|Asr|ASR|Token2Wav|Code2Wav|Lasr|DiT",
-        ),
-        ("other", "EsmFold|TimesFm"),
-    ):
-        if re.search(words, name):
-            return part
-    return "text"
+    return next((part for part, words in PARTS.items() if re.search(words, model)), "text")
 
 
-def layers(names: tuple[str, ...]) -> dict[str, list[list[int]]]:
+def layers(modules: tuple[str, ...]) -> dict[str, list[list[int]]]:
     """Return names of modules as runs ``[first, last, step]`` of their first number."""
     numbers: dict[str, list[int]] = {}
-    for name in names:
+    for name in modules:
         found = re.search(r"\d+", name)
         pattern = name if found is None else f"{name[: found.start()]}*{name[found.end() :]}"
         numbers.setdefault(pattern, []).extend([int(found[0])] if found else [])

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from atlas import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, UNHEARD, all_pairs, load
+from atlas import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, TABLE_ALONE, all_pairs, load
 from ropebook.figures.atlas import FIELDS
 from ropescope import Finding, Report
 from ropescope.report import ANGLE, GROWING, WRONG
@@ -81,7 +81,7 @@ class Row:
         where = self.found.get("norm")
         if where is None:
             return None
-        return AFTER if where["place"] == "after" and where["gains"] else str(where["place"])
+        return AFTER if where["place"] == "after" and where["weights"] else str(where["place"])
 
     @property
     def broken(self) -> str | None:
@@ -117,7 +117,7 @@ class Row:
                         "scores depend on the place.")  # fmt: skip
         if notes := [note for note in (self.found.get("note"), self.chosen) if note]:
             said.insert(0, f"Note: {'; '.join(notes)}.")
-        if self.found.get("values_turned"):
+        if self.found.get("values_rotated"):
             said.insert(0, "Values are turned, too.")
         return said
 
@@ -251,10 +251,10 @@ def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
         "deviation": row.deviation,
         "norm": row.norm,
         "rests": row.rests,
-        "heard": UNHEARD not in note,
+        "heard": TABLE_ALONE not in note,
         "ran": bool(row.found.get("layers")),
         "heads": any(kind in note for kind in (INNER_WIDTH, FIRST_HEAD, BY_HEAD)),
-        "values": bool(row.found.get("values_turned")),
+        "values": bool(row.found.get("values_rotated")),
         "findings": row.findings[:2],
         "rest": row.rest_factor,
         "wrong": [

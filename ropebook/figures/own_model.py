@@ -90,7 +90,7 @@ def _ask(model: Any) -> tuple[str, Report]:
             "model must be a Report, a configuration of transformers or its dict, or inverse "
             f"frequencies, got {type(model).__name__}"
         )
-    from atlas.adapters import of_transformers
+    from atlas import of_transformers
 
     reports = {name: one.identify() for name, one in of_transformers(model).items()}
     if not reports:

@@ -1,6 +1,6 @@
-"""The atlas's files say what its families do: a sample drawn anew is asked again.
+"""The atlas's files say what its families do: a sample drawn anew is recorded again.
 
-``ATLAS=all`` asks every family, which takes minutes: the weekly workflow does.
+``ATLAS=all`` records every family, which takes minutes: the weekly workflow does.
 """
 
 import importlib
@@ -23,7 +23,7 @@ import atlas
 from atlas import __main__ as command
 from rope_minimal import wave_vectors
 
-STATUSES = {"asked", "refused", "dead code", "none"}
+STATUSES = {"recorded", "refused", "dead code", "none"}
 MEASURED = {"deviation", "angle_error", "singular_values"}  # sizes of rounding differ by machine
 SAID = {"findings", "equally", "past_end", "why", "angle_error_at", "shared_position"}
 
@@ -49,8 +49,8 @@ def test_a_file_is_whole(peer: str) -> None:
     wanted = {s: n for s, n in counts.items() if n} | {"rotations": len(rotations)}
     assert found["counts"] == wanted
     for name, entry in families.items():
-        assert bool(entry["rotations"]) == (entry["status"] == "asked"), name
-        assert entry["status"] == "asked" or entry["why"], name
+        assert bool(entry["rotations"]) == (entry["status"] == "recorded"), name
+        assert entry["status"] == "recorded" or entry["why"], name
     for row in rotations:
         pairs = atlas.all_pairs(row["pairs"])
         assert 2 * len(pairs) == row["width"] <= row["head_dim"]
@@ -104,17 +104,17 @@ def sample(families: dict[str, Any]) -> list[str]:
 
 
 def here(names: list[str]) -> Iterator[tuple[str, dict[str, Any], list[Any], float]]:
-    """Ask families in this process."""
-    from atlas import transformers
+    """Record families in this process."""
+    from atlas import families
 
     for name in names:
         lists: list[Any] = []
-        yield name, transformers.ask(name, lists), lists, 0.0
+        yield name, families.entry_of(name, lists), lists, 0.0
 
 
 def test_families_drawn_anew_are_as_the_file_says() -> None:
     pytest.importorskip("transformers")
-    from atlas.__main__ import asked as in_processes
+    from atlas.__main__ import recorded as in_processes
 
     found = atlas.load("transformers")
     wanted = found["versions"]["transformers"]
@@ -128,7 +128,7 @@ def test_families_drawn_anew_are_as_the_file_says() -> None:
         now = spread(entry, lists)
         written = spread(found["families"][name], found["frequencies"])
         wrong += differences(written, now, name)
-    assert not wrong, f"asked {names}: " + "; ".join(wrong[:10])
+    assert not wrong, f"recorded {names}: " + "; ".join(wrong[:10])
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_name_that_is_no_family_is_refused(
 ) -> None:
     pytest.importorskip("transformers")
     command = importlib.import_module("atlas.__main__")
-    for one in ("asked", "save"):
+    for one in ("recorded", "save"):
         monkeypatch.setattr(command, one, lambda *_: [])
     monkeypatch.setattr("sys.argv", ["atlas", *names])
     with pytest.raises(SystemExit) as stop:
@@ -157,12 +157,12 @@ def test_a_name_that_is_no_family_is_refused(
 
 def test_every_family_that_says_so_is_in_the_file() -> None:
     pytest.importorskip("transformers")
-    from atlas import transformers
+    from atlas import families
 
     found = atlas.load("transformers")
     if installed("transformers") != found["versions"]["transformers"]:
         pytest.skip("the file is about another version")
-    assert sorted(found["families"]) == transformers.families()
+    assert sorted(found["families"]) == families.families()
 
 
 DEAD = {
@@ -220,14 +220,14 @@ def test_files_of_which_nothing_turns_define_nothing_that_could() -> None:
         assert not re.search(r"(def|class) \w*([Rr]otat|[Rr]otary|RoPE|apply_rope)", text), name
         heads = re.search(r"the heads are those of (\w+)", why)
         if heads:
-            assert families[heads[1]]["status"] == "asked"
+            assert families[heads[1]]["status"] == "recorded"
             config = Path(str(family_module(name, "configuration").__file__)).read_text("utf-8")
             assert f'model_type="{heads[1]}_text"' in config
         else:
             assert not re.search(r"\bq\w* \* cos|\bcos\b.*\bquer", text), name
 
 
-def test_a_note_says_where_less_than_a_model_was_asked() -> None:
+def test_a_note_says_where_less_than_a_model_was_recorded() -> None:
     """A model that ran is one of a family's own, and has layers."""
     pytest.importorskip("transformers")
     from transformers import PreTrainedModel
@@ -235,7 +235,9 @@ def test_a_note_says_where_less_than_a_model_was_asked() -> None:
     families = atlas.load("transformers")["families"]
     for name, entry in families.items():
         for row in entry["rotations"]:
-            said = [words for words in (atlas.NOT_RUN, atlas.UNHEARD) if words in str(row["note"])]
+            said = [
+                words for words in (atlas.NOT_RUN, atlas.TABLE_ALONE) if words in str(row["note"])
+            ]
             assert len(said) == (not row["layers"]), (name, row["model"])
     for name in random.SystemRandom().sample(sorted(families), 8):
         for row in families[name]["rotations"]:
@@ -259,11 +261,11 @@ class Pool:
         if self.breaks:
             future.set_exception(BrokenProcessPool())
         else:
-            future.set_result((family, {"status": "asked"}, [], 1.0))
+            future.set_result((family, {"status": "recorded"}, [], 1.0))
         return future
 
 
-@pytest.mark.parametrize(("broken", "status"), [(0, "asked"), (1, "asked"), (2, "refused")])
+@pytest.mark.parametrize(("broken", "status"), [(0, "recorded"), (1, "recorded"), (2, "refused")])
 def test_a_family_is_refused_only_if_it_brings_a_fresh_process_down_too(
     monkeypatch: pytest.MonkeyPatch, broken: int, status: str
 ) -> None:
@@ -276,13 +278,13 @@ def test_a_family_is_refused_only_if_it_brings_a_fresh_process_down_too(
 
 
 @pytest.mark.parametrize("family", ["dinov3_vit", "eomt_dinov3", "sapiens2"])
-def test_a_picture_is_asked_as_it_is_used_and_not_stretched_by_chance(family: str) -> None:
+def test_an_image_is_recorded_as_it_is_used_and_not_stretched_by_chance(family: str) -> None:
     """In training these multiply the coordinates of a picture by a random number."""
     found = atlas.load("transformers")
     (one,) = found["families"][family]["rotations"]
-    heard = found["frequencies"][one["frequencies"]]
-    np.testing.assert_allclose(heard, wave_vectors("dinov3", 64).T / 16, atol=1e-6)
-    assert np.max(heard) * 16 == pytest.approx(4 * np.pi)
+    recorded = found["frequencies"][one["frequencies"]]
+    np.testing.assert_allclose(recorded, wave_vectors("dinov3", 64).T / 16, atol=1e-6)
+    assert np.max(recorded) * 16 == pytest.approx(4 * np.pi)
     assert "two turns from edge to edge" in one["note"]
 
 
@@ -297,8 +299,8 @@ def rotations_in(parameters: Any) -> Iterator[dict[str, Any]]:
 def test_a_base_or_rescaling_that_no_configuration_has_is_explained_in_a_note() -> None:
     transformers = pytest.importorskip("transformers")
     transformers.logging.set_verbosity_error()
+    from atlas.families import configurations
     from atlas.recording import parts_of
-    from atlas.transformers import configurations
 
     odd = {}
     for family, entry in atlas.load("transformers")["families"].items():

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 import torch
 
-from atlas.adapters import of_transformers
-from atlas.layers import examine
+from atlas import examine, of_transformers
 from rope_minimal import (
     KVCache,
     LatentAttention,
@@ -907,9 +906,9 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: examine(Attention(32, 4), shift=0), "ValueError: shift must be >= 1, got 0"),
     (
         lambda: examine(filled(0.0)),
-        "ValueError: model must answer finite numbers, not all 0, ... 0",
+        "ValueError: model must return finite numbers, not all 0, ... 0",
     ),
-    (lambda: examine(filled(NAN)), "ValueError: model must answer finite numbers, ... of nan"),
+    (lambda: examine(filled(NAN)), "ValueError: model must return finite numbers, ... of nan"),
     (lambda: examine(frozen()), "ValueError: model must not be made under torch.inference_mode"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),

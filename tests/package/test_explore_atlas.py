@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from atlas import BY_HEAD, NOT_RUN
-from atlas.rows import row as packed
+from atlas.rows import report_row as packed
 from rope_minimal import rotate_complex, to_half
 from ropebook import figures
 from ropebook.atlas import Row, compact, read_atlas, record
@@ -110,9 +110,9 @@ FAULTY = {
 
 
 NEIGHBOURHOOD = {
-    "neox": {"norm": {"place": "after", "gains": True}},
-    "oss": {"norm": {"place": "after", "gains": False}},
-    "glm": {"norm": {"place": "before", "gains": True}},
+    "neox": {"norm": {"place": "after", "weights": True}},
+    "oss": {"norm": {"place": "after", "weights": False}},
+    "glm": {"norm": {"place": "before", "weights": True}},
 }
 
 
@@ -276,7 +276,7 @@ def test_a_note_says_what_was_set_against_the_defaults():
     assert rows["llama"].chosen is None
     assert "set in EsmConfig: {position_embedding_type: rotary, " in rows["esm"].findings[0]
     first, alone, second = rows["hunyuan_vl"].findings[0].split("; ")
-    assert first.startswith("Note: the tokens of a picture")
+    assert first.startswith("Note: the tokens of an image")
     assert alone == NOT_RUN
     assert second == "set in HunYuanVLTextConfig: {mrope_section: [16, 16, 16, 16]}."
     assert "position_embeddings_type is set to rotary" in rows["wav2vec2_bert"].findings[0]

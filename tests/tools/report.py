@@ -183,7 +183,7 @@ def second_checks() -> dict[str, int]:
 def families() -> dict[str, int]:
     """Return how many model families of transformers the atlas asked, and how many rotations."""
     counts = json.loads((ROOT / "atlas/results/transformers.json").read_text("utf8"))["counts"]
-    return {"families in the atlas": counts["asked"], "their rotations": counts["rotations"]}
+    return {"families in the atlas": counts["recorded"], "their rotations": counts["rotations"]}
 
 
 def broken_budgets() -> list[str]:
