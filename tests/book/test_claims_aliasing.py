@@ -74,6 +74,7 @@ def angles_of_a_hand(theta, last):
 
 
 def test_the_angle_of_the_fastest_hand_wraps_at_7():
+    """Refuted if angles by Python's own remainder wrap elsewhere or have other values."""
     angles = angles_of_a_hand(1.0, 7)
     assert np.round(angles, 4).tolist() == [0, 1, 2, 3, 4, 5, 6, 0.7168]
     assert wrapped_angle(np.arange(8.0)) == pytest.approx(angles, abs=1e-9)
@@ -81,6 +82,8 @@ def test_the_angle_of_the_fastest_hand_wraps_at_7():
 
 
 def test_the_cosine_turns_at_4_before_the_angle_wraps():
+    """Refuted if scores of the package at theta = 1 first rise elsewhere than at 4, or have
+    other values."""
     for seed in range(5):
         x = np.random.default_rng(seed).normal(size=2)
         s = scores(x, x, np.arange(8), np.array([1.0])) / (x @ x)
@@ -89,6 +92,8 @@ def test_the_cosine_turns_at_4_before_the_angle_wraps():
 
 
 def test_the_printed_caption_wraps_three_times_before_50():
+    """Refuted if counting turns at 0.4096 finds other wraps, or the cosine first rises
+    elsewhere."""
     caption = 2 * 2048 / 10_000
     wraps = np.flatnonzero(np.diff(angles_of_a_hand(caption, 2048)) < 0) + 1
     assert wraps[:3].tolist() == [16, 31, 47]
@@ -98,6 +103,8 @@ def test_the_printed_caption_wraps_three_times_before_50():
 
 
 def test_which_reconstruction_meets_which_wish():
+    """Refuted if angles or scores of A, B or 0.4096 rise or wrap where the claim says not, or
+    do not where it says so."""
     m = np.arange(WINDOW)
     for theta, angle_grows, cosine_falls in (
         (A[0], True, True),
@@ -116,7 +123,11 @@ def test_which_reconstruction_meets_which_wish():
 
 @pytest.mark.parametrize(("dim", "base"), [(8, 10_000), (64, 10_000), (64, 500_000)])
 def test_no_standard_hand_is_back_exactly(dim, base):
-    """The nearest it comes in 10**30 steps, from its continued fraction in 200 digits."""
+    """Refuted if the continued fraction of a hand's speed, in 200 digits, ends or comes within
+    1e-60 of a whole number of turns.
+
+    The nearest it comes in 10**30 steps, from its continued fraction in 200 digits.
+    """
     with mpmath.workdps(200):
         for i in range(dim // 2):
             ratio = mpmath.power(base, -mpmath.mpf(2 * i) / dim) / (2 * mpmath.pi)
@@ -130,6 +141,7 @@ def test_no_standard_hand_is_back_exactly(dim, base):
 
 
 def test_near_repeats_are_the_convergents_of_two_pi():
+    """Refuted if the convergents of two pi up to 131,072 are other distances."""
     with mpmath.workdps(40):
         x, convergents, (h, k, h_old, k_old) = 2 * mpmath.pi, [], (1, 0, 0, 1)
         while h < 131_072:
@@ -146,7 +158,11 @@ def test_near_repeats_are_the_convergents_of_two_pi():
 
 
 def test_no_distance_of_a_full_head_is_nearer_than_a_neighbour():
-    """Scores of a head whose pairs are equally long, through the package's rotation."""
+    """Refuted if a score by the package at a distance up to 131,072 exceeds that of the
+    neighbour.
+
+    Scores of a head whose pairs are equally long, through the package's rotation.
+    """
     s = own_scores(np.arange(1, 131_073), THETA)
     assert s.argmax() == 0
     assert (s[1:] < s[0]).all()
@@ -160,6 +176,8 @@ def test_no_distance_of_a_full_head_is_nearer_than_a_neighbour():
 
 def test_a_head_that_chooses_its_hands_can_be_fooled():
     # Hands 0 and 1 alone, as scores of the package: the far token beats the neighbour.
+    """Refuted if the largest set of hands that is fooled, found by sorting, has another size,
+    or the named examples are not fooled."""
     two = np.r_[1.0, 1.0, np.zeros(62)]
     s = own_scores(np.array([1, 72_753]), THETA, two)
     assert s[1] > 0.99999 > 0.6 > s[0]
@@ -203,6 +221,8 @@ def test_a_head_that_chooses_its_hands_can_be_fooled():
 
 
 def test_how_many_hands_are_enough():
+    """Refuted if distinct rows of bfloat16 tables, or nearest codes by brute force, are other
+    than stated."""
     nearest = {dim: nearest_code(bank(dim), 131_072) for dim in (2, 4, 8, 16, 32, 64)}
     assert [near.distance for near in nearest.values()] == [103_993, 84_823, 100_531, 1, 1, 1]
     assert [round(nearest[dim].code_distance, 5) for dim in (2, 4, 8)] == [
@@ -237,6 +257,8 @@ def test_the_slowest_wavelength_does_not_bound_the_context():
 
 
 def test_the_mean_cosine_of_a_full_head_rises_at_12():
+    """Refuted if scores of a head with equal pairs first rise elsewhere, rise at another share
+    of steps, or are lowest elsewhere."""
     s = own_scores(np.arange(2049), THETA)
     assert np.argmax(np.diff(s) > 0) + 1 == 12 == cosine_horizon(THETA)
     assert round((np.diff(s) > 0).mean(), 3) == 0.487
@@ -244,7 +266,11 @@ def test_the_mean_cosine_of_a_full_head_rises_at_12():
 
 
 def test_a_bank_comes_back_as_near_as_the_pigeonhole_says():
-    """With boxes of 2 pi / K, K**pairs steps bring all hands within one box of their start."""
+    """Refuted if a bank is not back within one box in as many steps as there are boxes, or an
+    own score rises before half a turn.
+
+    With boxes of 2 pi / K, K**pairs steps bring all hands within one box of their start.
+    """
     rng = np.random.default_rng(60)
     for pairs, boxes in ((1, 5000), (2, 150), (3, 40)):
         for _ in range(5):
@@ -281,6 +307,8 @@ def one_step(own, dtype, seed, aimed=False, rows=8000):
 
 
 def test_the_price_of_a_monotone_code():
+    """Refuted if measured noise of rounded random vectors differs from the stated ratio by more
+    than 5%."""
     s = {name: own_scores(np.array([1]), own)[0] for name, own in (("RoPE", THETA), ("A", A))}
     D = {name: math.sqrt(2 - 2 * score) for name, score in s.items()}
     assert round(D["RoPE"], 3) == 0.244
@@ -306,6 +334,8 @@ def test_the_price_of_a_monotone_code():
     ("own", "low", "high"), [(THETA, 0.99, 1.0), (B, 0.70, 0.76), (A, 0.64, 0.70)]
 )
 def test_random_heads_confuse_neighbours_in_bf16_and_aimed_ones_do_not(own, low, high):
+    """Refuted if random vectors stored in bfloat16 rank neighbours rightly at another rate, or
+    aimed ones wrongly."""
     exact, stored, _ = one_step(own, torch.bfloat16, seed=7)
     assert low < ((stored > 0) == (exact > 0)).double().mean() <= high
     for seed in range(3):
@@ -316,7 +346,11 @@ def test_random_heads_confuse_neighbours_in_bf16_and_aimed_ones_do_not(own, low,
 
 
 def test_the_proposal_is_position_interpolation_by_652():
-    """A score of A at distance m is RoPE's score at the distance m pi / n between positions."""
+    """Refuted if a score of A is not RoPE's at the interpolated distance, or the factor is
+    another.
+
+    A score of A at distance m is RoPE's score at the distance m pi / n between positions.
+    """
     factor = WINDOW / math.pi
     assert round(factor) == 652
     assert round(WINDOW * factor, -5) == 1.3e6
@@ -330,6 +364,8 @@ def test_the_proposal_is_position_interpolation_by_652():
 
 
 def test_eighteen_standard_hands_are_already_monotone():
+    """Refuted if other hands make less than half a turn, or their mean score rises before
+    4,046."""
     slow = [i for i, theta in enumerate(THETA) if theta * WINDOW <= math.pi]
     assert slow == list(range(46, 64))
     s = own_scores(np.arange(4047), THETA, np.r_[np.zeros(46), np.ones(18)])
@@ -390,6 +426,8 @@ def library(kind, dim=128, base=1e4, seq_len=None, **parameters):
 
 
 def test_the_18_slow_pairs_of_llama2_meet_new_angles():
+    """Refuted if walking round the circle finds other pairs with new angles, or a fast pair
+    with a wider gap."""
     assert unseen(THETA) == list(range(46, 64))
     assert max(farthest_from_trained(THETA, i) for i in range(46)) < 0.026
     assert min(farthest_from_trained(THETA, i) for i in range(46, 64)) > 0.4
@@ -401,13 +439,17 @@ def test_the_18_slow_pairs_of_llama2_meet_new_angles():
     ("base", "length", "channels"), [(1e4, 2048, 82), (1e4, 4096, 92), (5e5, 8192, 70)]
 )
 def test_critical_dimensions_of_three_llamas(base, length, channels):
+    """Refuted if the published formula or a count of full turns gives another dimension."""
     assert 2 * math.ceil(64 * math.log(length / TURN, base)) == channels
     wrapped = [(np.diff(angles_of_a_hand(t, length)) < 0).any() for t in bank(128, base)]
     assert 2 * sum(wrapped) == channels
 
 
 def test_the_joint_code_of_seen_pairs_is_new():
-    """A head tuned to a new distance scores 1 there and little at all trained distances."""
+    """Refuted if a head tuned to a new distance scores high at a trained one.
+
+    A head tuned to a new distance scores 1 there and little at all trained distances.
+    """
     rng = np.random.default_rng(73)
     lengths = np.r_[np.ones(46), np.zeros(18)]
     k = with_lengths(lengths)
@@ -432,6 +474,8 @@ def test_the_joint_code_of_seen_pairs_is_new():
 
 
 def test_interpolation_sees_nothing_new_and_pays_in_contrast():
+    """Refuted if an interpolated pair leaves its trained arc, or measured contrast and noise
+    differ from those stated."""
     interpolated, _ = rescaled_frequencies("linear", 128, factor=FACTOR)
     assert unseen(interpolated) == []
     assert unseen_pairs(interpolated, ASKED, THETA, TRAINED).sum() == 0
@@ -446,6 +490,8 @@ def test_interpolation_sees_nothing_new_and_pays_in_contrast():
 
 
 def test_ntk_leaves_17_pairs_unseen():
+    """Refuted if the arcs after NTK leave another number of pairs unseen, or its ends are other
+    than stated."""
     new_base = 10_000 * FACTOR ** (128 / 126)
     tilted = new_base ** (-np.arange(64) / 64)
     assert round(new_base) == 167_199
@@ -459,6 +505,8 @@ def test_ntk_leaves_17_pairs_unseen():
 
 
 def test_by_parts_presses_only_the_slow_faders():
+    """Refuted if the published ramp, written again, keeps, ramps or divides other pairs, or
+    leaves one unseen."""
     expected = []
     for theta in THETA:
         turns = TRAINED * theta / TURN
@@ -476,6 +524,8 @@ def test_by_parts_presses_only_the_slow_faders():
 
 
 def test_yarn_in_the_code_is_not_yarn_in_the_paper():
+    """Refuted if transformers' YaRN equals the paper's ramp, or differs by another factor or
+    elsewhere."""
     turns = TRAINED * THETA / TURN
     keep = np.clip((turns - 1) / 31, 0, 1)
     paper = (1 - keep) * THETA / FACTOR + keep * THETA
@@ -505,6 +555,8 @@ def test_yarn_is_two_methods_in_a_short_window():
 
 
 def test_llama3_is_by_parts_with_knees_at_1_and_4():
+    """Refuted if transformers' Llama 3 frequencies differ from by parts with knees 1 and 4, or
+    split otherwise."""
     own = {"factor": 8, "original_max_position_embeddings": 8192}
     published, _ = library("llama3", base=5e5, **own, **LLAMA3_KNEES)
     turns = 8192 * bank(128, 5e5) / TURN
@@ -518,6 +570,8 @@ def test_llama3_is_by_parts_with_knees_at_1_and_4():
 
 
 def test_longrope_contains_what_keeps_all_pairs_turning():
+    """Refuted if transformers' LongRoPE with these lists gives other frequencies, or another
+    attention factor."""
     ones = [1.0] * 64
     for kind, own in (
         ("linear", {"factor": FACTOR}),
@@ -546,6 +600,8 @@ def test_longrope_contains_what_keeps_all_pairs_turning():
 
 
 def test_two_meanings_of_a_quarter():
+    """Refuted if transformers' two kinds of partial rotation give other frequencies than
+    stated."""
     proportional, _ = library("proportional", 512, 1e6, partial_rotary_factor=0.25)
     neox = pytest.importorskip("transformers.models.gpt_neox.modeling_gpt_neox")
     from transformers import GPTNeoXConfig
@@ -563,7 +619,10 @@ def test_two_meanings_of_a_quarter():
 
 
 def test_only_interpolation_brings_the_joint_code_home():
-    """Mean distance of new codes to the nearest trained one, from cosines and sines."""
+    """Refuted if mean distances of joint codes, from cosines and sines, are other than stated.
+
+    Mean distance of new codes to the nearest trained one, from cosines and sines.
+    """
     at = np.random.default_rng(711).integers(TRAINED, ASKED, 400)
 
     def features(positions, own):
@@ -597,6 +656,7 @@ def test_only_interpolation_brings_the_joint_code_home():
 
 
 def test_the_temperature_takes_back_part_of_the_entropy():
+    """Refuted if the entropy of sampled softmaxes changes by another amount."""
     _, attention = library("yarn", **STRETCH)
     sharper = attention**2
     assert (round(attention, 3), round(sharper, 3)) == (1.277, 1.631)
@@ -625,6 +685,8 @@ def test_the_temperature_takes_back_part_of_the_entropy():
 
 
 def test_a_larger_base_buys_range_and_pays_resolution():
+    """Refuted if wavelengths, steps or distances of codes of the two bases are other than
+    stated."""
     small, large = bank(128, 1e4), bank(128, 5e5)
     assert round(TURN / small[-1]) == 54_410
     assert round(TURN / large[-1], -4) == 2.56e6
@@ -643,6 +705,7 @@ def test_a_larger_base_buys_range_and_pays_resolution():
 
 
 def test_the_good_bases_are_not_an_interval():
+    """Refuted if mean cosines at those bases have other signs."""
     s = own_scores(np.arange(2048), THETA)
     assert ((s < 0).argmax(), (s < 0).sum()) == (1707, 16)
     window = np.arange(2048)

@@ -96,6 +96,8 @@ speeds = st.lists(st.floats(1e-4, 3.0) | st.floats(-3.0, -1e-4), min_size=1, max
 @settings(max_examples=12, deadline=None)
 @given(wanted=speeds, error=st.sampled_from([0.0, 1e-3, 0.02, 1.0]))
 def test_doubling_finds_any_speed(wanted: list[float], error: float) -> None:
+    """Refuted if rotations made with 40 digits, of any speeds, come back with a larger error
+    than one angle's over 65,536."""
     instrument = function("core", "instrument")
     pairs, found = instrument(turned_by_mpmath(wanted, error), 2 * len(wanted))
     assert pairs.tolist() == [[i, i + len(wanted)] for i in range(len(wanted))]
@@ -115,7 +117,10 @@ def test_angles_that_are_off_by_more_than_a_sixth_of_a_turn_are_lost() -> None:
 
 
 def test_without_doubling_the_turns_are_lost() -> None:
-    """From position 1 straight to 65,536, an error of a thousandth is many turns."""
+    """Refuted if a leap from position 1 to 65,536 finds the speeds as well as doubling does.
+
+    From position 1 straight to 65,536, an error of a thousandth is many turns.
+    """
     instrument = function("core", "instrument")
     leap = cells()["core"].replace("2 ** np.arange(count)", "2 ** (16 * np.arange(2))")
     leap = leap.replace("range(1, count)", "(16,)").replace("angle[k]", "angle[1]")
@@ -131,6 +136,8 @@ def test_without_doubling_the_turns_are_lost() -> None:
 
 
 def test_v_jepa_2_as_installed_is_the_function_of_the_chapter() -> None:
+    """Refuted if the installed function differs from the chapter's, or keeps lengths and
+    scores."""
     theirs, ours = (
         modeling("vjepa2").rotate_queries_or_keys,
         function("singular", "tiled_and_swapped"),
@@ -155,7 +162,10 @@ def test_v_jepa_2_as_installed_is_the_function_of_the_chapter() -> None:
 
 @torch.no_grad()
 def test_hunyuan_vl_turns_text_and_no_picture() -> None:
-    """Its own table and function; then the same with each coordinate and section given twice."""
+    """Refuted if the installed table and function rotate a picture, or not with eight pieces.
+
+    Its own table and function; then the same with each coordinate and section given twice.
+    """
     module = modeling("hunyuan_vl")
     rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [16] * 4}
     config = config_of("hunyuan_vl", "HunYuanVLTextConfig", head_dim=128, rope_parameters=rope)
@@ -210,7 +220,10 @@ def test_queries_grow_from_the_position_that_the_chapter_names(family: str, firs
     ("family", "kind"), [("xcodec2", "Xcodec2"), ("neucodec", "NeuCodec"), ("llama", "Llama")]
 )
 def test_two_codecs_do_not_know_the_order_of_their_tokens(family: str, kind: str) -> None:
-    """A layer with random weights, its table asked as its model asks it; Llama's is the control."""
+    """Refuted if a real layer of a codec notices a shuffle of its tokens, or Llama's does not.
+
+    A layer with random weights, its table asked as its model asks it; Llama's is the control.
+    """
     module = modeling(family)
     small = {"hidden_size": 64, "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16}
     config = config_of(family, f"{kind}Config", attn_implementation="eager", **small)
@@ -296,6 +309,8 @@ SPEECH = [
 def test_three_speech_encoders_turn_before_the_projection(
     family: str, prefix: str, heads: str
 ) -> None:
+    """Refuted if a real layer keeps its weights under a common shift, or the same rotation
+    after the projection does not."""
     module = modeling(family)
     name = prefix.replace("SeamlessM4TConformer", "SeamlessM4T") + "Config"
     assert config_of(family, name).position_embeddings_type != "rotary"
@@ -332,6 +347,8 @@ AFTER = [
 def test_the_families_that_norm_after_the_turn_break_the_promise(
     family: str, config: str, name: str
 ) -> None:
+    """Refuted if a real layer with random gains keeps its weights under a common shift, or one
+    with equal gains does not."""
     small = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 16}
     config = config_of(family, config, attn_implementation="eager", **small)
     layer = random_weights(getattr(modeling(family), name)(config, 0))
@@ -395,7 +412,11 @@ def test_the_switch_of_idefics_reaches_no_layer_that_turns() -> None:
 
 @torch.no_grad()
 def test_deepseek_v3_2_turns_in_two_layouts_in_one_layer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run a small layer; write down which function its indexer calls, and which its attention."""
+    """Refuted if the functions that a small real layer calls for attention and indexer have one
+    layout.
+
+    Run a small layer; write down which function its indexer calls, and which its attention.
+    """
     module = modeling("deepseek_v32")
     width = 8
     config = config_of(
@@ -473,7 +494,11 @@ def rotate_halves() -> dict[str, str]:
 
 
 def test_rotate_half_is_two_functions_in_one_library() -> None:
-    """The function of that name is taken from each file alone, and called."""
+    """Refuted if the functions of that name, taken from each file and called, are other kinds
+    or numbers.
+
+    The function of that name is taken from each file alone, and called.
+    """
     values = [kind.partition(",")[0] for kind in rotate_halves().values()]
     assert (values.count("halves"), values.count("neighbours")) == (169, 15)
     assert [name for name, kind in rotate_halves().items() if kind == "other"] == [
@@ -484,7 +509,10 @@ def test_rotate_half_is_two_functions_in_one_library() -> None:
 
 
 def test_layouts_counted_in_the_sources() -> None:
-    """Bounds on the atlas' shares, from the files alone: no rotation is run, no record is read.
+    """Refuted if a count over the library's files leaves two thirds out of reach for halves, or
+    a quarter within reach for neighbours.
+
+    Bounds on the atlas' shares, from the files alone: no rotation is run, no record is read.
 
     Files whose `rotate_half` swaps halves, and that do not read neighbours first, are a lower bound
     of what is half-split; all others together are an upper bound of what pairs neighbours.
@@ -497,7 +525,11 @@ def test_layouts_counted_in_the_sources() -> None:
 
 
 def test_families_with_two_bases_without_the_atlas() -> None:
-    """Every configuration class of the library, made with its defaults."""
+    """Refuted if default configurations of the whole library hold two bases in fewer than ten
+    families.
+
+    Every configuration class of the library, made with its defaults.
+    """
     transformers = pytest.importorskip("transformers")
     two = {}
     for name in transformers.CONFIG_MAPPING:
@@ -526,7 +558,10 @@ def test_families_with_two_bases_without_the_atlas() -> None:
 def test_a_one_in_no_rope_layers_means_that_the_layer_rotates(
     family: str, config: str, model: str
 ) -> None:
-    """Each layer alone, with the tables of two places: does its output change?"""
+    """Refuted if a real layer with entry 1 ignores its table, or one with entry 0 follows it.
+
+    Each layer alone, with the tables of two places: does its output change?
+    """
     module = modeling(family)
     small: dict[str, Any] = {"hidden_size": 32, "num_attention_heads": 2, "num_key_value_heads": 2}
     small |= {"num_hidden_layers": 4, "head_dim": 16, "attn_implementation": "eager"}
@@ -598,7 +633,11 @@ def by_parts(family: str, config: Any, kind: str | None) -> Any:
 
 @pytest.mark.parametrize(("family", "config"), SAMPLE, ids=[row[0] for row in SAMPLE])
 def test_a_sample_of_families_is_as_the_atlas_says(family: str, config: str) -> None:
-    """Tables and function of a file alone, put together here; the atlas asked whole models."""
+    """Refuted if a file's own table and function, put together here, rotate otherwise than the
+    recorded whole model.
+
+    Tables and function of a file alone, put together here; the atlas asked whole models.
+    """
     made = config_of(family, config)
     known = [row for row in read_atlas() if row.family == family]
     assert known
@@ -627,7 +666,11 @@ WHOLE = [
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize("family", WHOLE)
 def test_whole_models_keep_the_promise_where_the_atlas_says_so(family: str) -> None:
-    """Logits of a small random model, gains and all, before and after a common shift."""
+    """Refuted if logits of a small random model change under a common shift where the atlas
+    says that they keep still, or keep still where it says that they change.
+
+    Logits of a small random model, gains and all, before and after a common shift.
+    """
     pytest.importorskip("transformers")
     found = examine(tiny_model(family))
     change = max(found.errors["shift"], found.weighted.get("shift", 0.0))
@@ -636,7 +679,11 @@ def test_whole_models_keep_the_promise_where_the_atlas_says_so(family: str) -> N
 
 
 def test_families_with_two_bases_by_their_own_configurations() -> None:
-    """What their configurations hold, for each kind of layer, and no rotation asked."""
+    """Refuted if a configuration holds other bases than the recorded rotations of its family
+    have.
+
+    What their configurations hold, for each kind of layer, and no rotation asked.
+    """
     pytest.importorskip("transformers")
     known: dict[tuple[str, str], set[float]] = {}
     for row in read_atlas():

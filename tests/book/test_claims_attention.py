@@ -28,7 +28,11 @@ def attend(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def test_one_rotary_layer_tells_the_tickets_apart() -> None:
-    """All 24 orders of the four words, with a head written in NumPy."""
+    """Refuted if a head written in NumPy gives two of the 24 orders one output with the
+    rotation, or two outputs without.
+
+    All 24 orders of the four words, with a head written in NumPy.
+    """
     rng = np.random.default_rng(0)
     words, (W_q, W_k, W_v) = rng.normal(size=(5, 16)), rng.normal(size=(3, 16, 16)) / 4
 
@@ -46,6 +50,8 @@ def test_one_rotary_layer_tells_the_tickets_apart() -> None:
 
 
 def test_only_rotated_queries_and_keys_leave_the_output_alone() -> None:
+    """Refuted if a common shift changes a layer written here that the claim calls harmless, or
+    leaves one that it calls harmful."""
     rng = np.random.default_rng(1)
     x, (W_q, W_k, W_v) = rng.normal(size=(20, 8)), rng.normal(size=(3, 8, 8))
     by_channel = np.arange(1.0, 9.0)
@@ -113,7 +119,11 @@ def causal(tokens: int) -> torch.Tensor:
 @torch.no_grad()
 @pytest.mark.parametrize(("kind", "rate"), [("compressed_sparse", 4), ("heavily_compressed", 8)])
 def test_deepseek_v4_turns_summaries_by_a_count_of_its_own(kind: str, rate: int) -> None:
-    """All positions move; outputs do not if what summaries are turned by is moved along."""
+    """Refuted if the real layers do not change under a common shift, or still do when the count
+    moves along.
+
+    All positions move; outputs do not if what summaries are turned by is moved along.
+    """
     pytest.importorskip("transformers")
     from transformers import DeepseekV4Config
     from transformers.models.deepseek_v4 import modeling_deepseek_v4 as deepseek
@@ -161,7 +171,11 @@ def test_deepseek_v4_turns_summaries_by_a_count_of_its_own(kind: str, rate: int)
 
 @torch.no_grad()
 def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Layers of the transformers library under a common shift of all positions by 500."""
+    """Refuted if a layer of transformers changes, or does not change, under a common shift
+    otherwise than the claim says.
+
+    Layers of the transformers library under a common shift of all positions by 500.
+    """
     pytest.importorskip("transformers")
     from transformers import (
         DeepseekV4Config,
@@ -251,6 +265,7 @@ def test_published_layers_keep_or_break_the_promise(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_base_changed_after_caching_breaks_relativity() -> None:
+    """Refuted if scores with one base move with the place, or those with two bases do not."""
     rng = np.random.default_rng(2)
     q = rng.normal(size=16)
     k, n = q + rng.normal(size=16), np.arange(0, 500, 7)
@@ -267,7 +282,11 @@ def test_a_base_changed_after_caching_breaks_relativity() -> None:
 
 @torch.no_grad()
 def test_a_cached_key_can_be_turned_on() -> None:
-    """One rotation by the difference of the angles; the same moves a key to another position."""
+    """Refuted if a cached key turned on by the difference differs from one turned there at
+    once.
+
+    One rotation by the difference of the angles; the same moves a key to another position.
+    """
     k = torch.randn(30, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     at = np.arange(5, 35)
     old, new = (base ** (-np.arange(8) / 8) for base in (1e4, 7e4))
@@ -283,7 +302,10 @@ def test_a_cached_key_can_be_turned_on() -> None:
 
 @torch.no_grad()
 def test_scores_mended_after_a_change_of_base_are_not_one_pass_with_the_new_base() -> None:
-    """Raw keys, and another base from token 24 on: exact in one layer, not in two."""
+    """Refuted if raw keys under a new base are inexact in one layer, or exact in two.
+
+    Raw keys, and another base from token 24 on: exact in one layer, not in two.
+    """
     x = torch.randn(1, 48, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(4))
     before, after = (
         [RotarySelfAttention(32, 4, base=base).double() for _ in range(2)] for base in (1e4, 8e4)
@@ -302,7 +324,11 @@ def test_scores_mended_after_a_change_of_base_are_not_one_pass_with_the_new_base
 
 @torch.no_grad()
 def test_a_common_shift_of_a_model_that_rescales_by_the_largest_position() -> None:
-    """transformers, 20 tokens at 0 to 19 and at 30 to 49, trained length 32."""
+    """Refuted if transformers' models with fixed frequencies change under a common shift, or
+    dynamic and LongRoPE do not.
+
+    transformers, 20 tokens at 0 to 19 and at 30 to 49, trained length 32.
+    """
     transformers = pytest.importorskip("transformers")
     ids = torch.arange(3, 23)[None]
     scaled = {"rope_theta": 1e4, "factor": 4.0}
@@ -335,6 +361,8 @@ def test_a_common_shift_of_a_model_that_rescales_by_the_largest_position() -> No
 
 @torch.no_grad()
 def test_a_common_shift_is_harmless_and_a_jump_is_not() -> None:
+    """Refuted if a left-padded row with a common shift differs from its text alone, or one with
+    a jump does not."""
     torch.manual_seed(3)
     layer = RotarySelfAttention(16, 2, max_seq_len=512).double()
     text, pad = torch.randn(1, 9, 16).double(), torch.randn(1, 4, 16).double()
@@ -352,6 +380,7 @@ def test_a_common_shift_is_harmless_and_a_jump_is_not() -> None:
 
 
 def test_ratios_of_weights_survive_the_causal_mask_and_weights_do_not() -> None:
+    """Refuted if a ratio of two weights changes with the row, or a weight does not."""
     rng = np.random.default_rng(4)
     q, k = (np.tile(z, (40, 1)) for z in rng.normal(size=(2, 12)))
     positions = np.arange(40)
@@ -367,6 +396,8 @@ def test_ratios_of_weights_survive_the_causal_mask_and_weights_do_not() -> None:
 
 @pytest.mark.parametrize("rotated", [False, True])
 def test_the_mask_leaks_position_only_through_a_token_that_differs(rotated: bool) -> None:
+    """Refuted if equal tokens come out different at two rows, or come out equal after one that
+    differs."""
     rng = np.random.default_rng(5)
     W_q, W_k, W_v = rng.normal(size=(3, 12, 12)) / 4
     word, other = rng.normal(size=(2, 12))
@@ -389,7 +420,10 @@ def test_the_mask_leaks_position_only_through_a_token_that_differs(rotated: bool
 
 
 def test_a_sink_leaks_position_through_equal_tokens() -> None:
-    """An extra score in the softmax that passes nothing on: the weights no longer add up to 1."""
+    """Refuted if equal tokens come out equal at every row with a sink, or different without.
+
+    An extra score in the softmax that passes nothing on: the weights no longer add up to 1.
+    """
     q, k, v = np.random.default_rng(6).normal(size=(3, 12))
     at = np.arange(40)
     turned_q, turned_k = (rotate_by_matrix(np.tile(z, (40, 1)), at) for z in (q, k))

@@ -20,7 +20,11 @@ SECTIONS = {"qwen2_vl": [16, 24, 24], "qwen3_vl": [24, 20, 20]}
 
 
 def test_of_all_signed_swaps_only_commuting_ones_keep_the_promise():
-    """The 48 ways to swap and to reverse three channels, at the places (1, 0), (0, 1), (1, 1)."""
+    """Refuted if among all pairs of signed swaps a relative one does not commute, or a
+    commuting one is not relative.
+
+    The 48 ways to swap and to reverse three channels, at the places (1, 0), (0, 1), (1, 1).
+    """
     swaps = [np.eye(3, dtype=int)[list(order)] for order in itertools.permutations(range(3))]
     signs = [np.diag(s) for s in itertools.product((1, -1), repeat=3)]
     group = np.array([s @ p for s in signs for p in swaps])
@@ -44,7 +48,11 @@ def exponential(skew: np.ndarray) -> np.ndarray:
 
 
 def test_scores_of_commuting_steps_are_waves_with_two_frequencies():
-    """The frequencies are read off the scores alone, as two shifts of one signal."""
+    """Refuted if scores of random commuting steps are not a sum of as many waves, or of other
+    frequencies.
+
+    The frequencies are read off the scores alone, as two shifts of one signal.
+    """
     rng = np.random.default_rng(0)
     for _ in range(5):
         raw = 0.3 * rng.normal(size=(6, 6))
@@ -73,6 +81,8 @@ def test_scores_of_commuting_steps_are_waves_with_two_frequencies():
 
 
 def test_the_place_matters_as_soon_as_generators_do_not_commute():
+    """Refuted if scores of two turns that do not commute keep still under a shift, or those of
+    commuting ones move."""
     rng = np.random.default_rng(0)
 
     def drift(a, b):
@@ -146,7 +156,11 @@ def places_of(side: int) -> np.ndarray:
 
 @pytest.mark.parametrize("family", ["qwen2_vl", "pixtral", "kimi_k25", "dinov3_vit", "lightglue"])
 def test_the_nearest_code_of_published_towers_lies_in_the_row_or_the_column(family):
-    """LightGlue learns its wave vectors, and has random ones here."""
+    """Refuted if the tables of a real tower have their nearest code elsewhere than in the row
+    or the column.
+
+    LightGlue learns its wave vectors, and has random ones here.
+    """
     at = places_of(14)
     far = np.abs(at[:, None] - at)
     D = np.sqrt(np.maximum(2 - 2 * likeness(codes(family, 14)), 0))
@@ -166,6 +180,7 @@ def test_the_nearest_code_of_published_towers_lies_in_the_row_or_the_column(fami
 
 @pytest.mark.parametrize("family", ["qwen2_vl", "pixtral", "kimi_k25", "dinov3_vit"])
 def test_a_transposed_image_looks_other_to_pixtral_and_alike_to_qwen(family):
+    """Refuted if the real towers change by other amounts when an image is transposed."""
     side = 32
     code, (row, column) = codes(family, side), places_of(side).T
     upright = likeness(code)
@@ -175,6 +190,8 @@ def test_a_transposed_image_looks_other_to_pixtral_and_alike_to_qwen(family):
 
 
 def test_dinov3_keeps_the_halves_of_an_image_and_qwen_the_neighbours():
+    """Refuted if scores of the real towers at half an image, or at one patch, follow the
+    image's size otherwise."""
     D = {}
     for family in ("dinov3_vit", "qwen2_vl"):
         for side in (14, 28, 56):
@@ -189,6 +206,7 @@ def test_dinov3_keeps_the_halves_of_an_image_and_qwen_the_neighbours():
 
 
 def test_a_tower_with_pressed_places_turns_by_positions_interpolated():
+    """Refuted if the real tower's table differs from interpolated positions."""
     config = models("qwen2_vl.configuration").Qwen2VLVisionConfig()
     rope = models("qwen2_vl.modeling").Qwen2VLVisionRotaryEmbedding(config)
     per_axis = 2 * len(rope.inv_freq)
@@ -216,6 +234,7 @@ def turned_by(family: str, x: torch.Tensor, at: np.ndarray) -> torch.Tensor:
 
 
 def test_kimi_computes_what_qwen_does_after_a_permutation_of_channels():
+    """Refuted if no permutation makes the two functions give equal scores, or none is needed."""
     at = places_of(7)
     q, k = torch.randn(2, len(at), 72, generator=torch.manual_seed(0))
     where = [2 * i + 1 for i in range(18)] + [2 * i for i in range(18)]  # rows, then columns
@@ -259,6 +278,7 @@ def tables(family: str, at: Any) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def test_who_listens_to_time_row_and_column_in_qwen():
+    """Refuted if the real tables give other pairs to time, row or column, or other wavelengths."""
     found = {}
     for family in SECTIONS:
         cos, sin = tables(family, np.eye(3, dtype=int))  # a step of each axis
@@ -277,6 +297,7 @@ def test_who_listens_to_time_row_and_column_in_qwen():
 
 @pytest.mark.parametrize("family", SECTIONS)
 def test_a_text_of_words_is_turned_as_ever_by_qwen(family):
+    """Refuted if text alone gets another table than plain RoPE's."""
     config = LlamaConfig(head_dim=128, rope_parameters={"rope_type": "default", "rope_theta": 1e6})
     at = torch.arange(3000)
     plain = LlamaRotaryEmbedding(config)(torch.zeros(1), at[None])
@@ -285,7 +306,11 @@ def test_a_text_of_words_is_turned_as_ever_by_qwen(family):
 
 
 def test_a_qwen_that_counts_slots_after_an_image_says_something_else():
-    """A small random Qwen2-VL reads an image, and then one more word from its cache."""
+    """Refuted if a small real Qwen2-VL says the same with slots counted, or something else with
+    its own rule.
+
+    A small random Qwen2-VL reads an image, and then one more word from its cache.
+    """
     module = models("qwen2_vl.modeling")
     vision = SimpleNamespace(spatial_merge_size=2)
     itself = SimpleNamespace(config=SimpleNamespace(vision_config=vision))

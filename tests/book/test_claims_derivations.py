@@ -72,6 +72,8 @@ def diagonals_are_constant(matrix):
 
 
 def test_a_dot_product_of_pairs_is_a_real_part():
+    """Refuted if the dot product of random pairs misses the real part of Python's own complex
+    product."""
     q, k = np.random.default_rng(0).normal(size=(2, 1000, 2))
     product = q.view(complex) * k.view(complex).conj()
     np.testing.assert_allclose(product.real[:, 0], (q * k).sum(1), rtol=0, atol=1e-12)
@@ -81,7 +83,11 @@ def test_a_dot_product_of_pairs_is_a_real_part():
 
 
 def test_a_turn_and_a_factor_are_all_that_keeps_the_complex_promise():
-    """Encodings of positions 1 and 2 by numbers of a grid, the key's forced by the query's."""
+    """Refuted if a grid search over factors and turns finds a relative encoding that is not a
+    power of one number, or misses one that is.
+
+    Encodings of positions 1 and 2 by numbers of a grid, the key's forced by the query's.
+    """
     grid = (2.0 ** np.arange(-2, 3)[:, None] * unit(TWELFTHS)).ravel()
     one, two = np.meshgrid(grid, grid, indexing="ij")
     # product of query at 2 and key at 1 must be that of query at 1 and key at 0
@@ -96,7 +102,11 @@ def test_a_turn_and_a_factor_are_all_that_keeps_the_complex_promise():
 
 
 def test_of_all_functions_on_nine_numbers_only_multiplications_are_relative():
-    """The complex numbers with parts 0, 1, 2 and 1 + 2 = 0: every pair of functions is tried."""
+    """Refuted if among all pairs of functions on a field of nine numbers some relative one is
+    not multiplication by powers of one number.
+
+    The complex numbers with parts 0, 1, 2 and 1 + 2 = 0: every pair of functions is tried.
+    """
     numbers = list(itertools.product(range(3), repeat=2))
 
     def times(x, y):
@@ -122,7 +132,11 @@ def test_of_all_functions_on_nine_numbers_only_multiplications_are_relative():
 
 
 def test_of_all_angles_on_a_dial_only_equal_steps_are_relative():
-    """Every way to give four positions one of twelve directions, position 0 left as it is."""
+    """Refuted if of all ways to give four positions one of twelve directions one with unequal
+    steps is relative.
+
+    Every way to give four positions one of twelve directions, position 0 left as it is.
+    """
     found = []
     for steps in itertools.product(range(12), repeat=4):
         turns = unit(TWELFTHS[[0, *steps]])
@@ -132,6 +146,8 @@ def test_of_all_angles_on_a_dial_only_equal_steps_are_relative():
 
 
 def test_lengths_stay_only_where_query_and_key_have_one_rule():
+    """Refuted if an encoding by factors other than 1 is relative although query and key share
+    one rule."""
     lengths = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 1 / 8, 1 / 16]
     found = {}
     for rest in itertools.product(lengths, repeat=4):
@@ -148,7 +164,11 @@ def test_lengths_stay_only_where_query_and_key_have_one_rule():
 
 
 def test_in_a_world_of_three_numbers_only_powers_of_one_matrix_are_relative():
-    """Vectors of two channels, each 0, 1 or 2 with 1 + 2 = 0: every pair of functions is tried."""
+    """Refuted if among all pairs of functions on vectors over three numbers a relative one is
+    not powers of one invertible matrix.
+
+    Vectors of two channels, each 0, 1 or 2 with 1 + 2 = 0: every pair of functions is tried.
+    """
     vectors = np.array(list(itertools.product(range(3), repeat=2)))
     found = list(relative_encodings(vectors @ vectors.T % 3))
     assert len(found) == 48  # as many as there are invertible 2 by 2 matrices
@@ -164,7 +184,10 @@ def test_in_a_world_of_three_numbers_only_powers_of_one_matrix_are_relative():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_rule_that_is_not_linear_breaks_the_promise(seed):
-    """Bend the query's rule of a relative encoding a little, at one place: some key notices."""
+    """Refuted if a query rule bent at one place keeps every score relative.
+
+    Bend the query's rule of a relative encoding a little, at one place: some key notices.
+    """
     rng = np.random.default_rng(seed)
     size = int(rng.integers(2, 6))
     step = rng.normal(size=(size, size))
@@ -199,6 +222,7 @@ def orthogonal(size, determinant, seed):
 
 @pytest.mark.parametrize("size", [2, 4, 8, 16])
 def test_any_rotation_gives_the_scores_of_rope_in_its_own_basis(size):
+    """Refuted if a random rotation matrix has scores that RoPE in its eigenbasis does not give."""
     step = orthogonal(size, 1, size)
     values, vectors = np.linalg.eig(step)
     np.testing.assert_allclose(abs(values), 1, rtol=0, atol=1e-9)
@@ -218,7 +242,11 @@ def test_any_rotation_gives_the_scores_of_rope_in_its_own_basis(size):
 
 
 def test_kept_and_reversed_directions_stand_beside_the_planes():
-    """Five channels in a random basis: one plane, one direction kept, two reversed."""
+    """Refuted if an encoding with a plane, a kept and two reversed directions is not relative,
+    or its scores are not those of its parts.
+
+    Five channels in a random basis: one plane, one direction kept, two reversed.
+    """
     basis, angle = orthogonal(5, 1, 8), 0.7
     plane = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
     inside = np.eye(5)
@@ -241,6 +269,8 @@ def test_kept_and_reversed_directions_stand_beside_the_planes():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_random_orthogonal_matrix_of_odd_size_keeps_or_reverses_a_direction(seed):
+    """Refuted if a random orthogonal matrix of odd size has no real eigenvalue, or one that is
+    neither 1 nor -1."""
     step = orthogonal(5, (-1) ** seed, seed)
     values = np.linalg.eigvals(step)
     real = values.real[abs(values.imag) < 1e-9]
@@ -249,7 +279,11 @@ def test_a_random_orthogonal_matrix_of_odd_size_keeps_or_reverses_a_direction(se
 
 
 def test_a_mirror_is_relative_and_no_rope():
-    """Of a generic orthogonal matrix with determinant -1, two directions never turn."""
+    """Refuted if a generic orthogonal matrix with determinant -1 is not relative, or turns in
+    every direction.
+
+    Of a generic orthogonal matrix with determinant -1, two directions never turn.
+    """
     step = orthogonal(4, -1, 5)
     values = np.linalg.eigvals(step)
     real = np.sort(values.real[abs(values.imag) < 1e-9])
@@ -287,7 +321,11 @@ def test_planes_without_a_common_channel_turn_on_their_own():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_eigenvalues_can_be_read_off_the_scores(seed):
-    """Prony: from the scores alone, as a signal, come back the eigenvalues of the step."""
+    """Refuted if Prony's method, on scores alone, finds other frequencies and decays than the
+    eigenvalues of the step, or these do not predict far scores.
+
+    Prony: from the scores alone, as a signal, come back the eigenvalues of the step.
+    """
     rng = np.random.default_rng(seed)
     step = rng.normal(size=(4, 4))
     step /= abs(np.linalg.eigvals(step)).max()
@@ -307,7 +345,11 @@ def test_the_eigenvalues_can_be_read_off_the_scores(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_only_a_matrix_with_too_few_eigenvectors_counts(seed):
-    """Eigenvalues of size 1: in any basis the scores stay bounded, unless a block is defective."""
+    """Refuted if scores of a diagonalisable step with eigenvalues of size 1 grow with the
+    distance, or those of a defective one do not.
+
+    Eigenvalues of size 1: in any basis the scores stay bounded, unless a block is defective.
+    """
     rng = np.random.default_rng(seed)
     basis = rng.normal(size=(4, 4)) + 2 * np.eye(4)
     angle = rng.uniform(0.1, 3)
@@ -328,7 +370,11 @@ def test_only_a_matrix_with_too_few_eigenvectors_counts(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_terms_that_count_predict_scores_far_away(seed):
-    """A matrix with too few eigenvectors: waves alone do not fit its scores, waves times s do."""
+    """Refuted if plain waves fit the scores of a defective step, or waves times the distance do
+    not predict its far scores.
+
+    A matrix with too few eigenvectors: waves alone do not fit its scores, waves times s do.
+    """
     rng = np.random.default_rng(seed)
     angle, size = rng.uniform(0.3, 2.8), rng.uniform(0.97, 1.0)
     turn = size * np.array(
@@ -352,6 +398,8 @@ def test_terms_that_count_predict_scores_far_away(seed):
 
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_a_direction_must_be_shared(interleaved):
+    """Refuted if scores with one shared direction are not constant along a diagonal, or those
+    with mixed directions are."""
     q, k = torch.randn(2, 1, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     cos, sin = rope_table(torch.arange(24), 16, dtype=torch.float64)
 
@@ -374,7 +422,11 @@ def test_a_direction_must_be_shared(interleaved):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_score_that_has_fallen_comes_back_far_away(seed):
-    """Two hands with random speeds and contents: beyond distance 1,000 the score is back."""
+    """Refuted if the score of two hands with random speeds, once fallen, does not come back
+    within 200,000 positions.
+
+    Two hands with random speeds and contents: beyond distance 1,000 the score is back.
+    """
     rng = np.random.default_rng(seed)
     content = rng.normal(size=2) + 1j * rng.normal(size=2)
     speeds = rng.uniform(0.01, np.pi, size=2)

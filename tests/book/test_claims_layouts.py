@@ -113,7 +113,11 @@ def test_laying_out_two_rows_and_the_perfect_shuffle_undo_each_other():
 
 @pytest.mark.parametrize("dim", [2, 4, 6, 8, 10, 16, 64])
 def test_a_conversion_in_the_wrong_direction_is_hidden_at_widths_2_and_4_only(dim):
-    """The scores of a layer of two heads, converted by the inverse of what it needs."""
+    """Refuted if a layer converted by the inverse is right in a head wider than 4, or wrong at
+    2 or 4.
+
+    The scores of a layer of two heads, converted by the inverse of what it needs.
+    """
     rng = np.random.default_rng(dim)
     x, w_q, w_k = rng.normal(size=(12, 24)), *rng.normal(size=(2, 2 * dim, 24))
 
@@ -157,6 +161,7 @@ def test_half_of_the_permuted_is_the_permuted_interleaved(dim):
     seed=st.integers(0, 2**32 - 1),
 )
 def test_the_theorem_against_scalar_loops(dim, m, seed):
+    """Refuted if loops over single numbers give other bits on one side than on the other."""
     x = np.random.default_rng(seed).normal(size=dim)
     order = [2 * i for i in range(dim // 2)] + [2 * i + 1 for i in range(dim // 2)]
     left = rotate_by_loop(x[order], m, dim, interleaved=False)
@@ -198,6 +203,8 @@ def errors_from_matrices(T, dim, causal=False, base=10_000.0):
 
 @pytest.mark.parametrize(("T", "percent"), [(2, 23), (8, 58), (32, 91), (64, 103), (256, 121)])
 def test_the_error_of_a_forgotten_conversion_from_the_matrices_alone(T, percent):
+    """Refuted if errors computed from the matrices, without random vectors, are other than
+    stated."""
     error = errors_from_matrices(T, 128)
     assert error["both"] < 1e-14
     assert round(100 * error["neither"]) == percent
@@ -542,7 +549,10 @@ def traced_bytes(form, *tensors):
 
 @pytest.mark.parametrize("shape", [(1, 32, 256, 64), (2, 16, 256, 128)])
 def test_bytes_by_tracing_the_operators(shape):
-    """Of the chapter, only the forms: this test makes x and the tables, and counts otherwise."""
+    """Refuted if tracing torch's operators counts other bytes than stated.
+
+    Of the chapter, only the forms: this test makes x and the tables, and counts otherwise.
+    """
     chapter = run_cells("imports", "imports-package", "formulations")
     x, (cos, sin) = torch.randn(shape), rope_table(torch.arange(shape[-2]), shape[-1])
     assert traced_bytes(torch.clone, x) == 2 * x.nbytes
@@ -562,7 +572,10 @@ def test_bytes_by_tracing_the_operators(shape):
 )
 @pytest.mark.parametrize("shape", [(1, 32, 256, 64), (4, 16, 256, 64)])
 def test_the_count_of_bytes_at_other_types_and_sizes(dtype, wanted, shape):
-    """Of the chapter, only the forms: this test makes x, the tables and the count itself."""
+    """Refuted if another count of bytes, at other types and sizes, differs.
+
+    Of the chapter, only the forms: this test makes x, the tables and the count itself.
+    """
     chapter = run_cells("imports", "imports-package", "formulations")
     x, tables = torch.randn(shape).to(dtype), rope_table(torch.arange(shape[-2]), shape[-1])
     forms = (

@@ -60,6 +60,8 @@ def test_one_hand_takes_distance_44_for_distance_0():
 
 @pytest.mark.parametrize("dim", [2, 8, 128])
 def test_scores_of_the_package_depend_on_the_distance_for_any_speeds(dim):
+    """Refuted if a score by the package at one distance, for random speeds, changes with the
+    place."""
     rng = np.random.default_rng(dim)
     speeds = rng.uniform(0, 3.2, size=dim // 2)
     q, k = rng.normal(size=(2, dim))
@@ -73,6 +75,8 @@ def test_scores_of_the_package_depend_on_the_distance_for_any_speeds(dim):
 @pytest.mark.parametrize("dim", [2, 4, 8, 64, 128])
 @pytest.mark.parametrize("interleaved", [True, False])
 def test_block_matrices_compose_to_the_difference(dim, interleaved):
+    """Refuted if a block matrix is not orthogonal, or the product of two is not that of the
+    difference."""
     for m, n in [(37, 41), (0, 9), (4096, 1), (100_000, 99_999)]:
         r_m, r_n, r_difference = (
             rotation_matrix(p, dim, interleaved=interleaved) for p in (m, n, n - m)
@@ -91,6 +95,8 @@ def test_the_opposite_sign_of_the_difference_is_wrong():
 
 
 def test_elementwise_complex_and_matrix_forms_agree():
+    """Refuted if an element-wise form written here, the complex form and the matrix form differ
+    by more than rounding."""
     x = np.random.default_rng(0).normal(size=(5, 128))
     positions = np.array([0, 1, 44, 4096, 100_000])
     angle = positions[:, None] * THETA
@@ -131,6 +137,8 @@ class Counted(float):
 
 @pytest.mark.parametrize("dim", [8, 128])
 def test_multiplications_are_counted(dim):
+    """Refuted if numbers that count their own multiplications count other than 2d and d
+    squared."""
     cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
     source = next(s for c in cells if "def rotate_elementwise" in (s := "".join(c["source"])))
     shown = {"np": np}
@@ -161,6 +169,8 @@ def test_the_matrix_is_zero_but_for_two_entries_a_row():
 
 
 def test_wavelengths_form_a_geometric_series():
+    """Refuted if the ratio or the ends of the wavelengths, also with 30 digits, are other than
+    stated."""
     theta = inverse_frequencies(128)
     assert np.allclose(theta[:-1] / theta[1:], 10_000 ** (1 / 64), rtol=1e-12)
     assert round(10_000 ** (1 / 64), 4) == 1.1548
@@ -171,6 +181,8 @@ def test_wavelengths_form_a_geometric_series():
 
 
 def test_any_factor_of_ten_holds_sixteen_hands():
+    """Refuted if one of 1,000 random factors of ten between the ends holds more or fewer than
+    16 hands."""
     wavelength = wavelengths(inverse_frequencies(128))
     for shortest in np.random.default_rng(0).uniform(wavelength[0], wavelength[-1] / 10, 1000):
         assert np.sum((wavelength >= shortest) & (wavelength < 10 * shortest)) == 16
@@ -221,6 +233,8 @@ def vaswani(length, dim):
 
 
 def test_sinusoidal_encoding_is_the_rope_table_of_its_width():
+    """Refuted if the formula of 2017 gives other numbers than the table, or the product of two
+    rows is not the sum of cosines."""
     p = vaswani(128, 64)
     cos, sin = rope_table(range(128), 64, dtype=torch.float64)
     assert np.allclose(p, torch.stack((sin, cos), dim=-1).flatten(1), rtol=0, atol=1e-12)
@@ -232,6 +246,7 @@ def test_sinusoidal_encoding_is_the_rope_table_of_its_width():
 
 
 def test_the_table_of_a_head_is_a_part_of_the_table_of_the_model():
+    """Refuted if every eighth pair of a model's table is not the table of one head."""
     model, head = vaswani(128, 512), vaswani(128, 64)
     assert not np.allclose(model[:, :64], head, atol=0.5)  # not its first channels
     pairs = model.reshape(128, 256, 2)[:, ::8]
@@ -249,7 +264,11 @@ def test_added_and_projected_two_positions_are_no_longer_a_function_of_the_dista
 
 
 def test_heights_and_starts_are_read_off_the_scores_and_predict_others():
-    """Fit the waves to scores of the package at some distances; ask for the others."""
+    """Refuted if waves fitted to some scores do not predict the others, have other heights or
+    starts than stated, or fit as well at other speeds.
+
+    Fit the waves to scores of the package at some distances; ask for the others.
+    """
     rng = np.random.default_rng(0)
     theta = 10_000.0 ** (-np.arange(8) / 8)
     some, others = np.split(rng.choice(20_000, 300, replace=False), [200])
@@ -284,6 +303,8 @@ def mean_scores_of_agreeing_contents(distances, inv_freq):
 
 
 def test_expected_scores_of_agreeing_contents_follow_the_kernel():
+    """Refuted if mean scores of sampled contents that agree miss the line by more than stated,
+    or follow it at other speeds, too."""
     distances = np.unique(np.geomspace(1, 1000, 40).round().astype(int))
     found = mean_scores_of_agreeing_contents(distances, THETA)
     line = 1 - (np.log(distances) + 0.5772) / math.log(10_000)
@@ -296,6 +317,7 @@ def test_expected_scores_of_agreeing_contents_follow_the_kernel():
 
 
 def test_the_kernel_of_many_geometric_hands_is_the_integral():
+    """Refuted if the mean cosine of many hands does not approach the integral by quadrature."""
     base = mpmath.mpf(10_000)
 
     def formula(s):
@@ -349,6 +371,8 @@ def test_abel_factor_falls_as_a_trend():
 
 @pytest.mark.parametrize(("distance", "low", "high"), [(1, 130, 155), (10, 70, 90), (1000, 18, 23)])
 def test_abel_bound_lies_far_above_the_trivial_one_on_random_heads(distance, low, high):
+    """Refuted if the bound is less than 10 times the trivial one for one of 800 random
+    contents."""
     h = contents(np.random.default_rng(distance), 800)
     roughness = np.abs(np.diff(h, append=0, axis=1)).max(axis=1)
     ratio = roughness * abel_sum(distance) / np.abs(h).sum(axis=1)
@@ -357,7 +381,11 @@ def test_abel_bound_lies_far_above_the_trivial_one_on_random_heads(distance, low
 
 
 def test_smooth_contents_of_any_direction_get_below_the_trivial_bound():
-    """Smooth random walks over the pairs that end in small steps, complex, of no direction."""
+    """Refuted if smooth contents of any direction get below the trivial bound elsewhere than
+    the size of their steps says.
+
+    Smooth random walks over the pairs that end in small steps, complex, of no direction.
+    """
     rng = np.random.default_rng(0)
     below = {1: 0, 1000: 0}
     for _ in range(50):
@@ -385,6 +413,7 @@ def test_abel_bound_holds_and_bites_on_a_smooth_ramp(distance):
 
 
 def test_abel_bound_is_a_bound():
+    """Refuted if a score exceeds the bound."""
     h = contents(np.random.default_rng(5), 50)
     roughness = np.abs(np.diff(h, append=0, axis=1)).max(axis=1)
     for distance in (1, 7, 300):
@@ -400,7 +429,11 @@ def test_abel_bound_is_a_bound():
 
 @pytest.mark.parametrize("distance", [0, 10, 1000, 100_000])
 def test_distance_acts_through_the_means(distance):
-    """Random means in all pairs, scores by the package at far positions."""
+    """Refuted if mean scores of 20,000 sampled pairs miss the formula of the means, or contents
+    of mean 0 have a mean score.
+
+    Random means in all pairs, scores by the package at far positions.
+    """
     rng = np.random.default_rng(7)
     mean_q, mean_k = rng.normal(size=(2, 64, 2)) @ [1, 1j]
     q, k = channels(np.stack((mean_q, mean_k)))[:, None] + rng.normal(size=(2, 20_000, 128))
@@ -413,7 +446,11 @@ def test_distance_acts_through_the_means(distance):
 
 
 def test_independent_pairs_without_a_preferred_direction_keep_the_spread():
-    """Both conditions are needed: give one of them up, and the spread follows the distance."""
+    """Refuted if the spread of sampled scores follows the distance under both conditions, or
+    does not when one is dropped.
+
+    Both conditions are needed: give one of them up, and the spread follows the distance.
+    """
     rng = np.random.default_rng(8)
     size = rng.uniform(0.2, 2, size=(2, 1, 64))  # pairs vary by different amounts
     free = rng.normal(size=(2, 20_000, 64, 2)) @ [1, 1j]
@@ -433,7 +470,11 @@ def test_independent_pairs_without_a_preferred_direction_keep_the_spread():
 
 
 def test_a_projection_with_a_bias_gives_its_queries_a_mean():
-    """Qwen 2 has such a bias in its projections of queries and keys."""
+    """Refuted if the biased projection of transformers' Qwen 2 gives queries another mean than
+    its bias.
+
+    Qwen 2 has such a bias in its projections of queries and keys.
+    """
     qwen2 = pytest.importorskip("transformers.models.qwen2.modeling_qwen2")
     config = qwen2.Qwen2Config(hidden_size=64, num_attention_heads=2, num_key_value_heads=2)
     attention = qwen2.Qwen2Attention(config, layer_idx=0)
@@ -492,6 +533,7 @@ HEADS += [(range(32, 64), 0.004, 11_000)]
 
 @pytest.mark.parametrize(("pairs", "share", "price"), HEADS)
 def test_attention_of_a_layer_on_an_aimed_key(pairs, share, price):
+    """Refuted if a softmax over 4,096 keys gives the aimed key another share than stated."""
     digits = 2 if share > 0.01 else 3
     assert round(attention_on_the_aimed_key(list(pairs)), digits) == share
 
@@ -505,6 +547,10 @@ def test_four_hands_have_near_repeats_and_sixteen_have_none():
 
 @pytest.mark.parametrize(("pairs", "share", "price"), HEADS)
 def test_half_of_the_attention_costs_what_the_table_says(pairs, share, price):
-    """A little less than the printed price gives less than one half, a little more gives more."""
+    """Refuted if scores a little smaller than stated already give one half, or a little larger
+    do not.
+
+    A little less than the printed price gives less than one half, a little more gives more.
+    """
     less, more = (attention_on_the_aimed_key(list(pairs), price * by) for by in (0.97, 1.03))
     assert less < 0.5 < more

@@ -43,7 +43,11 @@ def scores_of(family: str, q: torch.Tensor, k: torch.Tensor) -> np.ndarray:
 
 @pytest.mark.parametrize(("family", "sums"), [("qwen2_vl", True), ("lightglue", False)])
 def test_an_axial_head_of_transformers_adds_and_a_mixed_one_does_not(family, sums):
-    """Qwen2-VL's vision tower turns by row or by column, LightGlue by learned wave vectors."""
+    """Refuted if scores of a real axial tower are no sum of a row's and a column's part, or
+    those of a mixed one are.
+
+    Qwen2-VL's vision tower turns by row or by column, LightGlue by learned wave vectors.
+    """
     for seed in range(5):
         q, k = torch.randn(2, 32, generator=torch.Generator().manual_seed(seed))
         s = scores_of(family, q, k)
@@ -53,7 +57,10 @@ def test_an_axial_head_of_transformers_adds_and_a_mixed_one_does_not(family, sum
 
 
 def test_a_sum_is_a_coin_between_the_ends_of_two_diagonals():
-    """Heads that see all marks alike, and heads that treat every symbol in a way of its own."""
+    """Refuted if random sums tell the ends of the two diagonals apart.
+
+    Heads that see all marks alike, and heads that treat every symbol in a way of its own.
+    """
     rng = np.random.default_rng(0)
     cases = list(itertools.product((1, -1), repeat=2))  # the end with the answer, and the other
 
@@ -73,7 +80,10 @@ def test_a_sum_is_a_coin_between_the_ends_of_two_diagonals():
 
 
 def test_contents_can_raise_a_coin_to_three_of_four_and_no_higher():
-    """Symbols on steps of their own: the larger of two scores is then right in three cases."""
+    """Refuted if some content is right in more than three of four cases, or none in three.
+
+    Symbols on steps of their own: the larger of two scores is then right in three cases.
+    """
     depth = 3.0 ** -np.arange(16)
     ends = np.stack((0 * depth, -2 * depth), axis=1)  # s(1, 1) and s(-1, -1) of each symbol
     others = np.stack((-depth, -depth), axis=1)  # s(1, -1) and s(-1, 1): the sums are the same
@@ -110,7 +120,10 @@ def test_contents_can_raise_a_coin_to_three_of_four_and_no_higher():
     ],
 )
 def test_what_one_head_can_single_out(name, plan, least, most):
-    """Three new seeds; one of them may be lost, as some are in the record, but none finds more."""
+    """Refuted if new models find more than the claim allows, or two of three find less.
+
+    Three new seeds; one of them may be lost, as some are in the record, but none finds more.
+    """
     torch.set_num_threads(1)
     models = patches.train(name, plan, NEW, patches.CALM)
     found = sorted(patches.score(models, patches.TASKS[name], "test", NEW)["accuracy"])

@@ -75,6 +75,8 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
 
 @pytest.mark.parametrize("name", summary.load("copy")["settings"]["encodings"])
 def test_who_copies_within_the_window(name):
+    """Refuted if models trained here from new seeds copy more or less than the claim's bounds
+    for their encoding."""
     found = score(trained("copy", name), "copy")
     if name in ("slow_half", "alibi", "nope"):
         assert found.max() < 0.25
@@ -85,6 +87,8 @@ def test_who_copies_within_the_window(name):
 
 
 def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
+    """Refuted if new models with half a turn copy in 200 steps, not in 800, no louder than
+    RoPE, or as well in bfloat16."""
     loud, lost = {}, {}
     assert score(trained("copy", "monotone_a"), "copy").mean() < 0.95  # after 200 steps
     for name in ("rope", "monotone_a"):
@@ -108,6 +112,8 @@ def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
 
 
 def test_copying_fails_on_untrained_codes_and_not_on_many_keys():
+    """Refuted if sixteen new models still fail with far keys hidden or coded as 63, or do not
+    fail left alone."""
     seeds = MANY
     models = trained("copy", "rope", seeds, learning_rate=0.1)
     got = {}
@@ -132,6 +138,8 @@ def with_some_pairs_clamped(models, task, seeds=NEW):
 
 
 def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
+    """Refuted if coding the slow pairs as 63 leaves one of sixteen new models below 0.8, or
+    coding the fast ones mends all."""
     large = with_some_pairs_clamped(trained("copy", "rope", MANY, learning_rate=0.1), "copy", MANY)
     assert large["slow"].min() > 0.8
     assert large["fast"].min() < 0.5 < 0.9 < large["fast"].max()
@@ -155,6 +163,8 @@ def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
 
 
 def test_a_small_rate_reaches_farther():
+    """Refuted if three of sixteen new models at 0.003 copy less than nine in ten, or fewer than
+    four at 0.1 copy less than six, or quieter scores mend them."""
     seeds, found = tuple(range(3000, 3016)), {}
     for speed in (3e-3, 1e-1):
         models = trained("copy", "rope", seeds, learning_rate=speed)
@@ -173,7 +183,11 @@ def test_a_small_rate_reaches_farther():
 
 
 def test_the_seventh_digit_of_the_weights_decides_which_heads_fail():
-    """At the large rate, not at the small one; and in no case within the window."""
+    """Refuted if a change in the seventh digit moves scores of the small rate, or none of the
+    large.
+
+    At the large rate, not at the small one; and in no case within the window.
+    """
     task = TASKS["copy"]
     for speed, least, most in ((1e-1, 3, 16), (3e-3, 0, 2)):
         models = run.build(task, "rope", MANY)
@@ -189,6 +203,8 @@ def test_the_seventh_digit_of_the_weights_decides_which_heads_fail():
 
 
 def test_absolute_positions_do_not_reach_beyond_the_window():
+    """Refuted if new models with absolute positions copy two thirds at twice the window, or
+    RoPE's median does not copy nine tenths."""
     for name in ("sinusoidal", "learned"):
         models = trained("copy", name)
         assert score(models, "copy").min() > 0.95
@@ -212,7 +228,11 @@ def inductive():
 
 
 def test_one_speed_does_not_learn_induction_and_one_hand_does_late():
-    """Four seeds each, none of them in the record; RoPE has the shorter training."""
+    """Refuted if one of four new seeds with one speed learns induction, with one hand learns it
+    in 1,000 steps or not in 2,000, or RoPE fails in two.
+
+    Four seeds each, none of them in the record; RoPE has the shorter training.
+    """
     _, learned = inductive()
     assert learned.sum() >= 3  # most of them
     for name, longer, least, most in (
@@ -226,6 +246,7 @@ def test_one_speed_does_not_learn_induction_and_one_hand_does_late():
 
 
 def test_one_speed_sees_doubles():
+    """Refuted if a newly trained head with one speed has its three highest peaks elsewhere."""
     models, watch = trained("copy", "one_plane"), []
     with torch.no_grad():
         models(torch.stack([TASKS["copy"].batches("valid", s, 8, 256)()[0] for s in NEW]), watch)
@@ -247,7 +268,11 @@ def score_without(models, task, layer, channels):
 
 
 def test_the_positional_layer_needs_the_fast_pairs_and_the_content_layer_the_slow_ones():
-    """Take pairs out of a head: what it did with them is gone."""
+    """Refuted if taking the slow pairs from the first layer, or the fast ones from the second,
+    costs more than the other way round.
+
+    Take pairs out of a head: what it did with them is gone.
+    """
     models, learned = inductive()
     attention, used = seen(models, "induction", MORE)
     share = used[learned] / used[learned].sum(-1, keepdims=True)
@@ -283,7 +308,11 @@ def unclamped():
 
 
 def test_what_the_aids_do_without_training():
-    """With the package's own frequencies, not those of the experiments."""
+    """Refuted if new models, with the package's own frequencies, copy with PI or the printed
+    ramp, or do not with the fitted one.
+
+    With the package's own frequencies, not those of the experiments.
+    """
     ways = {
         "PI": rescaled_frequencies("linear", 32, factor=4),
         "printed": rescaled_frequencies("yarn_paper", 32, **{**KNEES, "attention_factor": None}),
@@ -316,6 +345,8 @@ def test_what_the_aids_do_without_training():
 
 
 def test_the_proposal_reads_english_worse_than_rope():
+    """Refuted if new models of A read English as well as RoPE at a rate, budget, length or
+    stretch of the claim."""
     for times in (1, 2, 4):
         both = (trained("language", name) for name in ("rope", "monotone_a"))
         rope, ours = (score(models, "language", times).mean() for models in both)
@@ -344,7 +375,11 @@ def english(name, times=1, learning_rate=None, seeds=MORE):
 
 
 def test_english_with_a_bias_and_with_a_stretch():
-    """Seed by seed, where the claim says so; the temperature alone as well."""
+    """Refuted if new models rank the encodings otherwise in English, or one of four stretched
+    RoPE models reads worse than ALiBi.
+
+    Seed by seed, where the claim says so; the temperature alone as well.
+    """
     names = summary.load("language")["settings"]["encodings"]
     few = {name: english(name, seeds=NEW).mean() for name in set(names) - {"t5", "rope", "alibi"}}
     within = {name: english(name) for name in ("t5", "rope", "alibi")}
@@ -371,7 +406,11 @@ def test_english_with_a_bias_and_with_a_stretch():
 
 
 def test_t5s_bias_leads_in_english_at_three_rates():
-    """At its best rate and the ones beside it, RoPE likewise: all four seeds agree."""
+    """Refuted if one of four new seeds of RoPE reads better than T5's bias, at its best rate or
+    beside it.
+
+    At its best rate and the ones beside it, RoPE likewise: all four seeds agree.
+    """
     tried = {name: sorted(rates("language", name)) for name in ("t5", "rope")}
     best = {name: tried[name].index(rate("language", name)) for name in tried}
     for beside in (-1, 0, 1):
@@ -381,6 +420,9 @@ def test_t5s_bias_leads_in_english_at_three_rates():
 
 
 def test_attention_fades_where_the_task_makes_it_fade():
+    """Refuted if new heads trained on English do not fade, those without an encoding do, or
+    copying heads look elsewhere than at 7."""
+
     def far_over_near(attention):
         return attention[..., -8:].sum(-1) / attention[..., :8].sum(-1)
 

@@ -71,6 +71,8 @@ def stack(family: str, layers: int, width: int = WIDTH, length: int = LENGTH):
 @pytest.mark.parametrize("order", [[3, 0, 4, 2, 1], [4, 3, 2, 1, 0], [1, 0, 2, 3, 4]])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-14), (torch.float32, 1e-6)])
 def test_attention_without_positions_is_permutation_equivariant(order, dtype, tolerance):
+    """Refuted if torch's own attention, without positions and mask, gives a shuffled text
+    something else than its shuffled outputs."""
     attention = nn.MultiheadAttention(WIDTH, 2, batch_first=True, dtype=dtype).eval()
     x = embedding(dtype)[None]
     plain, shuffled = attention(x, x, x)[0], attention(*(x[:, order],) * 3)[0]
@@ -98,6 +100,8 @@ def test_attention_with_a_mask_or_with_rotary_positions_is_not_equivariant():
 
 @pytest.mark.parametrize("layers", [1, 3])
 def test_encoder_gives_cls_one_output_for_all_orders(layers):
+    """Refuted if torch's TransformerEncoder gives `<cls>` a different output for any two of the
+    24 orders."""
     outputs = torch.stack([encoder(layers)(embedding()[[CLS, *o]][None])[0, 0] for o in ORDERS])
     assert len(outputs) == 24
     assert torch.allclose(outputs, outputs[0].expand_as(outputs), rtol=0, atol=1e-12)
@@ -105,6 +109,8 @@ def test_encoder_gives_cls_one_output_for_all_orders(layers):
 
 @pytest.mark.parametrize("positions", [False, True])
 def test_bert_without_its_table_gives_cls_one_output_for_all_orders(positions):
+    """Refuted if a BERT whose position table is set to zero tells any two orders apart, or one
+    with its table tells none apart."""
     bert = stack("bert", layers=3).double()
     bert.embeddings.position_embeddings.weight.mul_(positions)
     texts = torch.stack([embedding()[[CLS, *order]] for order in ORDERS])
@@ -123,6 +129,8 @@ def test_bert_without_its_table_gives_cls_one_output_for_all_orders(positions):
 def test_order_comes_in_through_the_causal_mask_from_the_second_layer_on(
     layers, causal, told_apart
 ):
+    """Refuted if one causal layer of torch tells the two tickets apart at the last token, or
+    two layers do not."""
     mask = torch.full((5, 5), -torch.inf, dtype=torch.float64).triu(1) if causal else None
     there, back = (
         encoder(layers)(embedding()[[*order, CLS]][None], mask=mask)[0, -1]
@@ -134,6 +142,8 @@ def test_order_comes_in_through_the_causal_mask_from_the_second_layer_on(
 
 @pytest.mark.parametrize(("layers", "told_apart"), [(1, False), (2, True), (3, True)])
 def test_gpt2_without_its_table_sees_order_from_the_second_layer_on(layers, told_apart):
+    """Refuted if a GPT-2 of one layer without its position table sees the order, or one of two
+    layers does not."""
     gpt2 = stack("gpt2", layers).double()
     gpt2.wpe.weight.zero_()
     texts = torch.stack([embedding()[[*order, CLS]] for order in (THERE, BACK)])
@@ -249,6 +259,8 @@ def log_odds(weights: Callable, text: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_which_encodings_are_relative_as_installed_models_compute_them(name):
+    """Refuted if the attention of an installed model with one of the relative encodings changes
+    under a common shift, or that of learned or sinusoidal vectors does not."""
     weights, text = ENCODINGS[name](), torch.randn(LENGTH, WIDTH)
     text[2:8] = text[15:21]  # one phrase, twice
     found = log_odds(weights, text)
@@ -296,6 +308,8 @@ def same_weights(score: np.ndarray, weights: torch.Tensor, causal: bool = False)
 
 
 def test_the_chapters_shaw_and_transformer_xl_are_those_of_installed_models():
+    """Refuted if Shaw's or Transformer-XL's scores of the chapter give other weights than an
+    installed model that uses them."""
     names, x = chapter("waves", "shaw", "transformer_xl"), torch.randn(1, LENGTH, WIDTH)
     names |= {"d": WIDTH, "theta": 10_000 ** (-2 * np.arange(WIDTH // 2) / WIDTH)}
     row, scale = x[0].double().numpy(), WIDTH**-0.5
@@ -329,6 +343,7 @@ def test_transformer_xl_is_one_product_with_the_wave_of_its_place_appended_to_th
 
 
 def test_t5_of_the_chapter_is_that_of_an_installed_model():
+    """Refuted if T5's bias of the chapter differs from that of transformers' T5."""
     names, m = chapter("t5"), np.arange(300)
     names["distance"] = np.subtract.outer(m, m)
     layer, weights = t5()
@@ -355,6 +370,8 @@ def test_ranges_of_t5_grow_by_the_root_of_two():
 
 @pytest.mark.parametrize("length", [LENGTH, 300])
 def test_alibi_of_the_chapter_is_that_of_an_installed_model(length):
+    """Refuted if ALiBi's scores of the chapter give other weights than an installed model with
+    ALiBi."""
     names, m, heads = chapter("alibi"), np.arange(length), 8
     names["distance"] = np.subtract.outer(m, m)
     layer, weights = mpt(heads)
@@ -384,6 +401,8 @@ def test_tables_of_positions_as_installed_models_keep_them():
 
 @pytest.mark.parametrize("name", RELATIVE_UP_TO_THE_QUERY)
 def test_only_rope_lets_the_distance_change_which_of_two_keys_is_preferred(name):
+    """Refuted if the lead of one key over another changes with the distance in an additive
+    encoding, or under RoPE never changes its sign."""
     weights, (query, *keys) = ENCODINGS[name](), torch.randn(9, WIDTH)
 
     def scores(key):
@@ -433,7 +452,11 @@ def kernel(equations: np.ndarray) -> np.ndarray:
 def test_turned_first_scores_are_relative_for_the_commuting_weights_and_no_others(
     speeds, dimension
 ):
-    """All matrices between the turns that keep scores relative, found by linear algebra."""
+    """Refuted if linear algebra finds a matrix between the turns that keeps all scores relative
+    and does not commute with the rotations, or a commuting one that does not keep them.
+
+    All matrices between the turns that keep scores relative, found by linear algebra.
+    """
     R = [rotation_matrix(m, 4, inv_freq=np.array(speeds)) for m in range(7)]
     basis = np.eye(16).reshape(16, 4, 4)
     relative, commuting = (
@@ -450,6 +473,8 @@ def test_turned_first_scores_are_relative_for_the_commuting_weights_and_no_other
 
 
 def test_wav2vec2_conformer_turns_first_and_its_scores_are_not_relative():
+    """Refuted if transformers' Wav2Vec2-Conformer computes other weights than turning before
+    the projection gives, or its scores are relative."""
     layer, weights = conformer("rotary")
     text = torch.randn(LENGTH, WIDTH)
     found = weights(text[None])[0, 0]

@@ -422,6 +422,9 @@ def check(built, forgotten, converted):
 
 
 def test_tiny_llama_in_the_other_layout():
+    """Refuted if a tiny Llama whose rotation is exchanged for the other layout gives other
+    outputs once both matrices are converted, or right ones beyond the first token when they are
+    not."""
     pytest.importorskip("transformers")
     chapter = run_cells("imports", "imports-package", "llama-make", "llama-three")
     module, _ = modeling("llama")
@@ -444,6 +447,8 @@ def drift_by_token(made, built):
 
 @pytest.mark.parametrize(("name", "heads"), [("q_proj", 4), ("k_proj", 2)])
 def test_tiny_llama_with_only_one_matrix_converted(name, heads, monkeypatch):
+    """Refuted if with one matrix converted the first token of a tiny Llama is wrong, or the
+    later ones are right."""
     pytest.importorskip("transformers")
     chapter = run_cells("imports", "imports-package", "llama-make")
     model, tokens = chapter["tiny_llama"](), torch.arange(3, 43)[None]
@@ -458,7 +463,11 @@ def test_tiny_llama_with_only_one_matrix_converted(name, heads, monkeypatch):
 
 
 def test_a_sink_shows_the_first_token_that_one_matrix_was_forgotten(monkeypatch):
-    """gpt-oss: the softmax of a head runs over a learned sink as well."""
+    """Refuted if in a tiny gpt-oss the first token hides one forgotten matrix, or shows both
+    forgotten.
+
+    gpt-oss: the softmax of a head runs over a learned sink as well.
+    """
     transformers = pytest.importorskip("transformers")
     module, _ = modeling("gpt_oss")
     torch.manual_seed(0)
@@ -520,7 +529,11 @@ def test_tiny_gptj_in_the_other_layout(monkeypatch):
 
 @pytest.mark.parametrize("family", ["qwen3", "olmo2"])
 def test_a_tiny_model_with_qk_norm_needs_every_tensor_and_no_other(family, monkeypatch):
-    """Grouped heads, biases, gains: from half-split to interleaved, row by row."""
+    """Refuted if a tiny model with norms and biases is right with one of the tensors left out,
+    or needs one more.
+
+    Grouped heads, biases, gains: from half-split to interleaved, row by row.
+    """
     transformers = pytest.importorskip("transformers")
     module, default = modeling(family)
     heads, kv_heads, dim = 4, 2, 16

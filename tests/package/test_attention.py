@@ -99,6 +99,8 @@ def test_the_layer_computes_its_definition(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kv_heads", [4, 2, 1])
 @pytest.mark.parametrize("bias", [False, True])
 def test_a_llama_layer_loads_and_gives_the_same_numbers(kv_heads: int, bias: bool) -> None:
+    """Refuted if the state dict of transformers' Llama attention does not load, or outputs
+    differ beyond 1e-5."""
     config = LlamaConfig(
         hidden_size=32,
         num_attention_heads=4,
@@ -121,7 +123,11 @@ def test_a_llama_layer_loads_and_gives_the_same_numbers(kv_heads: int, bias: boo
 
 
 def test_the_eight_lines_are_a_llama_layer_of_base_10_000() -> None:
-    """The cell of chapter 9 itself; the base is not in the state dict."""
+    """Refuted if the eight lines differ from transformers' Llama layer of base 10,000, or agree
+    with one of another base.
+
+    The cell of chapter 9 itself; the base is not in the state dict.
+    """
     notebook = Path(__file__).parents[2] / "notebooks" / "09-attention.ipynb"
     cells = ("".join(c["source"]) for c in json.loads(notebook.read_text("utf8"))["cells"])
     source = next(cell for cell in cells if "def attend(layer, x):" in cell).split("\n\n\n")[0]

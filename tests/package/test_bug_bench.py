@@ -79,6 +79,7 @@ class quick_hypothesis:  # noqa: N801
 
 @EACH
 def test_the_named_test_fails_on_the_bug(bug: Bug, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuted if the named test of this project passes with the bug in place."""
     with pytest.raises(AssertionError):
         run(bug.caught_by, mutant(bug), monkeypatch)
 

@@ -41,6 +41,7 @@ def tokens(models, length, seed=1, size=2):
 
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_seed_gives_every_encoding_the_same_weights_whoever_stands_beside_it(name):
+    """Refuted if two encodings of one seed start from different weights, alone or side by side."""
     alone, beside = build(COPY, name, (5,)).weights, build(COPY, "rope", (3, 5)).weights
     assert set(alone) - set(beside) <= {"learned", "t5"}
     for key in beside:
