@@ -167,7 +167,7 @@ def test_a_box_says_where_it_stands_and_how_to_cite_it():
 
 
 def test_the_time_to_read_counts_words_figures_and_questions(tmp_path):
-    cells = [("markdown", "word " * 1000), ("code", "import a\nexplore.rotor()"), ("code", "a")]
+    cells = [("markdown", "word " * 1000), ("code", "import a\nfigures.rotor()"), ("code", "a")]
     source = [{"cell_type": kind, "source": [text], "metadata": {}} for kind, text in cells]
     path = tmp_path / "a.ipynb"
     path.write_text(json.dumps({"cells": source}))
