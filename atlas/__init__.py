@@ -53,8 +53,8 @@ table_end, past_end``
     whether it has learned weights.
 ``query_factor``
     Length of queries over that of keys; None where keys are no multiple of queries.
-``values_rotated``, ``output_rotated``
-    Whether values depend on their position; whether the output of attention to equal values does.
+``values_rotated``
+    Whether values depend on their position.
 ``where``, ``note``
     What is rotated: ``queries and keys``, or what enters their projection (``before the
     projection``); what has to be known besides, or None.

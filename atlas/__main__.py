@@ -5,13 +5,11 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
 from importlib.metadata import version
 from multiprocessing import get_context
 from os import cpu_count
-from queue import SimpleQueue
 from typing import Any
 
 from . import RESULTS, families, load
@@ -102,33 +100,13 @@ def record_other(peer: str) -> None:
 
 
 def recorded(names: list[str], workers: int) -> Iterator[Answer]:
-    """Yield the answers on families, in order, from so many processes."""
-    pools = SimpleQueue[Any]()
-    for _ in range(workers):
-        pools.put(new_pool())
-    with ThreadPoolExecutor(workers) as threads:
-        yield from threads.map(lambda name: alone(name, pools), names)
-    while not pools.empty():
-        pools.get().shutdown()
+    """Yield the answers on families, in order, from so many processes.
 
-
-def new_pool() -> ProcessPoolExecutor:
-    """Return a pool of one process."""
-    return ProcessPoolExecutor(1, get_context("spawn"))
-
-
-def alone(family: str, pools: SimpleQueue[Any]) -> Answer:
-    """Record one family in a process that it may bring down."""
-    pool = pools.get()
-    try:
-        for _ in range(2):  # once more in a fresh process: the peak may be another family's
-            try:
-                return pool.submit(families.timed, family).result()
-            except BrokenProcessPool:
-                pool = new_pool()
-        return family, families.refused(families.TOO_MUCH), [], 0.0
-    finally:
-        pools.put(pool)
+    These are renewed now and then, because they keep memory.
+    """
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=20)
+    with pool:
+        yield from pool.map(families.timed, names)
 
 
 if __name__ == "__main__":

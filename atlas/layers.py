@@ -495,14 +495,15 @@ def _random_norm_weights(model: nn.Module) -> Iterator[int]:
             weight.copy_(old)
 
 
+def _attends(module: nn.Module) -> bool:
+    """Return whether a module computes attention scores, by the names of its class and bases."""
+    return is_attention(" ".join(kind.__name__ for kind in type(module).__mro__))
+
+
 def _norm_weights(model: nn.Module) -> list[Tensor]:
     """Return weights inside attention, each once, of all modules that are no projections."""
     weights: dict[int, Tensor] = {}
-    for name, attention in model.named_modules():
-        kinds = " ".join(kind.__name__ for kind in type(attention).__mro__)
-        named = re.fullmatch(r".*\b(self_)?(attn|attention)", name)
-        if not is_attention(f"Attention {kinds}" if named else kinds):
-            continue
+    for attention in filter(_attends, model.modules()):
         for part in attention.modules():
             if not NO_WEIGHTS.search(type(part).__name__):
                 own = dict(part.named_parameters(recurse=False))

@@ -51,15 +51,13 @@ def in_float32() -> Iterator[None]:
 class Scored:
     """Arguments of one attention module's scores, (N, heads, T, channels) each where recognised.
 
-    ``explicit``: from an attention function, not from a bare matrix product. ``output``: the input
-    of the module's output projection.
+    ``explicit``: from an attention function, not from a bare matrix product.
     """
 
     query: Tensor
     key: Tensor
     value: Tensor | None
     explicit: bool
-    output: Tensor | None = None
 
 
 class _StopError(Exception):
@@ -107,7 +105,6 @@ class Recorder(TorchFunctionMode):
         self.inside: list[str] = []
         self.records: dict[str, Scored] = {}
         self.norms: dict[str, list[nn.Module]] = {}
-        self.unclear: set[tuple[str, bool, str]] = set()
 
     @in_float32()
     def run(
@@ -136,11 +133,6 @@ class Recorder(TorchFunctionMode):
             pass
         finally:
             _RECORDERS.pop()
-        if self.unclear:  # as many heads as positions: one position more tells them apart
-            self.swapped |= dict.fromkeys(self.unclear, False)
-            more = [*range(len(at)), -1]
-            self.run(x[:, more], at[more], stop, norm_weight)
-            return self.run(x, at, stop, norm_weight)
         return self.records
 
     def _inputs(self, n: int, at: Tensor) -> dict[str, Any]:
@@ -202,19 +194,11 @@ class Recorder(TorchFunctionMode):
         if name.startswith("__get__") or not (real or name in PROJECTIONS):
             return func(*args, **kwargs)
         output = func(*_mapped(args, _to_meta), **_mapped(kwargs, _to_meta))
-        return self._stand_in(name, real, output) if self.inside else _mapped(output, _to_zeros)
-
-    def _stand_in(self, name: str, real: list[Tensor], output: Any) -> Any:
-        """Return what a function of a parameter gives inside attention: x if it projects."""
-        record = self.records.get(self.inside[-1])
-        if real and record is not None and record.output is None:
-            self.records[self.inside[-1]] = replace(record, output=real[0])
         n, count, width = self.x.shape
-        if name in PROJECTIONS and output.numel() == n * count * output.shape[-1]:
-            channels = output.shape[-1]
-            x = self.x.repeat(1, 1, -(-channels // width))[..., :channels]
-            return x.reshape(output.shape)
-        return _mapped(output, _to_zeros)
+        channels = output.shape[-1] if self.inside and name in PROJECTIONS else 0
+        if not channels or output.numel() != n * count * channels:
+            return _mapped(output, _to_zeros)
+        return self.x.repeat(1, 1, -(-channels // width))[..., :channels].reshape(output.shape)
 
     def _product(self, name: str, given: list[Tensor]) -> None:
         """Record the scores that a matrix product inside attention makes."""
@@ -251,10 +235,8 @@ class Recorder(TorchFunctionMode):
         if len(before) != 2 or count not in (before[1], length):
             return scored
         key = (self.inside[-1], explicit, what)
-        if before[1] != length:
+        if before[1] != length:  # else the first run has distinguished them
             self.swapped[key] = before[1] == count
-        elif key not in self.swapped and count > 1:  # sizes alone do not distinguish
-            self.unclear.add(key)
         return scored.transpose(1, 2) if self.swapped.get(key) else scored
 
 

@@ -36,8 +36,8 @@ __all__ = [
 
 ROTARY = re.compile("Rotary|Rope|RoPE")
 TOKENS = 4096  # of one run, to limit memory
-FEW = 5  # positions of the first run
-FAR = (0, 401, 6402, 6803, 102404)  # as many, where layers, or queries and keys, may differ
+FEW = 11  # positions of the first run: no model has as many heads
+FAR = (0, 401, 6402, 6803, 102404)  # where layers, or queries and keys, may differ
 SCALED = {"linear", "dynamic", "yarn", "llama3"}  # rescalings that need a factor
 BASE_LOST = (
     " (the base is lost where a legacy rope_scaling is assigned to a loaded configuration; assign "
@@ -90,9 +90,8 @@ class AttentionRecord:
         multiple of queries.
     ignores_ids
         Whether the model takes ``position_ids`` and counts tokens instead.
-    values_rotated, output_rotated
-        Whether values depend on their position, and the output of attention to a constant on that
-        of the query.
+    values_rotated
+        Whether values depend on their position.
     kind
         The type of these layers where the configuration distinguishes types.
     sizes
@@ -117,7 +116,6 @@ class AttentionRecord:
     deviation: float = 0.0
     ignores_ids: bool = False
     values_rotated: bool = False
-    output_rotated: bool = False
     kind: str | None = None
     sizes: tuple[int, ...] | None = None
     where: str = "queries and keys"
@@ -196,7 +194,7 @@ def _run_far(recorder: Recorder, x: Tensor, at: Tensor) -> dict[str, Scored]:
     if recorder.counts_tokens:
         return {}
     with suppress(Exception):
-        return recorder.run(x, torch.tensor(FAR)[:, None].expand(-1, at.shape[1]))
+        return recorder.run(x[:, : len(FAR)], torch.tensor(FAR)[:, None].expand(-1, at.shape[1]))
     return {}
 
 
@@ -274,15 +272,13 @@ def _record(
 
     ``far`` is what holds of keys far out, if they are a multiple of queries nearby.
     """
-    query, values, output = one.query[:, 0], one.value, one.output
+    query, values = one.query[:, 0], one.value
     size = (_length(recorder.model.config),) if recorder.counts_tokens else None
     found: dict[str, Any] = {
         "values_rotated": values is not None and values.ndim == 4 and _moves(values),
         "sizes": size,
         "ignores_ids": recorder.counts_tokens and "position_ids" in recorder.takes,
     }
-    if output is not None and output.numel() % (len(x) * len(at)) == 0:
-        found["output_rotated"] = _moves(output.reshape(len(x), 1, len(at), -1))
     if one.key.ndim == 4 and one.key[:, 0].shape == query.shape:
         found |= {"keys_rotated": _moves(one.key)} | _compared(query, one.key[:, 0], x, at)
     factor = found.get("query_factor") or 1.0
@@ -457,9 +453,9 @@ def _record_cell(cell: Recorder, axes: int) -> AttentionRecord:
     """Return the record for positions of so many numbers; raise where rows are mixed."""
     name = "attention"
     at = torch.stack([torch.tensor([0, 1, 2, 5, 3 * a + 1]) for a in range(axes)], dim=-1)
-    one = cell.run(torch.zeros(3, FEW, 2), at)[name]
+    one = cell.run(torch.zeros(3, len(at), 2), at)[name]
     cell.products = set() if one.explicit else {name}
-    x = _vectors(one.query.shape[-1])
+    x = _vectors(one.query.shape[-1])[:, : len(at)]
     found = _record(cell, name, cell.run(x, at)[name], x, at)
     together, alone = found.rotate(x, at), found.rotate(x[:1, 1:2], at[1:2])
     origin, *moved = (found.rotate(x[:1, :1], at[:1] + s) for s in (0, *torch.eye(axes).long()))

@@ -40,7 +40,6 @@ def row(one: AttentionRecord, report: Report, lists: list[Any]) -> dict[str, Any
         "norm": {"place": one.norm, "weights": one.norm_weights} if one.norm else None,
         "query_factor": one.query_factor,
         "values_rotated": one.values_rotated,
-        "output_rotated": one.output_rotated,
         "where": one.where,
         "note": one.note,
         **report_row(report, lists),

@@ -8,11 +8,8 @@ import os
 import random
 import re
 from collections.abc import Iterator
-from concurrent.futures import Future
-from concurrent.futures.process import BrokenProcessPool
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -20,7 +17,6 @@ import pytest
 import torch
 
 import atlas
-from atlas import __main__ as command
 from rope_minimal import wave_vectors
 
 STATUSES = {"recorded", "refused", "dead code", "none"}
@@ -248,33 +244,6 @@ def test_a_note_says_where_less_than_a_model_was_recorded() -> None:
 def test_pairs_become_runs_and_back() -> None:
     for pairs in ([(0, 1), (2, 3)], [(0, 8), (1, 9), (4, 6)], [(3, 5)], []):
         assert atlas.all_pairs(atlas.runs(pairs)).tolist() == [list(p) for p in pairs]
-
-
-class Pool:
-    """A process that ends under a family, or does not."""
-
-    def __init__(self, breaks: bool) -> None:
-        self.breaks = breaks
-
-    def submit(self, _: Any, family: str) -> Future[Any]:
-        future: Future[Any] = Future()
-        if self.breaks:
-            future.set_exception(BrokenProcessPool())
-        else:
-            future.set_result((family, {"status": "recorded"}, [], 1.0))
-        return future
-
-
-@pytest.mark.parametrize(("broken", "status"), [(0, "recorded"), (1, "recorded"), (2, "refused")])
-def test_a_family_is_refused_only_if_it_brings_a_fresh_process_down_too(
-    monkeypatch: pytest.MonkeyPatch, broken: int, status: str
-) -> None:
-    pools, fresh = SimpleQueue[Any](), iter([Pool(broken > 1), Pool(False)])
-    pools.put(Pool(broken > 0))
-    monkeypatch.setattr(command, "new_pool", lambda: next(fresh))
-    family, entry, _, _ = command.alone("llama", pools)
-    assert (family, entry["status"]) == ("llama", status)
-    assert not pools.get().breaks  # what is put back works
 
 
 @pytest.mark.parametrize("family", ["dinov3_vit", "eomt_dinov3", "sapiens2"])
