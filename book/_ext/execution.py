@@ -1,233 +1,199 @@
-"""Execute notebooks side by side, each on a core of its own.
+"""Execute the notebooks that have changed, before Sphinx reads them.
 
-MyST-NB executes a notebook when Sphinx reads it: one after another. Here all that will be read and
-are not in the cache are begun before, as many at a time as there are cores, and MyST-NB, when it
-comes to one, gets what was begun. Cache, pages and errors are MyST-NB's as always; the kernels are
-our own (kernels.py).
+A notebook is executed again when its code has changed, or a file of this project that it opened the
+last time. What came out is kept in ``_build/.executed``, named by a hash of the code. MyST-NB
+executes nothing: it reads each notebook through `read`, which fills in the kept outputs.
 
-A notebook that measures time says so in its metadata: ``"execution": {"alone": true}``. It is read
-and executed last, when no other runs, and has all cores.
+As a script, ``execution.py PROJECT FOLDER SECONDS NOTEBOOK...`` executes notebooks into a folder,
+as many at a time as there are cores. Importing torch, Matplotlib and sympy takes longer than most
+chapters compute, so on Linux the kernels are forked from a process that has imported them. A
+notebook that measures time says ``"execution": {"alone": true}`` in its metadata: it runs after the
+others, by itself, with all cores.
 """
 
+import hashlib
 import json
 import os
+import subprocess
 import sys
-import traceback
-from collections.abc import Callable, Iterator
+import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
-from importlib.metadata import EntryPoint
+from importlib.util import source_from_cache
+from multiprocessing import get_context
 from pathlib import Path
-from subprocess import PIPE, Popen
-from threading import Lock
-from time import perf_counter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+# jsonschema, which nbformat brings, would read a grammar of addresses for two seconds at import
+sys.modules.setdefault("rfc3987_syntax", None)
 
 import nbformat
-from freshness import Reads
-from jupyter_cache import get_cache
-from jupyter_cache.executors.utils import ExecutionResult
 from jupyter_client import KernelManager
-from jupyter_client.provisioning import KernelProvisionerFactory, LocalProvisioner
-from myst_nb.core.execute import cache as mystnb
+from jupyter_client.provisioning import LocalProvisioner
 from nbclient import NotebookClient
-from nbclient.client import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
-from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
-from sphinx.errors import ExtensionError
 
-KERNEL = Path(__file__).with_name("kernels.py")
-ONE_CORE = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+    from sphinx.config import Config
+    from sphinx.environment import BuildEnvironment
 
+IMPORTED_ONCE = [
+    "__main__",
+    "IPython.core.completer",
+    "anywidget",
+    "ipykernel.kernelapp",
+    "ipywidgets",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.figure",
+    "numpy",
+    "sympy",
+    "torch",
+]
+SIDE_BY_SIDE = {
+    "OMP_NUM_THREADS": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # read when Matplotlib is imported
+}
+PICTURES = [  # vector graphics; without a date, they stay the same
+    "--InlineBackend.figure_formats={'svg'}",
+    "--InlineBackend.print_figure_kwargs={'bbox_inches': 'tight', 'metadata': {'Date': None}}",
+]
+UNWATCHED = ("_build", ".venv", "node_modules", ".git")
 
-class Server:
-    """The process that the kernels of notebooks side by side are forked from."""
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.process: Popen | None = None
-
-    def start(self, command: list[str], folder: str, environment: dict[str, str]) -> int:
-        """Start a kernel and return its process number."""
-        with self.lock:
-            if self.process is None:
-                serve = [sys.executable, str(KERNEL), "serve"]
-                self.process = Popen(
-                    serve, stdin=PIPE, stdout=PIPE, text=True, env=os.environ | ONE_CORE
-                )
-            asked = {"arguments": command[2:], "folder": folder, "environment": environment}
-            with suppress(BrokenPipeError):
-                print(json.dumps(asked), file=self.process.stdin, flush=True)
-            if not (answer := self.process.stdout.readline()):
-                raise ExtensionError(f"{KERNEL} has ended, from which kernels are forked")
-            return int(answer)
-
-    def stop(self) -> None:
-        """End the process."""
-        if self.process is not None:
-            with suppress(BrokenPipeError):
-                self.process.stdin.close()
-            self.process.wait()
-            self.process = None
+# ---- in a kernel --------------------------------------------------------------------------------
 
 
-class Fork:
-    """A kernel that is no child of this process, in the words of ``Popen``."""
+def watch(project: str, log: str) -> None:
+    """Write down every file of the project that is opened from now on, and every folder listed.
+
+    Python raises an audit event for both, whoever asks: imports, too.
+    """
+    inside = project + os.sep
+    apart = tuple(inside + name + os.sep for name in UNWATCHED)
+    seen = {project, os.getcwd()}  # every import lists these
+
+    def hook(event: str, arguments: tuple) -> None:
+        if event not in ("open", "os.listdir", "os.scandir") or not isinstance(arguments[0], str):
+            return
+        path = os.path.realpath(arguments[0])
+        path = source_from_cache(path) if path.endswith(".pyc") else path
+        if path not in seen and path.startswith(inside) and not path.startswith(apart):
+            seen.add(path)
+            with open(log, "a", encoding="utf8") as file:
+                file.write(path.removeprefix(inside) + "\n")
+
+    sys.addaudithook(hook)
+
+
+def kernel(arguments: list[str], folder: str, project: str, log: str) -> None:
+    """Be a Jupyter kernel, as ``python -m ipykernel_launcher`` is."""
+    sys.path.remove(str(Path(__file__).parent))  # no notebook imports from here
+    os.chdir(folder)
+    watch(project, log)
+    from ipykernel.kernelapp import launch_new_instance
+
+    end = f"--IPKernelApp.parent_handle={os.getppid()}"  # with its parent
+    launch_new_instance([*arguments, end, *PICTURES])
+
+
+# ---- the script ---------------------------------------------------------------------------------
+
+
+class Child:
+    """A started process of multiprocessing, with the interface of ``subprocess.Popen``."""
 
     stdin = stdout = stderr = None
 
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def poll(self) -> int | None:
-        """Return None as long as it runs."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return 0
-        return None
-
-    def wait(self) -> int:
-        """Return at once: it has ended, or it is a fork that nobody waits for."""
-        return 0
-
-    def send_signal(self, number: int) -> None:
-        """Send a signal."""
-        os.kill(self.pid, number)
+    def __init__(self, method: str, *arguments: Any) -> None:
+        process = get_context(method).Process(target=kernel, args=arguments, daemon=True)
+        process.start()
+        self.pid, self.wait, self.kill = process.pid, process.join, process.kill
+        self.poll = lambda: process.exitcode
+        self.send_signal = partial(os.kill, process.pid)
 
 
-class Forked(LocalProvisioner):
-    """Has the kernel forked."""
+class Launcher(LocalProvisioner):
+    """Starts a kernel by a method of multiprocessing."""
+
+    method = "spawn"
+    watched = ("", "")
 
     async def launch_kernel(self, cmd: list[str], **options: Any) -> dict[str, Any]:
         """Start the kernel and return where to find it."""
-        self.process = Fork(SERVER.start(cmd, options["cwd"], options["env"]))
-        self.pid = self.pgid = self.process.pid
+        self.process = Child(self.method, cmd[3:], str(options["cwd"]), *self.watched)
         return self.connection_info
 
 
-SERVER = Server()
-
-
 class Client(NotebookClient):
-    """Runs a notebook in a kernel of ours."""
+    """Runs a notebook in a kernel that tells what it reads."""
 
-    forked: bool
-    environment: dict[str, str]
+    launcher: Launcher
+    folder: str
 
     def create_kernel_manager(self) -> KernelManager:
-        """Put the kernel in the place of IPython's."""
+        """Let the kernel be started by the launcher, and spoken to through sockets in a folder."""
         manager = super().create_kernel_manager()
-        spec = manager.kernel_spec
-        spec.argv = [spec.argv[0], str(KERNEL), "-f", "{connection_file}"]
-        if self.forked:
-            spec.metadata["kernel_provisioner"] = {"provisioner_name": "forked"}
+        manager.provisioner = self.launcher
+        self.launcher.parent, self.launcher.kernel_spec = manager, manager.kernel_spec
+        if os.name == "posix":
+            manager.transport = "ipc"
+        manager.connection_file = f"{self.folder}/kernel.json"
         return manager
 
-    async def async_start_new_kernel(self, **options: Any) -> None:
-        """Start it in its environment."""
-        await super().async_start_new_kernel(env=os.environ | self.environment, **options)
 
-    async def async_start_new_kernel_client(self) -> Any:
-        """Wait for its first word. One that dies before it, on a busy machine, is started again."""
-        with suppress(RuntimeError):
-            return await super().async_start_new_kernel_client()
-        self.create_kernel_manager()
-        await self.async_start_new_kernel()
-        return await super().async_start_new_kernel_client()
+def digest(path: Path) -> str:
+    """Return a hash of a file, or of the names in a folder; "" for what is not there."""
+    if path.is_dir():
+        names = sorted(name for name in os.listdir(path) if not name.startswith((".", "__pycache")))
+        data = "\n".join(names).encode()
+    elif path.is_file():
+        data = path.read_bytes()
+    else:
+        return ""
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
-class Task(NamedTuple):
-    """A notebook to be executed."""
-
-    page: str
-    path: Path
-    notebook: NotebookNode
-    log: Path
-    """Where the kernel writes down what it reads."""
-
-    def run(self, root: Path, timeout: int, beside: bool) -> ExecutionResult:
-        """Execute it: beside others, on one core in a forked kernel, or with all cores."""
-        folder = str(self.path.parent)
-        where = {"metadata": {"path": folder}}
-        # MyST-NB would end a line at every flush
-        client = Client(self.notebook, timeout=timeout, resources=where, coalesce_streams=True)
-        client.environment = {"ROPE_ROOT": os.path.realpath(root), "ROPE_READS": str(self.log)}
-        client.environment |= ONE_CORE if beside else {}
-        client.forked = beside and sys.platform == "linux"
-        self.log.write_text("", "utf8")
-        error = text = None
-        start = perf_counter()
+def execute(path: Path, project: Path, store: Path, timeout: int, method: str) -> str:
+    """Execute a notebook and keep it; return what went wrong, or ""."""
+    start = time.perf_counter()
+    notebook = nbformat.read(path, 4)
+    kept = store / f"{key(notebook)}.ipynb"
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder, "reads.txt")
+        log.touch()
+        resources = {"metadata": {"path": str(path.parent)}}
+        client = Client(notebook, timeout=timeout, resources=resources, coalesce_streams=True)
+        client.shutdown_kernel = "immediate"
+        client.folder, client.launcher = folder, Launcher()
+        client.launcher.method = method
+        client.launcher.watched = str(project), str(log)
         try:
             client.execute()
-        except (CellExecutionError, CellTimeoutError) as raised:
-            error, text = raised, traceback.format_exc()
-        return ExecutionResult(self.notebook, folder, perf_counter() - start, error, text)
+        except (CellExecutionError, CellTimeoutError) as error:
+            return f"{path}:\n{error}"
+        reads = log.read_text("utf8").splitlines()
+    notebook.metadata["reads"] = {name: digest(project / name) for name in reads}
+    nbformat.write(notebook, kept)
+    print(f"{path.stem}: {time.perf_counter() - start:.1f} s", flush=True)
+    return ""
 
 
-def is_alone(notebook: NotebookNode) -> bool:
-    """Tell whether a notebook asks for the machine to itself."""
-    return notebook.metadata.get("execution", {}).get("alone", False)
-
-
-def code(notebook: NotebookNode) -> tuple[str, ...]:
-    """Return what Jupyter's cache knows a notebook by, and so do we."""
-    return tuple(cell.source for cell in notebook.cells if cell.cell_type == "code")
-
-
-def tasks(app: Sphinx, pages: list[str], reads: Reads) -> Iterator[Task]:
-    """Yield what of these pages has to be executed: what Jupyter's cache has not, or had before."""
-    cache = get_cache(app.config.nb_execution_cache_path)
-    for page in pages:
-        path = Path(app.env.doc2path(page))
-        if path.suffix != ".ipynb":
-            continue
-        notebook = nbformat.read(path, 4)
-        with suppress(KeyError):
-            record = cache.match_cache_notebook(notebook)
-            if reads.is_fresh(page):
-                continue
-            cache.remove_cache(record.pk)
-        yield Task(page, path, notebook, reads.folder / f"{page.replace('/', '-')}.txt")
-
-
-def begin(app: Sphinx, env: BuildEnvironment, pages: list[str]) -> None:
-    """Begin with the notebooks that are to be read, and let MyST-NB wait for them."""
-    reads = Reads(app)
-    found = list(tasks(app, pages, reads))
-    alone = {task.page for task in found if is_alone(task.notebook)}
-    pages.sort(key=lambda page: page in alone)
-    pool = ThreadPoolExecutor(cores())
-    begun: dict[tuple[str, ...], tuple[Task, Callable[[], ExecutionResult]]] = {}
-    for task in found:
-        beside = task.page not in alone and len(found) > 1
-        result = partial(task.run, app.srcdir, app.config.nb_execution_timeout, beside)
-        begun[code(task.notebook)] = task, pool.submit(result).result if beside else result
-
-    def stop(*_: Any) -> None:
-        pool.shutdown(wait=False, cancel_futures=True)
-        SERVER.stop()
-
-    def executed(notebook: NotebookNode, **options: Any) -> ExecutionResult:
-        """Return what was begun, in the place of jupyter-cache's function."""
-        task, result = begun[code(notebook)]
-        try:
-            done = result()
-        except BaseException:  # Ctrl-C, too: no other notebook begins
-            stop()
-            raise
-        for cell, own in zip(done.nb.cells, notebook.cells, strict=True):
-            if cell.cell_type == "code":
-                own.outputs, own.execution_count = cell.outputs, cell.execution_count
-        notebook.metadata.update(done.nb.metadata)
-        if not done.err:
-            reads.keep(task.page, task.log.read_text("utf8").splitlines())
-        return done
-
-    mystnb.single_nb_execution = executed
-    app.connect("build-finished", stop)
+def main(project: str, store: str, timeout: str, *paths: str) -> None:
+    """Execute notebooks; exit with what went wrong."""
+    one = partial(execute, project=Path(project), store=Path(store), timeout=int(timeout))
+    alone = [Path(path) for path in paths if is_alone(nbformat.read(path, 4))]
+    others = [path for path in map(Path, paths) if path not in alone]
+    many = sys.platform == "linux" and len(others) > 1
+    beside = partial(one, method="forkserver" if many else "spawn")
+    get_context("spawn").set_forkserver_preload(IMPORTED_ONCE)
+    with mock.patch.dict(os.environ, SIDE_BY_SIDE), ThreadPoolExecutor(cores()) as pool:
+        wrong = [*pool.map(beside, others)]
+    wrong += [one(path, method="spawn") for path in alone]
+    sys.exit("\n\n".join(filter(None, wrong)) or 0)
 
 
 def cores() -> int:
@@ -235,10 +201,84 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
-def setup(app: Sphinx) -> dict:
+def is_alone(notebook: NotebookNode) -> bool:
+    """Tell whether a notebook asks for the machine to itself."""
+    return notebook.metadata.get("execution", {}).get("alone", False)
+
+
+# ---- in Sphinx ----------------------------------------------------------------------------------
+
+
+def key(notebook: NotebookNode) -> str:
+    """Return a hash of a notebook's code."""
+    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+    return hashlib.sha256(json.dumps(code).encode()).hexdigest()[:20]
+
+
+def read(text: str, store: str) -> NotebookNode:
+    """Return a notebook with the outputs that were kept."""
+    notebook = nbformat.reads(text, 4)
+    done = nbformat.read(Path(store, f"{key(notebook)}.ipynb"), 4)
+    kept = [cell for cell in done.cells if cell.cell_type == "code"]
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            source = kept.pop(0)
+            cell.outputs, cell.execution_count = source.outputs, source.execution_count
+    if "widgets" in done.metadata:
+        notebook.metadata["widgets"] = done.metadata["widgets"]
+    return notebook
+
+
+def is_fresh(kept: Path, project: Path) -> bool:
+    """Tell whether a notebook has been executed and all that it read is as it was."""
+    if not kept.exists():
+        return False
+    reads = json.loads(kept.read_text("utf8"))["metadata"]["reads"]
+    return all(digest(project / name) == was for name, was in reads.items())
+
+
+def execute_changed(
+    app: "Sphinx", env: "BuildEnvironment", added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """Execute the notebooks that have changed, and let Sphinx read them again."""
+    from sphinx.errors import ExtensionError
+
+    project, store = Path(os.path.realpath(app.srcdir)), Path(store_of(app))
+    store.mkdir(parents=True, exist_ok=True)
+    paths = {page: Path(env.doc2path(page)) for page in env.found_docs}
+    kept = {
+        page: store / f"{key(nbformat.read(path, 4))}.ipynb"
+        for page, path in paths.items()
+        if path.suffix == ".ipynb"
+    }
+    stale = [page for page in sorted(kept) if not is_fresh(kept[page], project)]
+    if stale:
+        command = [sys.executable, __file__, project, store, str(app.config.nb_execution_timeout)]
+        done = subprocess.run([*command, *(paths[page] for page in stale)], check=False)
+        if done.returncode:
+            raise ExtensionError("a notebook could not be executed")
+    for old in set(store.iterdir()) - set(kept.values()):
+        old.unlink()
+    return stale
+
+
+def store_of(app: "Sphinx") -> str:
+    """Return where executed notebooks are kept: beside the site."""
+    return str(Path(app.outdir).parent / ".executed")
+
+
+def read_kept(app: "Sphinx", config: "Config") -> None:
+    """Let MyST-NB read notebooks through `read`."""
+    config.nb_execution_mode = "off"
+    config.nb_custom_formats = {".ipynb": ["execution.read", {"store": store_of(app)}]}
+
+
+def setup(app: "Sphinx") -> dict:
     """Connect to Sphinx."""
-    found = KernelProvisionerFactory.instance().provisioners
-    found["forked"] = EntryPoint("forked", "execution:Forked", KernelProvisionerFactory.GROUP_NAME)
-    app.connect("env-before-read-docs", begin)
-    # in parallel reading one process would wait for what another has begun
-    return {"parallel_read_safe": False, "parallel_write_safe": True}
+    app.connect("config-inited", read_kept, priority=400)
+    app.connect("env-get-outdated", execute_changed)
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 3}
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -18,6 +18,7 @@ from alone import link_alone
 from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
 from docutils import nodes
+from execution import cores
 from figures import (
     BOOK_STYLE,
     STATE,
@@ -31,6 +32,7 @@ from figures import (
 from formulas import load_mathjax_late, typeset_formulas
 from policy import FIRST_SCRIPT, add_policy, hand_over_events, leave_foreign_frames
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 from ropebook.figures import alone
@@ -203,28 +205,44 @@ PAGE = [
 ]
 
 
+def happened(app: Sphinx) -> Path:
+    """Return the file of which pages were written and which steps changed one.
+
+    A file, because several processes write pages.
+    """
+    return Path(app.doctreedir) / "pages.txt"
+
+
 def wrote_all(app: Sphinx) -> bool:
     """Tell whether every page has been written in this build."""
-    return app.builder.format == "html" and app.written_pages >= app.env.found_docs
+    return app.env.found_docs <= set(happened(app).read_text("utf8").splitlines())
 
 
 class Hook:
     """Changes the pages of one build, and knows which functions had nothing to do."""
 
     def __init__(self) -> None:
-        self.idle = {step.__name__ for step in (*BODY, *PAGE)}
+        self.known: set[str] = set()
+
+    def note(self, line: str) -> None:
+        """Write down once, for all processes, what happened."""
+        if line not in self.known:
+            self.known.add(line)
+            with self.file.open("a", encoding="utf8") as file:
+                file.write(line + "\n")
 
     def change(self, steps: list[Callable[[str], str]], html: str) -> str:
         """Pass HTML through functions."""
         for step in steps:
             before, html = html, step(html)
             if html != before:
-                self.idle.discard(step.__name__)
+                self.note(step.__name__)
         return html
 
     def install(self, app: Sphinx) -> None:
         """Pass every page through `PAGE` just before it is written."""
-        app.written_pages = set()
+        self.file = happened(app)
+        self.file.write_text("")
         if app.builder.format != "html":
             return
         templates = app.builder.templates
@@ -240,14 +258,17 @@ class Hook:
         self, app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
     ) -> None:
         """Pass the text of a page through `BODY`."""
-        app.written_pages.add(page)
+        self.note(page)
         if "body" in context:
             context["body"] = self.change(BODY, context["body"])
 
     def finish(self, app: Sphinx, error: Exception | None) -> None:
         """Fail if all pages were written and something had nothing to do."""
-        if not error and wrote_all(app) and self.idle:
-            raise ExtensionError(f"book/_ext/page.py: no page was changed by {sorted(self.idle)}")
+        if error or app.builder.format != "html" or not wrote_all(app):
+            return
+        idle = {step.__name__ for step in (*BODY, *PAGE)} - set(self.file.read_text().splitlines())
+        if idle:
+            raise ExtensionError(f"book/_ext/page.py: no page was changed by {sorted(idle)}")
 
 
 def offer_files(
@@ -297,9 +318,18 @@ def write_again_after_a_change_of_this(app: Sphinx) -> None:
     stamp.write_text(now)
 
 
+def write_on_all_cores(app: Sphinx, env: BuildEnvironment) -> None:
+    """Let Sphinx write pages in several processes: jupyter-book has no option for it.
+
+    Not read them: not every extension says that it can.
+    """
+    app.parallel = cores()
+
+
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx, after every other extension."""
     hook = Hook()
+    app.connect("env-updated", write_on_all_cores)
     app.add_js_file("book.js", loading_method="defer")
     app.connect("builder-inited", write_again_after_a_change_of_this)
     app.connect("builder-inited", hook.install)
@@ -307,5 +337,4 @@ def setup(app: Sphinx) -> dict:
     app.connect("html-page-context", offer_files, priority=950)
     app.connect("html-page-context", hook.prepare, priority=950)
     app.connect("build-finished", hook.finish)
-    # what one process wrote, another does not know
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

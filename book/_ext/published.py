@@ -12,6 +12,7 @@ The sitemap and the page for wrong addresses are our own: sphinx-sitemap would s
 list the indexes, too, and the page of sphinx-notfound-page would need scripts at any depth.
 """
 
+import hashlib
 import html
 import io
 import os
@@ -20,11 +21,13 @@ from urllib.parse import urlsplit
 
 import matplotlib
 import numpy as np
-from freshness import fingerprint
 from PIL import Image
 from policy import CHARSET, META
 from sphinx.application import Sphinx
 from sphinx.config import Config
+
+from rope_minimal import frequencies
+from ropebook.figures import palette
 
 CARD = "_static/social-card.png"
 WIDTH, HEIGHT = 1200, 630
@@ -73,17 +76,14 @@ def set_address(app: Sphinx, config: Config) -> None:
 
 def social_card() -> bytes:
     """Draw the picture that a link to the book shows: the pairs' cosines along positions."""
-    from rope_minimal import inverse_frequencies
-    from ropebook.figures.palette import COSINE
-
     matplotlib.use("agg")
     from matplotlib import pyplot as plt
 
-    cosines = np.cos(np.outer(inverse_frequencies(128), np.arange(200)))
+    cosines = np.cos(np.outer(frequencies.inverse_frequencies(128), np.arange(200)))
     with plt.rc_context({"font.family": "serif", "savefig.bbox": None}):
         figure = plt.figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor="#12171c")
         picture = figure.add_axes((0, 0, 1, 0.62))
-        picture.imshow(cosines, cmap=COSINE, aspect="auto", interpolation="nearest")
+        picture.imshow(cosines, cmap=palette.COSINE, aspect="auto", interpolation="nearest")
         picture.axis("off")
         figure.text(0.05, 0.83, "Rotary Position Embedding", fontsize=52, color="#ffffff")
         figure.text(0.05, 0.72, SENTENCE.split(", ", 1)[1], fontsize=21, color="#c8d2da")
@@ -150,12 +150,13 @@ def write_entry_files(app: Sphinx, error: Exception | None) -> None:
         )
     (site / "robots.txt").write_text(robots, "utf8")
 
-    # drawn again when the package changed
+    # drawn again when what draws it has changed
+    sources = (Path(__file__), Path(frequencies.__file__), Path(palette.__file__))
+    now = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = site / "_static" / "vendor" / "social-card"
-    drawn_from = fingerprint(Path(app.srcdir)) + str(Path(__file__).stat().st_size)
-    if not (site / CARD).exists() or not stamp.exists() or stamp.read_text() != drawn_from:
+    if not (site / CARD).exists() or not stamp.exists() or stamp.read_text() != now:
         (site / CARD).write_bytes(social_card())
-        stamp.write_text(drawn_from)
+        stamp.write_text(now)
 
 
 def setup(app: Sphinx) -> dict:
