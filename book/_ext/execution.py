@@ -185,8 +185,9 @@ def execute(path: Path, project: Path, store: Path, timeout: int, method: str) -
 def main(project: str, store: str, timeout: str, *paths: str) -> None:
     """Execute notebooks; exit with what went wrong."""
     one = partial(execute, project=Path(project), store=Path(store), timeout=int(timeout))
-    alone = [Path(path) for path in paths if is_alone(nbformat.read(path, 4))]
-    others = [path for path in map(Path, paths) if path not in alone]
+    longest_first = sorted(map(Path, paths), key=lambda path: -path.stat().st_size)
+    alone = [path for path in longest_first if is_alone(nbformat.read(path, 4))]
+    others = [path for path in longest_first if path not in alone]
     many = sys.platform == "linux" and len(others) > 1
     beside = partial(one, method="forkserver" if many else "spawn")
     get_context("spawn").set_forkserver_preload(IMPORTED_ONCE)

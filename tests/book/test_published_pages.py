@@ -246,7 +246,7 @@ def test_a_chapter_lists_what_its_figures_ask_under_its_question():
 
 
 @pytest.fixture
-def build(monkeypatch):
+def build(monkeypatch, tmp_path):
     """Return a build of two pages, of which each of two functions changes one."""
 
     def first(html):
@@ -259,7 +259,8 @@ def build(monkeypatch):
     monkeypatch.setattr(pages, "PAGE", [first, second])
     templates = SimpleNamespace(render=lambda name, context: f"{context['text']}</html>")
     builder = SimpleNamespace(format="html", templates=templates)
-    app = SimpleNamespace(builder=builder, env=SimpleNamespace(found_docs={"a", "b"}))
+    env = SimpleNamespace(found_docs={"a", "b"})
+    app = SimpleNamespace(builder=builder, env=env, doctreedir=tmp_path)
     hook = pages.Hook()
     hook.install(app)
 
