@@ -1,9 +1,12 @@
 """More than one axis: groups counted, scores read backwards, and the classes of transformers."""
 
 import importlib
+import importlib.util
 import itertools
 import math
-from types import SimpleNamespace
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -116,10 +119,37 @@ def models(name: str) -> Any:
     return importlib.import_module(f"transformers.models.{family}.{part}_{family}")
 
 
+def timm_rotations() -> Any:
+    """Return timm's file of rotations alone: its other files want torchvision."""
+    spec = importlib.util.find_spec("timm")
+    if spec is None or spec.origin is None:
+        pytest.skip("timm is not installed")
+    path = Path(spec.origin).parent / "layers"
+    packages = {"timm": path.parent, "timm.layers": path}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, folder in packages.items():
+            patch.setitem(sys.modules, name, ModuleType(name))
+            sys.modules[name].__path__ = [str(folder)]
+        return importlib.import_module("timm.layers.pos_embed_sincos")
+
+
 def codes(family: str, side: int) -> np.ndarray:
     """Return the position codes that a vision tower gives an image, (side * side, pairs)."""
     places = torch.tensor(np.indices((side, side)).reshape(2, -1).T)
+    if family == "eva02":
+        rope = timm_rotations().RotaryEmbeddingCat(64, in_pixels=False)
+        sin, cos = rope.get_embed([side, side]).chunk(2, dim=-1)
+        return (cos + 1j * sin)[:, ::2].numpy()  # each angle twice, side by side
     module = models(f"{family}.modeling")
+    if family in ("sam3", "gemma4"):
+        name = {"sam3": "Sam3ViT", "gemma4": "Gemma4Vision"}[family]
+        config = getattr(models(f"{family}.configuration"), f"{name}Config")()
+        rope = getattr(module, f"{name}RotaryEmbedding")(config)
+        cos, sin = (t[0] for t in rope(torch.zeros(1), places[None] if name[0] == "G" else places))
+        quarter = cos.shape[1] // 4  # Gemma's rows, rows again, columns, columns again
+        own = [*range(quarter), *range(2 * quarter, 3 * quarter)]
+        own = own if name[0] == "G" else range(0, 4 * quarter, 2)
+        return (cos.double() + 1j * sin.double()).numpy()[:, list(own)]
     if family == "lightglue":
         config = module.LightGlueConfig(descriptor_dim=64, num_attention_heads=1)
         torch.manual_seed(0)
@@ -154,7 +184,11 @@ def places_of(side: int) -> np.ndarray:
     return np.indices((side, side)).reshape(2, -1).T
 
 
-@pytest.mark.parametrize("family", ["qwen2_vl", "pixtral", "kimi_k25", "dinov3_vit", "lightglue"])
+NAMED = ["eva02", "sam3", "gemma4", "pixtral", "kimi_k25", "dinov3_vit"]
+"""The towers whose names the plans of the chapter carry."""
+
+
+@pytest.mark.parametrize("family", [*NAMED, "qwen2_vl", "lightglue"])
 def test_the_nearest_code_of_published_towers_lies_in_the_row_or_the_column(family):
     """Refuted if the tables of a real tower have their nearest code elsewhere than in the row
     or the column.
@@ -178,7 +212,7 @@ def test_the_nearest_code_of_published_towers_lies_in_the_row_or_the_column(fami
         assert in_a_row <= math.sqrt(2) + 1e-6
 
 
-@pytest.mark.parametrize("family", ["qwen2_vl", "pixtral", "kimi_k25", "dinov3_vit"])
+@pytest.mark.parametrize("family", [*NAMED, "qwen2_vl"])
 def test_a_transposed_image_looks_other_to_pixtral_and_alike_to_qwen(family):
     """Refuted if the real towers change by other amounts when an image is transposed."""
     side = 32

@@ -7,6 +7,7 @@ they are trained here, from seeds that the record does not have.
 import json
 import math
 import re
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,11 @@ def filled(model: Any, tokens: torch.Tensor, first: int = 0) -> Any:
 @pytest.mark.parametrize("interleaved", [False, True])
 @pytest.mark.parametrize("width", [16, 6])
 def test_a_moved_key_is_the_key_of_the_other_place(interleaved: bool, width: int) -> None:
-    """By matrices, and each token by a number of its own."""
+    """Refuted if a key moved by a rotation written here differs from one made at the other
+    place.
+
+    By matrices, and each token by a number of its own.
+    """
     rng = np.random.default_rng(width)
     raw = rng.normal(size=(3, 9, 16))
     rope = RotaryEmbedding(width, 400, interleaved=interleaved).double()
@@ -96,7 +101,11 @@ def test_a_moved_key_is_the_key_of_the_other_place(interleaved: bool, width: int
 
 @torch.no_grad()
 def test_the_cache_of_a_llama_moves_as_a_whole() -> None:
-    """Keys of transformers' cache, moved by this package, are those of a text that starts later."""
+    """Refuted if a Llama of transformers whose cache was moved as a whole, with the tokens to
+    come, goes on otherwise.
+
+    Keys of transformers' cache, moved by this package, are those of a text that starts later.
+    """
     model, text, more = llama(), tokens_of(30), tokens_of(4, 1)
     rope = RotaryEmbedding(16, 128).double()
     cache, wanted = filled(model, text), filled(model, text, 60)
@@ -113,7 +122,11 @@ def test_the_cache_of_a_llama_moves_as_a_whole() -> None:
 
 @torch.no_grad()
 def test_after_a_drop_only_the_first_layer_is_as_if_made_again() -> None:
-    """In transformers' cache: the oldest 12 of 30 tokens go, the others move to the front."""
+    """Refuted if keys above the first layer are those of a fresh reading after a drop, or those
+    of the first are not.
+
+    In transformers' cache: the oldest 12 of 30 tokens go, the others move to the front.
+    """
     model, text = llama(layers=3), tokens_of(30)
     rope = RotaryEmbedding(16, 128).double()
     kept, again = filled(model, text), filled(model, text[:, 12:])
@@ -127,79 +140,129 @@ def test_after_a_drop_only_the_first_layer_is_as_if_made_again() -> None:
 
 # A trained model ---------------------------------------------------------------------------------
 
-NEW = (3000,)
+NEW = (3000, 3001, 3002, 3003)
 
 
 @cache
-def trained(name: str, steps: int | None = None, seeds: tuple[int, ...] = NEW) -> Any:
-    """Models of a kind, trained once, at the rate that the record chose."""
+def trained(name: str) -> Any:
+    """Four new models of a kind, trained once, at the rate that the record chose."""
     torch.set_num_threads(1)
     kind = serving.KINDS[name]
     with torch.enable_grad():
-        return kind, serving.train(kind, seeds, serving.load()[name]["rate"], steps)
+        return kind, serving.train(kind, NEW, serving.load()[name]["rate"])
 
 
 @pytest.mark.drawn(1)
 @torch.no_grad()
 def test_a_trained_model_keeps_what_it_has_seen() -> None:
-    """With caches, drop and shift; and the masks of the record say the same as the caches."""
-    kind, models = trained("two layers")
-    reader = serving.Reader(kind, models)
-    tokens = serving.drawn(kind, NEW, 32, 64)[0][0]
-    kept, again = reader.new_caches(32), reader.new_caches(32)
-    reader(tokens[:, :48], kept)
-    for one in kept:
-        one.drop(0, 32)
-        one.shift(-32)
-    reader(tokens[:, 32:48], again)
-    assert off(kept[0].keys, again[0].keys) < 1e-5 < 0.01 < off(kept[1].keys, again[1].keys)
-    one, other = (reader(tokens[:, 48:], c).log_softmax(-1) for c in (kept, again))
-    apart = ((other.exp() * (other - one)).sum(-1).mean() / math.log(2)).item()
-    by_masks = serving.dropped(kind, models, NEW)["kept is not made again"][0]
-    assert apart > 1e-6
-    assert apart == pytest.approx(by_masks, rel=0.05)
+    """Refuted if new models of one layer differ after a drop, those of two or four do not, or
+    four layers differ less by the median.
+
+    New models of one, two and four layers, with caches, drop and shift.
+    """
+    apart: dict[str, list[float]] = {}
+    for name in ("one layer", "two layers", "four layers"):
+        kind, models = trained(name)
+        texts = serving.drawn(kind, NEW, 32, 64)[0]
+        apart[name] = []
+        for i, tokens in enumerate(texts):
+            reader = serving.Reader(kind, models, i)
+            kept, again = reader.new_caches(32), reader.new_caches(32)
+            reader(tokens[:, :48], kept)
+            for one in kept:
+                one.drop(0, 32)
+                one.shift(-32)
+            reader(tokens[:, 32:48], again)
+            gaps = [off(a.keys, b.keys) for a, b in zip(kept, again, strict=True)]
+            assert gaps[0] < 1e-5
+            assert min(gaps[1:], default=1.0) > 0.01
+            one, other = (reader(tokens[:, 48:], c).log_softmax(-1) for c in (kept, again))
+            apart[name].append(((other.exp() * (other - one)).sum(-1).mean() / math.log(2)).item())
+    assert max(map(abs, apart["one layer"])) < 1e-6
+    assert min(apart["two layers"] + apart["four layers"]) > 1e-5
+    assert np.median(apart["four layers"]) > np.median(apart["two layers"])
 
 
 # Wear --------------------------------------------------------------------------------------------
 
 
+def as_stored(kind: str) -> Callable[[np.ndarray], np.ndarray]:
+    """What is read again: by the types of torch, or by the formats of llama.cpp's own gguf."""
+    if kind in ("bfloat16", "float16"):
+        dtype = getattr(torch, kind)
+        return lambda z: torch.from_numpy(z).to(dtype).double().numpy()
+    gguf = pytest.importorskip("gguf")
+    levels = gguf.GGMLQuantizationType[kind.removesuffix("_mixed").upper()]
+
+    def stored(z: np.ndarray) -> np.ndarray:
+        packed = gguf.quants.quantize(z.astype(np.float32), levels)
+        return gguf.quants.dequantize(packed, levels).astype(float)
+
+    if not kind.endswith("_mixed"):
+        return stored
+    bits = np.arange(128)[:, None] & np.arange(128)
+    mix = (-1.0) ** np.array([[int(n).bit_count() for n in row] for row in bits]) / 128**0.5
+    np.testing.assert_allclose(mix @ mix, np.eye(128), atol=1e-12)
+    return lambda z: stored(z @ mix) @ mix
+
+
+def wear(
+    kind: str, times: int, by: int, empty: int = 0, base: float = 1e4, count: int = 60
+) -> tuple[float, np.ndarray]:
+    """The error of other keys, turned as complex numbers: of all, and of each pair.
+
+    The ``empty`` fastest pairs of the keys hold as good as nothing.
+    """
+    stored = as_stored(kind)
+    keys = np.random.default_rng(12).normal(size=(count, 128))
+    keys.reshape(count, 2, 64)[:, :, :empty] *= 1e-3
+    z = stored(keys)
+    for _ in range(times):
+        z = stored(rotate_complex(z, np.full(count, by), base=base, interleaved=False))
+    wanted = rotate_complex(keys, np.full(count, times * by), base=base, interleaved=False)
+    gap, size = ((x.reshape(count, 2, 64) ** 2).sum((0, 1)) for x in (z - wanted, wanted))
+    return float(np.sqrt(gap.sum() / size.sum())), np.sqrt(gap / size)
+
+
 @pytest.mark.parametrize(
     ("kind", "often", "once"),
-    [("q8", 0.38, 0.0076), ("bf16", 0.127, 0.0023), ("fp16", 0.02, 3e-4), ("q4", 2, 0.15)],
+    [("q8_0", 0.38, 0.0076), ("bfloat16", 0.127, 0.0023), ("float16", 0.02, 3e-4)],
 )
 def test_many_small_moves_wear_keys_out_and_one_large_move_does_not(
     kind: str, often: float, once: float
 ) -> None:
-    """Other keys, turned as complex numbers, stored as integers of int8 with a float16 scale."""
-    rng = np.random.default_rng(12)
-    keys = rng.normal(size=(60, 128))
+    """Refuted if keys in ggml's own formats, or in 16 bits, wear by other amounts."""
+    assert wear(kind, 256, 1)[0] == pytest.approx(often, rel=0.12)
+    assert wear(kind, 1, 256)[0] == pytest.approx(once, rel=0.12)
+    for four in ("q4_0", "q4_0_mixed"):
+        assert wear(four, 256, 1)[0] > 1
+        assert wear(four, 1, 256)[0] < 0.15
 
-    def stored(z: np.ndarray) -> np.ndarray:
-        if kind in ("bf16", "fp16"):
-            dtype = torch.bfloat16 if kind == "bf16" else torch.float16
-            return torch.from_numpy(z).to(dtype).double().numpy()
-        blocks = z.reshape(60, 4, 32)
-        top = 127 if kind == "q8" else 7
-        scale = (np.abs(blocks).max(-1, keepdims=True) / top).astype(np.float16).astype(float)
-        return (np.rint(blocks / scale).clip(-top, top).astype(np.int8) * scale).reshape(60, 128)
 
-    def moved(times: int, by: int) -> float:
-        z = stored(keys)
-        for _ in range(times):
-            z = stored(rotate_complex(z, np.full(60, by)))
-        wanted = rotate_complex(keys, np.full(60, times * by))
-        return float(np.linalg.norm(z - wanted) / np.linalg.norm(wanted))
-
-    if kind == "q4":
-        assert moved(256, 1) > 2
-        assert moved(1, 256) < 0.15
-        return
-    assert moved(256, 1) == pytest.approx(often, rel=0.12)
-    assert moved(1, 256) == pytest.approx(once, rel=0.12)
+def test_a_hadamard_basis_leaves_independent_roundings_while_fast_pairs_shake_it() -> None:
+    """Refuted if ggml's own format in a Hadamard basis wears by another amount, by pair, base
+    or empty pairs."""
+    often, by_pair = wear("q8_0_mixed", 256, 1, count=400)
+    once = wear("q8_0_mixed", 0, 1)[0]
+    assert often == pytest.approx(0.086, rel=0.08)
+    assert often == pytest.approx(once * math.sqrt(257), rel=0.08)
+    assert 0.75 * often < by_pair.min() < by_pair.max() < 1.3 * often
+    assert wear("q8_0", 256, 1)[1].max() > 0.8
+    # with another base, too; and not where the fast pairs are missing
+    assert wear("q8_0_mixed", 256, 1, base=5e5)[0] == pytest.approx(often, rel=0.08)
+    mixed, plain = (wear(k, 256, 1, empty=32, count=400)[0] for k in ("q8_0_mixed", "q8_0"))
+    assert mixed > 0.95 * plain > 0.4
+    # nor in 4 bits, where a larger base makes it worse
+    plain, mixed = (wear(kind, 256, 1, base=5e5)[0] for kind in ("q4_0", "q4_0_mixed"))
+    assert mixed > 2 * plain > 2
 
 
 def test_a_hand_on_a_grid_stays_where_a_move_is_less_than_half_a_step() -> None:
-    """Whole numbers only: a hand of length 100 on the grid of whole numbers."""
+    """Refuted if a hand on a grid moves where a step is less than half a grid step, or stays
+    where it is more.
+
+    Whole numbers only: a hand of length 100 on the grid of whole numbers.
+    """
     for degrees in range(0, 360, 7):
         x, y = (round(100 * f(math.radians(degrees))) for f in (math.cos, math.sin))
         if min(abs(x), abs(y)) < 20:
@@ -215,7 +278,10 @@ def test_a_hand_on_a_grid_stays_where_a_move_is_less_than_half_a_step() -> None:
 
 
 def test_most_slow_pairs_stay_on_their_multiples_of_a_scale_that_moves() -> None:
-    """Blocks of 32 half-split channels in 8 bits, 256 turns of one token, in NumPy."""
+    """Refuted if slow pairs in a block leave their multiples of the scale.
+
+    Blocks of 32 half-split channels in 8 bits, 256 turns of one token, in NumPy.
+    """
     keys = np.random.default_rng(7).normal(size=(300, 128))
 
     def worn(base: float, fixed: bool = False) -> tuple[np.ndarray, np.ndarray]:
@@ -259,7 +325,10 @@ def test_most_slow_pairs_stay_on_their_multiples_of_a_scale_that_moves() -> None
 
 @torch.no_grad()
 def test_raw_keys_give_the_same_and_do_not_wear() -> None:
-    """A cache in float16, moved 60 times: raw keys are bit for bit what a cache never moved has."""
+    """Refuted if a cache of raw keys gives other outputs, or its keys change when moved.
+
+    A cache in float16, moved 60 times: raw keys are bit for bit what a cache never moved has.
+    """
     torch.manual_seed(1)
     layer = RotarySelfAttention(32, 2, max_seq_len=256).half()
     x = torch.randn(1, 40, 32).half()
@@ -280,7 +349,10 @@ def test_raw_keys_give_the_same_and_do_not_wear() -> None:
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_a_sink_takes_a_share_and_passes_nothing_on(share: float) -> None:
-    """Weights set by hand: an exact share for the sink, the others drawn."""
+    """Refuted if a head without its sink reads another multiple.
+
+    Weights set by hand: an exact share for the sink, the others drawn.
+    """
     rng = np.random.default_rng(9)
     others, values = rng.dirichlet(np.ones(20)) * (1 - share), rng.normal(size=(20, 8))
     logits = np.log(np.append(share, others))
@@ -291,32 +363,35 @@ def test_a_sink_takes_a_share_and_passes_nothing_on(share: float) -> None:
 
 @pytest.mark.drawn(1)
 @torch.no_grad()
-def test_far_keys_cost_and_first_ones_do_not_help() -> None:
-    """With caches this time, token by token: 240 bytes, of which 64 are kept."""
-    kind, models = trained("two layers")
-    reader = serving.Reader(kind, models)
-    tokens, targets = (part[0] for part in serving.drawn(kind, NEW, 16, 240))
+def test_the_models_of_english_have_no_sink_among_their_first_tokens() -> None:
+    """Refuted if new models gain 0.02 bits by keeping four first tokens, or give them a tenth
+    of their attention.
 
-    def cost(first: int, kept: int) -> float:
-        caches, lost = reader.new_caches(16, max_seq_len=64), []
-        for t in range(240):
-            logs = reader(tokens[:, t : t + 1], caches).log_softmax(-1)[:, 0]
-            lost.append(-logs.gather(1, targets[:, t : t + 1]).mean().item() / math.log(2))
-            for one in caches:
-                if one.length > kept - 1:
-                    one.drop(first, first + 1)
-                    one.shift(-1, start=first)
-        return float(np.mean(lost[-100:]))
-
-    last, four = cost(0, 64), cost(4, 64)
-    assert abs(four - last) < 0.03
-    logs = reader(tokens).log_softmax(-1)[:, -100:]
-    everything = -logs.gather(2, targets[:, -100:, None]).mean().item() / math.log(2)
-    assert everything > last + 0.1
-    reading = serving.streamed(kind, models, NEW)  # 512 bytes, by masks
-    assert abs(reading["last"][0] - reading["made again"][0]) < 0.03
-    assert reading["all keys"][0] > reading["last"][0] + 0.3
-    assert np.sum(reading["share of the first four"], axis=-1).max() < 0.15
+    New models, 512 bytes; one of them also token by token, with a cache of 64 slots.
+    """
+    for name in ("two layers", "four layers", "marked, four layers"):
+        kind, models = trained(name)
+        found = serving.streamed(kind, models, NEW)
+        gain = np.subtract(found["last"], found["first 4, as in the cache"])
+        assert np.median(gain) < 0.02
+        assert np.sum(found["share of the first four"], axis=-1).max() < 0.1
+        if name != "two layers":
+            continue
+        reader = serving.Reader(kind, models)
+        tokens, targets = (part[0] for part in serving.drawn(kind, NEW, 8, 512))
+        costs = []
+        for first in (0, 4):
+            caches, lost = reader.new_caches(8, max_seq_len=64), []
+            for t in range(512):
+                logs = reader(tokens[:, t : t + 1], caches).log_softmax(-1)[:, 0]
+                lost.append(-logs.gather(1, targets[:, t : t + 1]).mean().item() / math.log(2))
+                for one in caches:
+                    if one.length > 63:
+                        one.drop(first, first + 1)
+                        one.shift(-1, start=first)
+            costs.append(float(np.mean(lost[-64:])))
+        assert costs[0] - costs[1] < 0.02
+        assert costs[0] == pytest.approx(found["last"][0], abs=0.02)
 
 
 # Pieces from elsewhere ---------------------------------------------------------------------------
@@ -324,7 +399,10 @@ def test_far_keys_cost_and_first_ones_do_not_help() -> None:
 
 @torch.no_grad()
 def test_spliced_keys_of_the_first_layer_are_exact_and_deeper_ones_are_not() -> None:
-    """In transformers' cache: a second piece read alone, moved behind a first one."""
+    """Refuted if a spliced piece has other keys in the first layer, or the same above it.
+
+    In transformers' cache: a second piece read alone, moved behind a first one.
+    """
     model, text = llama(layers=3), tokens_of(30)
     rope = RotaryEmbedding(16, 128).double()
     whole, alone = filled(model, text), filled(model, text[:, 14:])
@@ -336,7 +414,10 @@ def test_spliced_keys_of_the_first_layer_are_exact_and_deeper_ones_are_not() -> 
 
 @torch.no_grad()
 def test_a_seam_that_one_token_repairs() -> None:
-    """An induction head built by hand, from the package's layers and caches, with no training.
+    """Refuted if new models answer across the seam without help, or not when one token is made
+    again.
+
+    An induction head built by hand, from the package's layers and caches, with no training.
 
     The first layer looks at the token before by its angle and writes down who that was; the second
     asks, by channels that rest, which token has the present one for its predecessor.
@@ -396,7 +477,10 @@ def test_a_seam_that_one_token_repairs() -> None:
 
 
 def test_only_the_mask_keeps_documents_apart() -> None:
-    """By gradients: what of the first document reaches the second at all."""
+    """Refuted if positions keep packed documents apart without a mask, or matter under one.
+
+    By gradients: what of the first document reaches the second at all.
+    """
     torch.manual_seed(2)
     stack = [RotarySelfAttention(16, 2).double() for _ in range(2)]
     same = torch.zeros(1, 9, 9, dtype=torch.bool)
@@ -419,7 +503,11 @@ def test_only_the_mask_keeps_documents_apart() -> None:
 
 @torch.no_grad()
 def test_a_packed_row_of_transformers() -> None:
-    """Where positions do not go up by one: a new document, without a mask and without a cache."""
+    """Refuted if a packed row of a real model under a document mask differs from its documents
+    alone.
+
+    Where positions do not go up by one: a new document, without a mask and without a cache.
+    """
     transformers = pytest.importorskip("transformers")
     from transformers.modeling_flash_attention_utils import prepare_fa_kwargs_from_position_ids
 
@@ -461,7 +549,11 @@ def test_a_packed_row_of_transformers() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
 def test_zigzag_shards_are_one_device(ranks: int) -> None:
-    """A head in NumPy: softmax of each query over keys that were turned on their own ranks."""
+    """Refuted if attention over zigzag shards differs from one device, or counting from 0 does
+    not matter.
+
+    A head in NumPy: softmax of each query over keys that were turned on their own ranks.
+    """
     rng = np.random.default_rng(ranks)
     length = 16 * ranks
     q, k, v = rng.normal(size=(3, length, 8))
@@ -487,7 +579,10 @@ def test_zigzag_shards_are_one_device(ranks: int) -> None:
 
 
 def test_every_rank_has_the_same_work() -> None:
-    """Counted one by one, in a packed row too; and plain slices differ by more than six."""
+    """Refuted if counting by hand gives two ranks of the zigzag different work.
+
+    Counted one by one, in a packed row too; and plain slices differ by more than six.
+    """
     assert zigzag_indices([0, 4, 8], 2, 0).tolist() == [0, 3, 4, 7]
     for ends in ([0, 32], [0, 16, 48, 64]):
         seen = [
@@ -504,7 +599,11 @@ def test_every_rank_has_the_same_work() -> None:
 
 @torch.no_grad()
 def test_a_tree_of_drafts_is_as_many_texts() -> None:
-    """Against transformers: random trees in this package's layer order, paths in a Llama."""
+    """Refuted if a path of the tree differs from the same text alone, or positions by slot give
+    the same.
+
+    Against transformers: random trees in this package's layer order, paths in a Llama.
+    """
     model, rng = llama(), np.random.default_rng(3)
     prompt, drafts = tokens_of(7), tokens_of(6, 5)
     for _ in range(3):
@@ -530,7 +629,10 @@ def test_a_tree_of_drafts_is_as_many_texts() -> None:
 
 @torch.no_grad()
 def test_taking_back_leaves_no_trace() -> None:
-    """Drafts of random length, rejected from a random place on, many times over."""
+    """Refuted if decoding after rejected guesses differs from decoding without them.
+
+    Drafts of random length, rejected from a random place on, many times over.
+    """
     torch.manual_seed(4)
     rng = np.random.default_rng(4)
     stack = [RotarySelfAttention(16, 2, max_seq_len=64).double() for _ in range(2)]
@@ -577,7 +679,10 @@ def test_an_image_takes_more_slots_than_positions() -> None:
 
 
 def test_the_merged_matrix_changes_by_the_code_distance() -> None:
-    """Entry by entry from matrices of the rotation, for another head and other latents."""
+    """Refuted if sampled merged matrices change by another amount than D(m).
+
+    Entry by entry from matrices of the rotation, for another head and other latents.
+    """
     rng = np.random.default_rng(6)
     W_q, W_k = rng.normal(size=(2, 64, 300))
     base = rotate_by_matrix(W_k.T, np.zeros(300, dtype=int)).T
@@ -593,7 +698,10 @@ def test_the_merged_matrix_changes_by_the_code_distance() -> None:
 
 @torch.no_grad()
 def test_latent_attention_is_deepseeks() -> None:
-    """Weights of transformers' DeepseekV3Attention, head by head and merged; the cache is its."""
+    """Refuted if transformers' DeepSeek layer with the same weights gives other outputs.
+
+    Weights of transformers' DeepseekV3Attention, head by head and merged; the cache is its.
+    """
     transformers = pytest.importorskip("transformers")
     from transformers.models.deepseek_v3 import modeling_deepseek_v3 as deepseek
 
@@ -630,7 +738,11 @@ def test_latent_attention_is_deepseeks() -> None:
 
 
 def test_channels_far_from_zero_want_a_grid_before_the_turn() -> None:
-    """Other keys, turned by matrices; the reason by itself: how far a channel's grid must reach."""
+    """Refuted if synthetic keys are rounded as well after the turn with a grid per channel, or
+    not with one per token.
+
+    Other keys, turned by matrices; the reason by itself: how far a channel's grid must reach.
+    """
     rng = np.random.default_rng(8)
     at, means = np.arange(200), 3 * rng.normal(size=32)
     k, q = rng.normal(size=(200, 32)) + means, rng.normal(size=(200, 32))
@@ -658,15 +770,22 @@ def test_channels_far_from_zero_want_a_grid_before_the_turn() -> None:
 
 @pytest.mark.drawn(1)
 @torch.no_grad()
-def test_trained_keys_want_a_grid_before_the_turn() -> None:
-    kind, models = trained("two layers")
+@pytest.mark.parametrize("name", ["two layers", "four layers", "base 500,000"])
+def test_trained_keys_want_a_grid_before_the_turn(name: str) -> None:
+    """Refuted if two of four new models have a layer whose keys are rounded better after the
+    turn.
+
+    Four new models of each kind; one exception is allowed in a layer.
+    """
+    kind, models = trained(name)
     found = serving.quantised(kind, models, NEW)
     for bits in (4, 3, 2):
         before, after = (
-            np.array(found[f"{when}, channel, {bits} bits"]["score error"])[:, 0]
+            np.array(found[f"{when}, channel, {bits} bits"]["score error"])
             for when in ("before", "after")
         )
-        assert (after > before).all()
+        assert before.shape == (kind.layers, len(NEW))
+        assert ((after > before).sum(1) >= 3).all()
 
 
 # A lost base -------------------------------------------------------------------------------------
@@ -675,21 +794,30 @@ def test_trained_keys_want_a_grid_before_the_turn() -> None:
 @pytest.mark.drawn(1)
 @torch.no_grad()
 def test_a_lost_base_is_fine_near_and_gone_far() -> None:
-    """One model, fewer steps than the record, read by the package's layers with either base."""
-    kind, models = trained("base 500,000", 250)
-    tokens, targets = (part[0] for part in serving.drawn(kind, NEW, 32, 256))
+    """Refuted if new models lose on the first 64 bytes, do not lose beyond, or still lose with
+    near keys alone.
 
-    def costs(base: float) -> np.ndarray:
-        reader = serving.Reader(kind._replace(base=base), models)
-        logs = reader(tokens).log_softmax(-1)
-        return (-logs.gather(-1, targets[..., None])[..., 0] / math.log(2)).numpy()
+    Four new models, read by the package's layers with either base.
+    """
+    kind, models = trained("base 500,000")
+    texts = zip(*serving.drawn(kind, NEW, 32, 256), strict=True)
+    near = torch.ones(256, 256, dtype=torch.bool).tril().triu(-63)
+    first, rest, windowed = [], [], []
+    for i, (tokens, targets) in enumerate(texts):
 
-    worse = (costs(1e4) - costs(5e5)).mean(0)
-    assert abs(worse[:64].mean()) < 0.1
-    assert worse[64:].mean() > 0.3
-    assert worse[128:].mean() > worse[64:128].mean()
-    near = serving.based(kind, models, NEW)
-    assert near["lost, 64 keys"][0] - near["own, 64 keys"][0] < 0.1
+        def costs(base: float, *, i: int = i, tokens=tokens, targets=targets, **options: Any):
+            reader = serving.Reader(kind._replace(base=base), models, i)
+            logs = reader(tokens, **options).log_softmax(-1)
+            return (-logs.gather(-1, targets[..., None])[..., 0] / math.log(2)).numpy().mean(0)
+
+        worse = costs(1e4) - costs(5e5)
+        first.append(worse[:64].mean())
+        rest.append(worse[64:].mean())
+        masked = {"attn_mask": near[None]}
+        windowed.append((costs(1e4, **masked) - costs(5e5, **masked))[128:].mean())
+    assert abs(np.median(first)) < 0.1
+    assert min(rest) > 0.3
+    assert sum(gap < 0.1 for gap in windowed) >= 3
 
 
 def test_who_asks_for_rope_theta_gets_the_default() -> None:
@@ -712,7 +840,10 @@ def test_who_asks_for_rope_theta_gets_the_default() -> None:
 
 @torch.no_grad()
 def test_a_switch_under_a_living_cache() -> None:
-    """transformers, token by token and in one pass over 40 tokens; the trained length is 32."""
+    """Refuted if a real model that switches while it decodes gives the same as one pass.
+
+    transformers, token by token and in one pass over 40 tokens; the trained length is 32.
+    """
     transformers = pytest.importorskip("transformers")
     text = tokens_of(40)
 
@@ -749,12 +880,66 @@ def test_a_switch_under_a_living_cache() -> None:
     assert off(last, made.logits[-1]) > 0.1
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(3))
+def test_a_short_prompt_gets_the_frequencies_of_a_long_one(seed: int) -> None:
+    """Refuted if a real model gives a short prompt the same logits beside a long row, or with
+    frequencies chosen once.
+
+    transformers; and the rules of vLLM as read: one base, one list, for the longest text.
+    """
+    transformers = pytest.importorskip("transformers")
+    short, long, head, factor, trained_on = tokens_of(20), tokens_of(100, 1), 32, 4.0, 64
+    both = torch.cat((torch.cat((short, torch.zeros_like(long[:, 20:])), 1), long))
+    padded = torch.ones_like(both)
+    padded[0, 20:] = 0
+    divisors = np.geomspace(1, 64, head // 2).tolist()
+
+    def model(family: str, **rope: Any) -> Any:
+        torch.manual_seed(seed)
+        sizes = {**SMALL, "hidden_size": 64, "head_dim": head, "num_hidden_layers": 2}
+        sizes |= {"max_position_embeddings": trained_on, "pad_token_id": 0, "eos_token_id": None}
+        if family == "Phi3":
+            del sizes["head_dim"]
+            rope |= {"rope_type": "longrope", "factor": factor, "long_factor": divisors}
+            rope |= {"original_max_position_embeddings": trained_on}
+            sizes |= {"original_max_position_embeddings": trained_on}
+            sizes["max_position_embeddings"] = int(factor * trained_on)
+        config = getattr(transformers, f"{family}Config")(
+            **sizes, rope_parameters={"rope_theta": 1e4, **rope}
+        )
+        return getattr(transformers, f"{family}ForCausalLM")(config).double().eval()
+
+    raised = 1e4 * (factor * factor - (factor - 1)) ** (head / (head - 2))
+    for family, by_call, once in (
+        (
+            "Llama",
+            {"rope_type": "dynamic", "factor": factor},
+            {"rope_type": "default", "rope_theta": raised},
+        ),
+        ("Phi3", {"short_factor": [1.0] * (head // 2)}, {"short_factor": divisors}),
+    ):
+        alone = model(family, **by_call)(short).logits
+        beside = model(family, **by_call)(both, attention_mask=padded).logits[:1, :20]
+        assert off(beside, alone) > 0.25
+        fixed = model(family, **once)
+        assert off(fixed(both, attention_mask=padded).logits[:1, :20], fixed(short).logits) < 1e-5
+        assert off(fixed(short).logits, alone) > 0.25
+        if family == "Llama":  # the two rules meet at the longest text
+            longest = tokens_of(int(factor * trained_on), 2)
+            assert off(fixed(longest).logits, model(family, **by_call)(longest).logits) < 1e-5
+
+
 # Layers that differ ------------------------------------------------------------------------------
 
 
 @torch.no_grad()
 def test_layers_that_rest_and_layers_with_another_base_move_in_their_own_way() -> None:
-    """SmolLM3, whose fourth layer rests, and Gemma 3, whose sixth has another base."""
+    """Refuted if caches of real models move right with one rotation for all layers, or wrong
+    with each layer's own.
+
+    SmolLM3, whose fourth layer rests, and Gemma 3, whose sixth has another base.
+    """
     transformers = pytest.importorskip("transformers")
     torch.manual_seed(0)
     smol = transformers.SmolLM3Config(
@@ -807,5 +992,6 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change() -> None
     cells = json.loads(CHAPTER.read_text("utf8"))["cells"]
     prose = " ".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
     prose = re.sub(r"\d+\.\d+-|\(#?[\w./#:-]+\)|(Claim|Exercise) 12\.\d+|`[^`]*`", "", prose)
-    known = {"0.8", "0.2", "0.01", "0.02", "0.05", "0.1", "0.3", "0.001", "5.23"}
+    known = {"0.8", "0.2", "8.6", "0.01", "0.02", "0.05", "0.1", "0.3", "5.23", "3.5"}
+    known |= {"0.25", "0.29"}  # of vLLM
     assert set(re.findall(r"\d+\.\d+", prose)) <= known

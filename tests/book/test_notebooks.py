@@ -166,3 +166,12 @@ def test_its_files_are_found_from_the_root_of_the_repository_too(path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source(c)) for c in code])
     place = {"metadata": {"path": str(ROOT)}}
     nbclient.NotebookClient(notebook, timeout=300, resources=place).execute()
+
+
+@each_chapter
+def test_what_to_remember_stands_in_the_first_screen_and_closes_the_summary(path):
+    text = "\n\n".join(source(cell) for cell in cells(path, "markdown"))
+    first, last = re.findall(r"^(?:- )?\*\*To remember\.\*\* (.+)$", text, re.MULTILINE)
+    assert first == last
+    assert text.index(first) < text.index("## After this chapter you can")
+    assert re.search(re.escape(f"- **To remember.** {last}") + r"\n\n+## Where next", text)
