@@ -1,16 +1,16 @@
-"""What the interactive book on rotary position embedding is made of, besides its chapters.
+"""Interactive figures, sympy derivations and benchmarks on rotary position embedding (RoPE).
 
 ============  ===================================================================================
-`figures`     The interactive figures, and the questions that a page checks
-`proofs`      Derivations whose steps sympy verifies
-`timing`      Forms of the rotation, their run time and memory traffic, and the recorded results
-`aliasing`    Where angles wrap: horizons, near repeats, distances between position codes
-`bugs`        Twelve one-line bugs of a rotation, each a mutation of `rope_minimal`
-`atlas`       The rotations of some two hundred model families, as rows and as a figure's data
+`figures`     Interactive figures (anywidgets), and questions that check their answers
+`proofs`      Derivations in named steps that sympy verifies
+`timing`      Implementations of the rotation: run time, memory traffic, recorded results
+`aliasing`    Where angles wrap: near repeats of a pair, distances between position codes
+`bugs`        Twelve published one-line bugs, each applied to a copy of `rope_minimal`
+`atlas`       The rotations of some two hundred model families, as a table
 ============  ===================================================================================
 
-Each part needs an extra of its own (``figures``, ``proofs``, ``timing``); importing this package
-loads none of them.
+These are the parts of the book beside its chapters. `figures`, `proofs` and `timing` each need the
+extra of that name; importing this package loads none of them.
 """
 
 __version__ = "0.2.0"

@@ -1,11 +1,11 @@
-"""When do two distances look alike? One hand of the clock, and all of them together.
+"""Aliasing of rotary angles: which distances have (nearly) equal angles modulo a full turn.
 
-A pair with inverse frequency ``theta`` turns by ``m * theta`` over a distance of ``m`` positions.
-The first half of this module looks at one such hand: when it wraps, when its cosine turns back, how
-near it comes to its start. The second half looks at all pairs: the distance between position
-codes, its smallest value over a range or an image, and what of it survives rounding. All but
-`near_repeats` is NumPy float64, so an angle of ``a`` radians is right to about ``a * 2**-53`` and
-past 1e15 to nothing. Ranges that are searched are worked off in blocks, so memory stays bounded.
+A pair with inverse frequency ``theta`` rotates by ``m * theta`` over a distance of ``m`` positions.
+The first half of this module is about a single pair: the distance at which its angle wraps, and
+the distances at which it comes closest to 0. The second half is about all pairs: the mean cosine,
+the distance between position codes, its minimum over a range or an image, and rounding. All but
+`near_repeats` is NumPy float64: an angle of ``a`` radians has an error of about ``a * 2**-53``, and
+no correct digit past 1e15. Searches run in blocks, so memory stays bounded.
 """
 
 import math
@@ -50,18 +50,18 @@ _SIGNIFICAND_BITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 
 
 class NearRepeat(NamedTuple):
-    """A distance after which one hand is almost back: ``error = distance*theta - 2*pi*turns``."""
+    """A distance at which the angle of a pair is near a multiple of 2*pi."""
 
     distance: int
     """Positions."""
     turns: int
-    """Whole turns, the nearest to what the hand has made after that distance."""
+    """The nearest number of full turns."""
     error: float
-    """The angle in radians, negative if the hand stops short of its start."""
+    """``distance * theta - 2*pi*turns``, in radians."""
 
 
 class NearestCode(NamedTuple):
-    """The distance whose position code comes closest to that of distance 0, and how close."""
+    """The distance whose position code is closest to that of distance 0."""
 
     distance: int
     """Positions."""
@@ -70,19 +70,19 @@ class NearestCode(NamedTuple):
 
 
 class NearestOffset(NamedTuple):
-    """The offset on several axes whose position code comes closest to that of no offset."""
+    """The offset along several axes whose position code is closest to that of offset 0."""
 
     offset: tuple[int, ...]
-    """Positions, one number for each axis. The first that is not 0 is positive."""
+    """Positions, one per axis. The first nonzero one is positive."""
     code_distance: float
     """D at that offset, from 0 (same code) to 2."""
 
 
-# One hand ------------------------------------------------------------------------------------
+# One pair ------------------------------------------------------------------------------------
 
 
 def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
-    """Return ``angle`` modulo a full turn.
+    """Return ``angle`` modulo 2*pi.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
     Returns
     -------
     ndarray of the shape of ``angle``, float64
-        Radians in [0, 2*pi), never 2*pi itself: a turn is the float64 nearest to 2*pi.
+        Radians in [0, 2*pi), where 2*pi is the nearest float64.
     """
     angle = real_numbers("angle", angle)
     if not np.isfinite(angle).all():
@@ -102,15 +102,14 @@ def wrapped_angle(angle: np.ndarray | float) -> np.ndarray:
 
 
 def angle_horizon(theta: np.ndarray | float) -> np.ndarray:
-    """Return the first distance at which the wrapped angle falls back.
+    """Return the first distance at which the wrapped angle decreases: ``ceil(2*pi/theta)``.
 
-    It is ``ceil(2*pi/theta)``, whole turns in ``theta`` left out; `wrapped_angle` says what a turn
-    is.
+    ``theta`` is taken modulo 2*pi first, as in `wrapped_angle`.
 
     Parameters
     ----------
     theta
-        Radians per position, any shape, >= 0. A hand that stands still never wraps.
+        Radians per position, any shape, >= 0. The result is infinite for 0.
 
     Returns
     -------
@@ -123,7 +122,7 @@ def angle_horizon(theta: np.ndarray | float) -> np.ndarray:
 
 
 def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
-    """Return the record distances at which one hand comes nearest to its start.
+    """Return the distances at which the angle of a pair comes closer to 0 than at any shorter one.
 
     Parameters
     ----------
@@ -135,13 +134,13 @@ def near_repeats(theta: float, max_distance: int) -> list[NearRepeat]:
     Returns
     -------
     list of NearRepeat
-        By growing distance; each is nearer than every shorter distance, and none is left out.
+        All such distances, in increasing order; angles are compared modulo 2*pi.
 
     Notes
     -----
     The records are the denominators of the continued fraction of ``theta / (2*pi)`` (best
-    approximations of the second kind, Lagrange). Integers are exact here and pi has bits enough, so
-    the errors are right to the last digit even where ``distance * theta`` in floats is not.
+    approximations of the second kind, Lagrange). The arithmetic is exact up to a sufficiently long
+    pi, so ``error`` is correctly rounded even where ``distance * theta`` in float64 is not.
     """
     check_positive("theta", theta)
     max_distance = check_count("max_distance", max_distance)
@@ -166,13 +165,13 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
     theta
         Radians per position, finite and > 0.
     positions
-        How many positions are marked on the circle, >= 1.
+        Number of positions, >= 1.
 
     Returns
     -------
     ndarray of shape (positions,), float64
-        Radians, smallest first; they add up to 2*pi. At most three different lengths occur (the
-        three-gap theorem, Sós 1958).
+        Radians in increasing order; their sum is 2*pi. At most three different lengths occur
+        (three-gap theorem, Sós 1958).
     """
     check_positive("theta", theta)
     positions = check_count("positions", positions)
@@ -188,8 +187,8 @@ def circle_gaps(theta: float, positions: int) -> np.ndarray:
 def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarray:
     """Return the mean of ``cos(distance * theta_i)`` over the pairs.
 
-    It is the score of a query with an equal key at that distance when all pairs have equal length,
-    divided by its value at distance 0.
+    This is the score of a query and an equal key at that distance, relative to distance 0, when
+    all pairs have equal norms.
 
     Parameters
     ----------
@@ -207,33 +206,33 @@ def mean_cosine(distance: np.ndarray | float, inv_freq: np.ndarray) -> np.ndarra
 
 
 def cosine_horizon(inv_freq: np.ndarray | float, max_distance: int | None = None) -> float:
-    """Return the first distance at which the mean cosine is larger than one position before.
+    """Return the first distance at which the mean cosine increases.
 
     Parameters
     ----------
     inv_freq
         Radians per position, shape (pairs,) or one number.
     max_distance
-        Where to stop looking. By default 64 times the half turn of the fastest pair.
+        End of the search. By default 64 times the half period of the fastest pair.
 
     Returns
     -------
     float
-        A whole number of positions, or infinity if the mean cosine falls all the way to where the
-        search stops, also if that is past the integers of float64.
+        An integer number of positions; infinity if the mean cosine decreases over the whole range
+        of the search.
 
     Raises
     ------
     ValueError
-        If an angle on the way would be infinite.
+        If an angle in the range overflows.
 
     Notes
     -----
     ``cos(m t) - cos((m-1) t) = -2 sin((m - 1/2) t) sin(t/2)``, so the sign of the step is computed
-    without subtracting nearly equal cosines. Up to the half turn of the fastest pair every cosine
-    falls; the search begins there. What is within the rounding of the angles, ``2**-52`` of them,
-    counts as no rise: pairs of some 1e-12 radians per position and less, whose steps are hardly
-    longer, may be told to turn back a position late.
+    without cancellation. Up to the half period of the fastest pair every cosine decreases, so the
+    search begins there. An increase within the rounding error of the angles, ``2**-52`` of them,
+    does not count: for pairs below about 1e-12 radians per position the result may be one position
+    late.
     """
     inv_freq = _check_inv_freq(inv_freq)
     if max_distance is not None:
@@ -267,12 +266,12 @@ def code_distance(distance: np.ndarray | float, inv_freq: np.ndarray | float) ->
     Returns
     -------
     ndarray of the shape of ``distance``, float64
-        From 0 (same code) over sqrt(2) (unrelated codes) to 2 (every hand opposite). With wave
-        vectors, of shape (...).
+        Between 0 (equal codes) and 2 (all pairs opposite); sqrt(2) for unrelated codes. With
+        wave vectors, of shape (...).
 
     Notes
     -----
-    ``|1 - exp(i a)| = 2 |sin(a/2)|``: no cancellation for small angles.
+    Computed as ``|1 - exp(i a)| = 2 |sin(a/2)|``, without cancellation for small angles.
     ``D**2 = 2 - 2*mean_cosine``.
     """
     return _by_blocks(
@@ -299,7 +298,7 @@ def nearest_code(
     Returns
     -------
     NearestCode
-        The distance (the shortest one on a tie) and its code distance.
+        The distance (the smallest one on a tie) and its code distance.
     """
     inv_freq = _check_inv_freq(inv_freq)
     max_distance = check_count("max_distance", max_distance)
@@ -322,24 +321,24 @@ def nearest_code(
 def nearest_offset(
     wave_vectors: np.ndarray, shape: Sequence[int], min_distance: int = 1
 ) -> NearestOffset:
-    """Return the offset inside an image with the smallest ``D``: two places most easily confused.
+    """Return the offset within an image with the smallest ``D``.
 
     Parameters
     ----------
     wave_vectors
-        Radians per position, shape (A, pairs). A plan measured in sizes of the image is divided by
-        them first: ``wave_vectors / np.array(shape)[:, None]``.
+        Radians per position, shape (A, pairs). Divide wave vectors per image size by it first:
+        ``wave_vectors / np.array(shape)[:, None]``.
     shape
-        The positions of the image on each axis, A numbers >= 1, one of them > ``min_distance``.
+        Size of the image along each axis, A integers >= 1, one of them > ``min_distance``.
     min_distance
-        Leave out offsets that are smaller than this on every axis.
+        Ignore offsets that are smaller than this on every axis.
 
     Returns
     -------
     NearestOffset
-        The offset and its code distance. ``D`` is the same there and back, so one of the two is
-        told. Among offsets whose ``D`` differ by less than 1e-9, the shortest, then the one with
-        fewer negative numbers, then the one that moves less on the first axis where they differ.
+        The offset and its code distance. ``D`` is the same for an offset and its negative; one of
+        the two is returned. Ties (``D`` within 1e-9) go to the shortest offset, then to the one
+        with fewer negative entries, then to the one smaller on the first axis where they differ.
     """
     wave_vectors = _check_wave_vectors("wave_vectors", wave_vectors)
     if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
@@ -365,10 +364,10 @@ def nearest_offset(
 
 
 def neighbour_contrast(inv_freq: np.ndarray | float) -> float:
-    """Return ``D(1)``: how far apart the codes of two neighbours are.
+    """Return ``D(1)``, the distance between the codes of adjacent positions.
 
-    For queries and keys in random directions the score moves, over one position, by
-    ``D(1) |q| |k| / sqrt(dim)`` in the root mean square.
+    For queries and keys in random directions the score changes over one position by
+    ``D(1) |q| |k| / sqrt(dim)`` (root mean square).
     """
     return float(code_distance(1, _check_inv_freq(inv_freq)))
 
@@ -384,14 +383,14 @@ def rounding_noise(dtype: str) -> float:
     Returns
     -------
     float
-        ``2**-p * sqrt(1 / (8 ln 2))`` for ``p`` significand bits, the leading one included.
+        ``2**-p * sqrt(1 / (8 ln 2))`` for ``p`` significand bits, including the leading one.
 
     Notes
     -----
     The rounding error is uniform within half a unit in the last place, the significand ``s``
     follows Benford's law (density ``1 / (s ln 2)`` on [1, 2)), so ``1/s**2`` has the mean
     ``3 / (8 ln 2)``.
-    Overflow and subnormal numbers are left out of account.
+    Overflow and subnormal numbers are ignored.
     """
     if not isinstance(dtype, str) or dtype not in _SIGNIFICAND_BITS:
         raise ValueError(f"dtype must be one of {', '.join(_SIGNIFICAND_BITS)}; got {dtype!r}")
@@ -399,28 +398,28 @@ def rounding_noise(dtype: str) -> float:
 
 
 def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
-    """Return by how much the score of a one-position step exceeds the noise of storing q and k.
+    """Return the signal-to-noise ratio of a one-position step when q and k are stored in ``dtype``.
 
     Parameters
     ----------
     inv_freq
         Radians per position, shape (pairs,) or one number.
     dtype
-        The number type in which rotated queries and keys are stored.
+        Storage dtype of the rotated queries and keys, as in `rounding_noise`.
 
     Returns
     -------
     float
-        Root mean square of the step over that of its error, for q and k in random directions
-        (normal entries, all pairs alike); 0 if nothing turns. A head that aims its pairs at the
-        step hears it better.
+        Root mean square of the score's change over that of its error, for q and k with i.i.d.
+        normal entries; 0 if all frequencies are 0. A head that learned to use the step has a
+        higher ratio.
 
     Notes
     -----
     A key moves by ``s_i = |1 - exp(i theta_i)|`` in pair i. With ``e = rounding_noise(dtype)`` its
-    two stored neighbours would differ from the exact ones by ``2 e**2`` in the mean square if they
-    were rounded independently. Entries that are nearer than their unit in the last place are mostly
-    rounded alike and the errors cancel: what is left is ``unit * |difference|`` in the mean square,
+    stored values at two adjacent positions would have a mean square error of ``2 e**2`` if they
+    were rounded independently. Entries closer than their unit in the last place are mostly
+    rounded alike and the errors cancel: what remains is ``unit * |difference|`` in the mean square,
     ``2 e**2 c s_i / e`` with ``c = (2/pi) sqrt(2/ln 2)``. ``2 e**2 (1 - exp(-c s_i / e))`` joins
     the two ends and is within 2 % of the integral over normal entries. The rounding of the query
     adds ``(e s_i)**2``.
@@ -435,37 +434,37 @@ def neighbour_snr(inv_freq: np.ndarray | float, dtype: str) -> float:
 
 
 def unseen_pairs(
-    inv_freq: np.ndarray, asked: int, trained_inv_freq: np.ndarray, trained: int
+    inv_freq: np.ndarray, positions: int, trained_inv_freq: np.ndarray, trained_positions: int
 ) -> np.ndarray:
-    """Tell which pairs meet angles at ``asked`` positions that training never showed.
+    """Return which pairs reach angles at ``positions`` that did not occur in training.
 
     Parameters
     ----------
     inv_freq
         Radians per position in use now, shape (pairs,).
-    asked
-        The number of positions now.
+    positions
+        Number of positions now.
     trained_inv_freq
         Radians per position during training, shape (pairs,).
-    trained
-        The number of positions during training.
+    trained_positions
+        Number of positions during training.
 
     Returns
     -------
     ndarray of shape (pairs,), bool
-        True where ``asked`` steps turn farther than ``trained`` steps did, unless those had
-        covered the whole circle. An excess below one part in 10**9 is rounding, not a new angle.
+        True where the largest angle exceeds that of training, unless training covered the full
+        circle. An excess below one part in 10**9 counts as rounding.
     """
     now, before = _check_inv_freq(inv_freq), _check_inv_freq(trained_inv_freq)
     if now.shape != before.shape:
         raise ValueError(
             f"inv_freq and trained_inv_freq must have one shape, got {now.shape} and {before.shape}"
         )
-    for name, count in (("asked", asked), ("trained", trained)):
+    for name, count in (("positions", positions), ("trained_positions", trained_positions)):
         check_count(name, count)
         check_positive(name, count)
-    seen = float(trained) * before
-    return (seen < 2.0 * np.pi) & (float(asked) * now > seen * (1.0 + 1e-9))
+    seen = float(trained_positions) * before
+    return (seen < 2.0 * np.pi) & (float(positions) * now > seen * (1.0 + 1e-9))
 
 
 # Helpers -------------------------------------------------------------------------------------

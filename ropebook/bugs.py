@@ -1,8 +1,8 @@
-"""Twelve real bugs of rotary position embedding, each as a change of one line of this package.
+"""Twelve published bugs of rotary position embedding, each as a one-line change of `rope_minimal`.
 
-`BUGS` is the one list of them: the chapter shows it, the figure asks about it, and the test suite
-applies each change to a copy of the package and asserts that the named test fails. `mutant` makes
-such a copy, `examine` measures what a user of it would see.
+`BUGS` lists them for the chapter, its figure and the test suite, which applies each change to a
+copy of the package and asserts that the named test fails. `mutant` builds such a copy, `examine`
+measures its outputs.
 """
 
 import math
@@ -27,33 +27,33 @@ _serial = count()
 
 @dataclass(frozen=True)
 class Bug:
-    """One line of the package, changed into what somebody really wrote."""
+    """A published bug, as a change of one line of `rope_minimal`."""
 
     key: str
     name: str
-    """What is wrong, in the words of the answer."""
+    """What is wrong."""
     module: str
-    """The file of ``rope_minimal`` that is changed, without its ending."""
+    """The module of `rope_minimal` that is changed."""
     old: str
     new: str
     thread: str
-    """Where it happened, in public."""
+    """Address of the public report."""
     story: str
     """What happened there, in one or two sentences."""
     look: str
-    """Where on the chart to look."""
+    """A hint: where the chart shows it."""
     why: str
     """Why the chart looks as it does."""
     caught_by: str
-    """The test of this project's suite that fails with this change."""
+    """A test of this project that fails with the change."""
     family: str
-    """What it gets wrong: "cache", "layout", "rounding" or "turn"."""
+    """Kind of the bug: "cache", "layout", "rounding" or "turn" (direction or axis)."""
     unlike: tuple[str, str, str]
-    """Keys of three other bugs, offered as wrong answers: one of this family, two of others."""
+    """Keys of three bugs offered as wrong answers: one of the same family, two of others."""
 
     @property
     def diff(self) -> str:
-        """The change as a reader of patches writes it."""
+        """The change as a unified diff without context."""
         return f"# rope_minimal/{self.module}.py\n- {self.old}\n+ {self.new}"
 
 
@@ -89,7 +89,7 @@ BUGS: tuple[Bug, ...] = (
         story="sglang-jax converted the inverse frequencies to the model's type before "
         "multiplying by the position; at position 4,095 outputs were off by 0.83.",
         look="The curve from 0 and from 3,000: is it one curve or two? Is it the grey one?",
-        why="Every pair turns at a slightly wrong speed, and at the same wrong speed everywhere. "
+        why="Every pair has a slightly wrong frequency, the same one everywhere. "
         "So scores still depend on the distance alone, and lengths are kept; only a comparison "
         "with somebody else's numbers shows the error, and it grows with the distance.",
         caught_by="tests/package/test_parity.py::test_llama",
@@ -123,7 +123,7 @@ BUGS: tuple[Bug, ...] = (
         old="return weight.reshape(num_heads, *pairs, *columns).swapaxes(1, 2).reshape(shape)",
         new="return weight",
         thread="https://github.com/karpathy/llama2.c/pull/286",
-        story="Hugging Face checkpoints of Llama 2 were exported to llama2.c's pairs of neighbours "
+        story="Hugging Face checkpoints of Llama 2 were exported to llama2.c's adjacent pairs "
         "without moving the rows of W_q and W_k back. Reported there: it starts to print "
         "gibberish after some twenty tokens. The same in torchtitan, issue 335.",
         look="Which rows are clean? Which one row is not?",
@@ -159,8 +159,8 @@ BUGS: tuple[Bug, ...] = (
         new="return x * cos.chunk(2, -1)[0].repeat_interleave(2, -1) + torch.cat((-b, a), -1) * "
         "sin.repeat_interleave(2, -1)",
         thread="https://github.com/raiyanyahya/how-to-train-your-gpt/issues/6",
-        story="A course built the angles for pairs of neighbours and rotated the two halves. "
-        "Others have asked transformers to make this very change (issue 40462).",
+        story="A course built the angles for adjacent pairs and rotated the two halves. "
+        "The same change was requested of transformers (issue 40462).",
         look="The lengths.",
         why="The two channels of a pair are turned by two different angles. That is not a "
         "rotation: lengths change with the position, and the score no longer depends on the "
@@ -196,12 +196,12 @@ BUGS: tuple[Bug, ...] = (
         new="self.rope = rotation.RotaryEmbedding(rotary_dim, max_seq_len, base)",
         thread="https://github.com/vllm-project/vllm/issues/49290",
         story="A kernel of vLLM always paired the halves and never read the flag: models trained "
-        "on pairs of neighbours (GLM) wrote garbage, all others were fine. GPT-J had met the "
+        "on adjacent pairs (GLM) wrote garbage, all others were fine. GPT-J had met the "
         "same in 2023 (issue 747).",
         look="Which rows are clean? Which one row is not?",
         why="A layer trained on halves is right, also one converted to halves. A layer trained on "
-        "neighbours is rotated in halves: its first token sees only itself, at distance 0, and is "
-        "right; the others are off.",
+        "adjacent pairs is rotated in halves: its first token sees only itself, at distance 0, and "
+        "is right; the others are off.",
         caught_by="tests/package/test_attention.py"
         "::test_a_gpt_j_layer_interleaved_and_partly_rotated_gives_the_same_numbers",
         family="layout",
@@ -254,8 +254,8 @@ BUGS: tuple[Bug, ...] = (
         "neighbouring tokens share one position.",
         look="The curve from far out: is it smooth?",
         why="bfloat16 counts to 256 without a gap. From 2,048 on it knows every sixteenth integer "
-        "only, so sixteen neighbours are turned alike: the score is a staircase, although the "
-        "same distances near 0 are right.",
+        "only, so sixteen positions in a row share one angle: the score is a staircase, although "
+        "the same distances near 0 are right.",
         caught_by="tests/package/test_rotation.py::test_the_table_is_right_in_its_last_bit_far_out",
         family="rounding",
         unlike=("table", "sign", "base"),
@@ -273,9 +273,9 @@ BUGS: tuple[Bug, ...] = (
         "rotated with the old one. The thread proposes to cache keys before they are rotated; the "
         "author of exllama declined the scheme for this reason (issue 178).",
         look="The row of decoding: where does it begin to be wrong?",
-        why="As long as the base stays, all is well. After the change a new query turns at other "
-        "speeds than the keys it meets, so their angle depends on both positions and not on the "
-        "distance alone.",
+        why="As long as the base stays, all is well. After the change a new query has other "
+        "frequencies than the keys it meets, so their angle depends on both positions and not on "
+        "the distance alone.",
         caught_by="tests/package/test_attention.py::test_decoding_token_by_token_is_the_full_pass",
         family="cache",
         unlike=("cache_key", "inv_freq", "halves"),
@@ -284,23 +284,23 @@ BUGS: tuple[Bug, ...] = (
 
 
 def mutant(bug: Bug | None = None) -> ModuleType:
-    """Return a copy of the package in which one line is changed.
+    """Return a copy of `rope_minimal` in which one line is changed.
 
     Parameters
     ----------
     bug
-        The change; None for a faithful copy.
+        The change; None for an unchanged copy.
 
     Returns
     -------
     module
-        A package with the modules that the rotation and the attention are made of, under a
-        name of its own; the real package is not touched.
+        A package with the modules of the rotation and the attention, under another name; the
+        original package is unchanged.
 
     Raises
     ------
     ValueError
-        If the line to change does not occur exactly once.
+        If the line does not occur exactly once.
     """
     name = f"_rope_minimal_{next(_serial)}"
     package = _execute(name, "__init__", name, None)
@@ -312,7 +312,7 @@ def mutant(bug: Bug | None = None) -> ModuleType:
 
 
 def _execute(name: str, part: str, package: str, bug: Bug | None) -> ModuleType:
-    """Run one file of the package, changed or not, as the module ``name``."""
+    """Execute one file of the package, changed or not, as the module ``name``."""
     source = files("rope_minimal").joinpath(f"{part}.py").read_text(encoding="utf-8")
     if bug is not None:
         lines = [line for line in source.splitlines() if line.strip() == bug.old]
@@ -326,8 +326,7 @@ def _execute(name: str, part: str, package: str, bug: Bug | None) -> ModuleType:
     return module
 
 
-# The examination: what a user of the changed package would see. torch is imported inside, so that
-# the figures of the book, which come with this folder, do not need it.
+# Measurements of a changed package. torch is imported late: the figures do not need it.
 
 WIDTH, HEADS = 64, 2
 TOKENS, PROMPT, PADDING = 48, 16, 6
@@ -335,8 +334,8 @@ DISTANCES, FAR = 128, 3000
 
 EXAMINATIONS = {
     "half": "one pass, pairs of halves",
-    "interleaved": "one pass, pairs of neighbours",
-    "converted": "converted from neighbours to halves",
+    "interleaved": "one pass, adjacent pairs",
+    "converted": "converted from adjacent pairs to halves",
     "decoding": f"prompt of {PROMPT}, then token by token",
     "padded": f"padded left by {PADDING}, then token by token",
     "cast": "cast to bfloat16 and back",
@@ -345,21 +344,21 @@ EXAMINATIONS = {
 
 
 def examine(package: ModuleType) -> dict[str, Any]:
-    """Measure a copy of the package from outside, against the real one.
+    """Measure scores, norms and outputs of a copy of the package, against the original.
 
     Parameters
     ----------
     package
-        What `mutant` returned.
+        Result of `mutant`.
 
     Returns
     -------
     dict
-        ``near`` and ``far``: score against distance 0 to 127, of one vector with itself, from
-        position 0 and from position 3,000; 1 at distance 0 if all is well. ``length``: the length
-        of a rotated vector over its own, at positions 0 to 127. ``errors``: for each of
-        `EXAMINATIONS`, the error of each token's output against the real package's one pass over
-        the same tokens: its largest channel, in units of the output's typical size.
+        ``near`` and ``far``: scores of a vector with itself at distances 0 to 127, starting at
+        position 0 and at position 3,000; 1 at distance 0 if correct. ``length``: norm of the
+        rotated vector over its own norm, at positions 0 to 127. ``errors``: for each of
+        `EXAMINATIONS`, the error of each token's output against one pass of the original package:
+        maximum over channels, relative to the root mean square of the output.
     """
     import torch
 
@@ -377,7 +376,7 @@ def examine(package: ModuleType) -> dict[str, Any]:
 
 
 def _layer(package: ModuleType, **options: Any) -> Any:
-    """Return a layer with fixed weights that are large enough to make attention aim."""
+    """Return a layer with fixed weights, large enough for peaked attention."""
     import torch
 
     layer = package.RotarySelfAttention(WIDTH, HEADS, max_seq_len=4096, **options)
@@ -416,7 +415,7 @@ def _run(package: ModuleType, name: str) -> Any:
 
 
 def _truth(package: ModuleType, name: str) -> Any:
-    """Return what an examination should give: the output of one plain pass."""
+    """Return the correct output of an examination: one pass without a cache."""
     import torch
 
     x = torch.randn(1, TOKENS, WIDTH, generator=torch.manual_seed(1))
@@ -428,7 +427,7 @@ def _truth(package: ModuleType, name: str) -> Any:
 
 
 def _scores(package: ModuleType, start: int) -> tuple[list[float], list[float]]:
-    """Return the scores of one vector with itself over the distance, and its rotated lengths."""
+    """Return the scores of a vector with itself by distance, and its norms after rotation."""
     import torch
 
     layer = package.RotarySelfAttention(WIDTH * HEADS, HEADS, max_seq_len=4096)
@@ -445,7 +444,7 @@ def _scores(package: ModuleType, start: int) -> tuple[list[float], list[float]]:
 
 @contextmanager
 def _seen_by_attention() -> Iterator[list[Any]]:
-    """Catch the rotated queries and keys on their way into the attention."""
+    """Yield a list that receives the rotated queries and keys."""
     from torch.nn import functional
 
     seen: list[Any] = []

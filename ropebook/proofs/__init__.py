@@ -1,30 +1,30 @@
-"""Derivations that a machine checks: named steps, each an equation that sympy verifies.
+"""Derivations in named steps, each an equation that sympy verifies.
 
-A `Derivation` is a list of `Step`. A step is *given* (what we start from), *chosen* (we could have
-gone another way) or *derived*. A derived step is checked the moment it is written down, in the
-strongest of three ways that applies:
+A `Derivation` is a list of `Step` objects. A step is *given* (an assumption), *chosen* (another
+choice is possible) or *derived*. A derived step is verified when it is added, by the strongest of
+three methods that applies:
 
 ``produced``
-    A sympy operation is run on the premises and its result is compared with what is printed.
+    A sympy operation on the premises returns a statement, which must equal the printed one.
 ``symbolic``
     sympy reduces left minus right to zero, using the definitions among the premises.
 ``numeric``
-    Both sides agree at many random settings in 30-digit arithmetic. That shows the step true where
-    it was tried, not that it follows: its kind is then *found*, and its card says so.
+    Both sides agree at many random values of the symbols in 30-digit arithmetic. This shows that
+    the step is true there, not that it follows: its kind is then *found*, and its card says so.
 
-However it is shown, a step must also hold in every known model (the solution, other models, rivals
-of choices) that satisfies the steps it names: where it does not, it does not follow from them. A
-false step raises `DerivationError` with its name, both sides and a numeric counterexample.
+By any method, a step must also hold in every known model (the solution, other models, rivals of
+choices) that satisfies its premises: otherwise it does not follow from them. A false step raises
+`DerivationError` with its name, both sides and a numeric counterexample.
 
-Each module imports from those above it only:
+Each module imports only from those above it:
 
 ===================  =====================================================================
-``statements``       Matrices at a position, equations, and what one may do to them
-``counterexamples``  Models, random settings, and where a statement fails
-``equality``         Real and imaginary part, and what counts as equal
-``writing``          LaTeX, plain text and the cards of the page
-``steps``            A step, a derivation, and what each kind of step must pass
-``relativity``       Propose your own: does a score depend on the distance only?
+``statements``       Equations, matrix functions of a position, and operations on them
+``counterexamples``  Models, random values, and the search for a counterexample
+``equality``         Real and imaginary parts, and symbolic equality
+``writing``          LaTeX, plain text and HTML cards
+``steps``            `Step`, `Derivation`, and the checks of each kind of step
+``relativity``       `check_relative`: does a score depend on the distance only?
 ===================  =====================================================================
 
 Only sympy and the standard library are imported, so all of it also runs in the browser.

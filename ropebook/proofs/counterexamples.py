@@ -1,7 +1,8 @@
-"""Where a statement fails: models, random settings, the search, and the error that tells it.
+"""Search for counterexamples: a statement is evaluated in a model at random values of its symbols.
 
-A model gives formulas for undefined functions and matrices. With these, a statement has numbers on
-both sides at every setting of its symbols; a setting at which it fails is a counterexample.
+A model gives formulas for undefined functions and matrices, so that both sides of a statement have
+numeric values once its symbols have (a *setting*). A setting at which the statement is false is a
+counterexample.
 """
 
 import functools
@@ -74,7 +75,7 @@ class DerivationError(ValueError):
         super().__init__("\n".join(lines))
 
     def __reduce__(self) -> tuple:
-        """Let it be copied, and sent from a process to another."""
+        """Support copying and pickling."""
         return type(self), self._arguments
 
 
@@ -83,7 +84,7 @@ class DerivationError(ValueError):
 
 
 def definitions(premises: Iterable[Statement], fixed: Iterable = ()) -> dict:
-    """Read ``f(x, m) = formula`` and ``a = formula`` among the premises as replacements.
+    """Return premises of the form ``f(x, m) = formula`` or ``a = formula`` as replacement rules.
 
     Where ``m`` is one of the ``fixed`` symbols, or is itself defined, ``f(x, m)`` is one value of
     the function and defines no other.
@@ -121,14 +122,14 @@ def _rule(variables: Sequence, equation: sp.Eq) -> Callable:
 
 
 def _is_a(variable: Any, value: Any) -> bool:
-    """Tell whether a value is of a variable's kind: an integer, real, positive, of one shape."""
+    """Whether a value has the shape of a variable, or satisfies its assumptions (real, ...)."""
     if isinstance(variable, sp.MatrixSymbol):
         return getattr(value, "shape", None) == variable.shape
     return all(getattr(value, f"is_{k}") for k in _KINDS if getattr(variable, f"is_{k}"))
 
 
 def concrete(expression: Any, model: Model) -> Any:
-    """Put the model's formulas in the place of the undefined functions and matrices."""
+    """Substitute the model's formulas for undefined functions and matrices."""
     symbols = {k: sp.sympify(v) for k, v in model.items() if isinstance(k, sp.Symbol)}
     functions = {
         k: v for k, v in model.items() if isinstance(k, MatrixFunction | UndefinedFunction)
@@ -157,7 +158,7 @@ def concrete(expression: Any, model: Model) -> Any:
 
 
 def filled_in(expression: Any, model: Model) -> Any:
-    """Put the model's formulas in, and a column of symbols for a vector that may be any."""
+    """Substitute the model's formulas, and a matrix of symbols for each arbitrary vector."""
     expression = concrete(expression, model)
     anything = expression.atoms(sp.MatrixSymbol)
     sized = anything | expression.atoms(MatrixAt, sp.Identity, sp.ZeroMatrix, sp.OneMatrix)
@@ -189,7 +190,7 @@ def _sorted_symbols(*expressions: Any) -> list[sp.Symbol]:
 
 
 def _near(symbol: sp.Symbol, rng: random.Random) -> Any:
-    """Draw a short number of the symbol's kind: an integer, a tenth, or a complex of tenths."""
+    """Draw a small value: an integer, a multiple of 0.1, or a complex number of these."""
     if symbol.is_integer:
         low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -12
         return sp.Integer(rng.randint(low, 12))
@@ -201,7 +202,7 @@ def _near(symbol: sp.Symbol, rng: random.Random) -> Any:
 
 
 def _far(symbol: sp.Symbol, rng: random.Random) -> Any:
-    """Draw a number up to ten times as large, a fraction with another denominator each time."""
+    """Draw a value up to ten times as large, a fraction with a random denominator."""
     if symbol.is_integer:
         low = 1 if symbol.is_positive else 0 if symbol.is_nonnegative else -LARGEST
         return sp.Integer(rng.randint(low, LARGEST))
@@ -212,10 +213,10 @@ def _far(symbol: sp.Symbol, rng: random.Random) -> Any:
 
 
 def _settings(symbols: Sequence[sp.Symbol], count: int, seed: int) -> Iterator[list]:
-    """Yield ``count`` settings: near ones, far ones, some with zeros; then as many spare ones.
+    """Yield ``count`` settings (small values, large ones, some zeros), then as many spare ones.
 
-    The near ones come first, so that a counterexample is short where there is a short one. Zeros
-    come last: all symbols at once, then one after the other.
+    Small values come first, so that a counterexample is short where there is a short one. Zeros
+    come last: all symbols at once, then one at a time.
     """
     rng = random.Random(seed)
     if not symbols:
@@ -242,7 +243,7 @@ def _settings(symbols: Sequence[sp.Symbol], count: int, seed: int) -> Iterator[l
 
 @dataclass(frozen=True)
 class Witness:
-    """Where a statement fails: the settings and both sides there."""
+    """A counterexample: the setting and both sides there."""
 
     setting: dict[str, complex]
     left: complex
@@ -252,7 +253,7 @@ class Witness:
 def find_counterexample(
     statement: Statement, model: Model, points: int, seed: int = 20210420
 ) -> tuple[Witness | None, int]:
-    """Return the first setting at which the statement fails (or None), and the points tried."""
+    """Return the first counterexample (or None) and the number of settings tried."""
     filled = [
         (relation, filled_in(relation.lhs, model), filled_in(relation.rhs, model))
         for relation in relations(statement)
@@ -343,7 +344,7 @@ def _holds(relation: Relational, left: Any, right: Any) -> bool:
 
 
 def _differ(relation: Relational, left: Any, right: Any) -> bool:
-    """Tell whether two sides that are close are not what =, <= or >= says."""
+    """Whether two nearly equal sides violate =, <= or >=."""
     if isinstance(relation, sp.Eq):
         return left != right
     if isinstance(relation, sp.Le):
@@ -362,7 +363,7 @@ def _angle(y: Any, x: Any) -> Any:
 
 
 def _bounded(name: str, growing: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Refuse arguments that take too long, or whose value is longer than `MANY_DIGITS` can hold."""
+    """Limit a function to arguments that are fast to evaluate; OverflowError beyond."""
     function = getattr(mpmath, name)
 
     def bounded(x: Any) -> Any:
@@ -387,7 +388,7 @@ _FUNCTIONS: list = [
 
 @functools.lru_cache(maxsize=2048)
 def _compile(expression: Any) -> Callable[[dict], Any]:
-    """Turn an expression into a function of the symbols' values; matrices stay factored."""
+    """Compile an expression into a function of its symbols' values; matrices stay factored."""
     symbols = _sorted_symbols(expression)
     if expression.has(sp.Mod):  # written as %, which mpmath has for real numbers only
         expression = expression.replace(sp.Mod, lambda a, b: a - b * sp.floor(a / b))
@@ -437,7 +438,7 @@ def _to_mp(value: Any) -> Any:
 
 
 def plain(value: Any) -> complex | float | int:
-    """Return a number of mpmath or sympy as the simplest of Python's that holds it."""
+    """Convert an mpmath or sympy number to int, float or complex, the simplest that holds it."""
     number = complex(value)
     if number.imag:
         return number
@@ -445,7 +446,7 @@ def plain(value: Any) -> complex | float | int:
 
 
 def short(value: Any) -> str:
-    """Write a number with six digits at most; whole ones and texts as they are."""
+    """Format a number with at most six significant digits; integers and strings unchanged."""
     if isinstance(value, complex):
         return f"{value.real:.6g}{value.imag:+.6g}i"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

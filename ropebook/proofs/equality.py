@@ -1,4 +1,4 @@
-"""What counts as equal: sympy must show it, for all numbers at once."""
+"""Symbolic equality: two expressions are equal if sympy reduces their difference to zero."""
 
 import functools
 import math
@@ -13,11 +13,11 @@ from .statements import MatrixAt, Statement, entries, is_matrix, relations, shap
 
 
 class CannotSplitError(Exception):
-    """An expression whose real and imaginary parts this module does not know."""
+    """Raised for an expression that `split` cannot split."""
 
 
 def split(expression: Any) -> tuple[Any, Any]:
-    """Return real and imaginary part; a complex symbol ``q`` becomes ``q_x + i q_y``.
+    """Return the real and the imaginary part; a complex symbol ``q`` becomes ``q_x + i q_y``.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def is_zero(expression: Any) -> bool:
 
 
 def _terms(e: Any) -> int:
-    """Bound the number of terms when a scalar is multiplied out."""
+    """Upper bound on the number of terms of an expanded scalar."""
     inner = [_terms(a) for a in e.args]
     if e.is_Add:
         return sum(inner)
@@ -133,7 +133,7 @@ def _terms(e: Any) -> int:
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Return True only if sympy shows that two scalars, or two matrices, are the same."""
+    """Return True only if sympy shows two scalars, or two matrices, to be equal."""
     if left == right:
         return True
     if shape_of(left) != shape_of(right):
@@ -147,12 +147,12 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def _is_symbolic(side: Any) -> bool:
-    """Tell whether a matrix has no entries to compare, only a name or a size without a number."""
+    """Whether a matrix has no explicit entries: it is a named one, or its size is symbolic."""
     return is_matrix(side) and bool(unknowns(side) or sp.Tuple(*shape_of(side)).free_symbols)
 
 
 def _matrix_form(expression: Any) -> Any:
-    """Bring products, transposes and inverses of symbolic matrices into one form."""
+    """Return a normal form of products, transposes and inverses of symbolic matrices."""
     expression = expression.replace(
         lambda e: isinstance(e, MatrixAt),
         lambda e: e.at(*(_matrix_form(v) if is_matrix(v) else sp.expand(v) for v in e.where)),
@@ -161,7 +161,7 @@ def _matrix_form(expression: Any) -> Any:
 
 
 def same_statement(first: Statement, second: Statement) -> bool:
-    """Compare up to simplification, exchange of the sides and the order of an ``Or``."""
+    """Compare two statements up to simplification, swapped sides and the order of an ``Or``."""
     ones, others = relations(first), list(relations(second))
     if len(ones) != len(others):
         return False

@@ -1,4 +1,4 @@
-"""Propose your own encoding, and hear whether its score depends on the distance only."""
+"""Check whether the attention score of a position encoding depends on the distance only."""
 
 import html
 import textwrap
@@ -16,7 +16,7 @@ from .statements import equation, is_matrix
 
 @dataclass(frozen=True)
 class Relativity:
-    """The answer of `check_relative`.
+    """The result of `check_relative`.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def check_relative(
     dim: int | None = None,
     seed: int = 7,
 ) -> Relativity:
-    """Tell whether the score of an encoding depends on m - n only.
+    """Check whether the score of a position encoding depends on m - n only.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def check_relative(
         None: q and k are complex numbers and the score is Re f_q(q, m) conj(f_k(k, n)). An
         integer: they are real column vectors of that length and the score is their dot product.
     seed
-        Of the random trials.
+        Seed of the random trials.
 
     Returns
     -------
@@ -160,7 +160,7 @@ def _score(query: Any, key: Any, dim: int | None) -> Any:
 
 
 def _real_parameters(score: Any) -> Any:
-    """Read a symbol of which nothing was said as a real number."""
+    """Treat symbols without assumptions as real."""
     undeclared = [s for s in score.free_symbols if s.is_complex is None]
     return score.xreplace({s: sp.Symbol(s.name, real=True) for s in undeclared})
 

@@ -1,7 +1,6 @@
-"""What a step states: matrices at a position, equations, and what one may do to them.
+"""Statements: sympy relations, matrix functions of a position, and operations on equations.
 
-A statement is a relation of sympy, mostly an equation that it does not evaluate, or an ``Or`` of
-relations.
+A statement is a sympy relation, usually an unevaluated equation, or an ``Or`` of relations.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,17 +18,17 @@ Statement = Any  # a sympy relational or an Or of them
 
 
 class MatrixFunction:
-    """A matrix that depends on a position: ``R = MatrixFunction("R", 2)``, then ``R(m)``.
+    """An undefined matrix-valued function: ``R = MatrixFunction("R", 2)``, then ``R(m)``.
 
-    It may depend on more: ``f = MatrixFunction("f", d, 1)`` is a vector, and ``f(x, m)`` that of
-    the vector ``x`` at position ``m``.
+    It may take more arguments: ``f = MatrixFunction("f", d, 1)`` is vector-valued, and ``f(x, m)``
+    is its value for the vector ``x`` at position ``m``.
 
     Parameters
     ----------
     name
         Printed name.
     rows, columns
-        Positive integers, or symbols declared so: ``d`` channels. A square when only one is given.
+        Positive integers, or positive integer symbols. Square if only one is given.
     """
 
     def __init__(self, name: str, rows: Any, columns: Any = None):
@@ -73,7 +72,7 @@ class MatrixAt(MatrixExpr):
     """The value of a `MatrixFunction` at one position, for example ``R(m - n)``."""
 
     def __new__(cls, name: Any, where: Any, rows: Any, columns: Any = None) -> "MatrixAt":
-        """Make the expression; ``where`` is a position, or a tuple of all arguments."""
+        """Create the expression; ``where`` is a position, or a tuple of all arguments."""
         name = Str(name) if isinstance(name, str) else name
         columns = rows if columns is None else columns
         return super().__new__(cls, name, *map(sp.sympify, (where, rows, columns)))
@@ -94,7 +93,7 @@ class MatrixAt(MatrixExpr):
         return self.args[2:]
 
     def at(self, *where: Any) -> "MatrixAt":
-        """Return the same function's matrix somewhere else."""
+        """Return the same function at other arguments."""
         return MatrixAt(self.args[0], where[0] if len(where) == 1 else where, *self.shape)
 
     def _entry(self, i: Any, j: Any, **_: Any) -> Any:
@@ -111,12 +110,12 @@ class MatrixAt(MatrixExpr):
 
 
 def equation(left: Any, right: Any) -> sp.Eq:
-    """Return ``left = right`` as written: sympy does not evaluate it to True or False."""
+    """Return the unevaluated equation ``left = right``."""
     return sp.Eq(sp.sympify(left), sp.sympify(right), evaluate=False)
 
 
 def substitute(statement: Statement, values: Mapping) -> Statement:
-    """Replace symbols on both sides at once (``{n: m}``), without evaluating the equation."""
+    """Substitute symbols simultaneously (``{n: m}``), without evaluating the equation."""
     matrices = {old: new for old, new in values.items() if isinstance(old, MatrixExpr)}
     scalars = {old: new for old, new in values.items() if old not in matrices}
 
@@ -128,7 +127,7 @@ def substitute(statement: Statement, values: Mapping) -> Statement:
 
 
 def both_sides(statement: Statement, function: Callable[[Any], Any]) -> Statement:
-    """Apply a function to both sides of an equation, or of each alternative of an ``Or``."""
+    """Apply a function to both sides of a relation, or of each alternative of an ``Or``."""
     if isinstance(statement, sp.Or):
         return sp.Or(*(both_sides(part, function) for part in statement.args), evaluate=False)
     left, right = function(statement.lhs), function(statement.rhs)
@@ -136,12 +135,12 @@ def both_sides(statement: Statement, function: Callable[[Any], Any]) -> Statemen
 
 
 def isolate(statement: sp.Eq, part: Any) -> sp.Eq:
-    """Solve an equation for a part that occurs linearly, such as ``R(q, m)``.
+    """Solve an equation for a subexpression that occurs linearly, such as ``R(q, m)``.
 
     Raises
     ------
     ValueError
-        If the part does not occur, or occurs in another way.
+        If the subexpression does not occur, or not linearly.
     """
     unknown = sp.Dummy()
     balance = (statement.lhs - statement.rhs).xreplace({part: unknown})
@@ -152,12 +151,12 @@ def isolate(statement: sp.Eq, part: Any) -> sp.Eq:
 
 
 def equate(first: sp.Eq, second: sp.Eq) -> sp.Eq:
-    """From ``a = c`` and ``b = c`` conclude ``a = b``.
+    """Combine ``a = c`` and ``b = c`` into ``a = b``.
 
     Raises
     ------
     ValueError
-        If the right sides are not written alike.
+        If the right sides are not the same expression.
     """
     if first.rhs != second.rhs:
         raise ValueError(f"the right sides must be the same, got {first.rhs} and {second.rhs}")
@@ -165,7 +164,7 @@ def equate(first: sp.Eq, second: sp.Eq) -> sp.Eq:
 
 
 def replace_factors(product: Any, rule: sp.Eq) -> Any:
-    """Replace a run of factors in a matrix product: with ``Q^T Q = I``, cancel ``Q^T Q``.
+    """Replace consecutive factors of a matrix product: ``Q^T Q`` by the rule ``Q^T Q = I``.
 
     Raises
     ------
@@ -181,7 +180,7 @@ def replace_factors(product: Any, rule: sp.Eq) -> Any:
 
 
 def cancel(statement: sp.Eq, vector: sp.MatrixSymbol) -> sp.Eq:
-    """From ``A v = B v`` for every vector ``v``, or every one of a basis, conclude ``A = B``.
+    """Return ``A = B`` from ``A v = B v``, which holds for all vectors ``v`` (or for a basis).
 
     The vector, or its transpose, must be the first or the last factor on both sides. Nothing else
     may depend on it.
@@ -211,17 +210,17 @@ def _factors(product: Any) -> list:
 
 
 def relations(statement: Statement) -> tuple[Relational, ...]:
-    """Return the alternatives of an ``Or``, or the one relation."""
+    """Return the alternatives of an ``Or``, or the single relation."""
     return statement.args if isinstance(statement, sp.Or) else (statement,)
 
 
 def shapes(statement: Statement) -> set:
-    """Shapes of all sides; more than one means that a relation compares unlike things."""
+    """Return the shapes of all sides; more than one means a shape mismatch."""
     return {shape_of(side) for r in relations(statement) for side in (r.lhs, r.rhs)}
 
 
 def shape_of(expression: Any) -> tuple:
-    """Return rows and columns of a matrix; a number has none, nor has a matrix of one entry."""
+    """Return (rows, columns) of a matrix, and () for a scalar or a 1 x 1 matrix."""
     if not is_matrix(expression):
         return ()
     inner = expression.args[0] if isinstance(expression, sp.exp) else expression
@@ -229,19 +228,19 @@ def shape_of(expression: Any) -> tuple:
 
 
 def is_matrix(expression: Any) -> bool:
-    """Tell whether a side is a matrix, the exponential of one included."""
+    """Whether an expression is a matrix or a matrix exponential."""
     if isinstance(expression, sp.exp):
         return isinstance(expression.args[0], MatrixBase | MatrixExpr)
     return isinstance(expression, MatrixBase | MatrixExpr)
 
 
 def unknowns(expression: Any) -> set:
-    """Undefined functions and matrices that no number can be given to."""
+    """Return the undefined functions and matrices of an expression."""
     return expression.atoms(AppliedUndef, MatrixAt, sp.MatrixSymbol)
 
 
 def entries(expression: Any) -> list:
-    """Entries of a matrix without unknowns, or the one scalar."""
+    """Return the entries of an explicit matrix, or the scalar as a list of one."""
     if not isinstance(expression, MatrixBase):
         expression = expression.doit()
     if isinstance(expression, MatrixExpr):

@@ -1,4 +1,4 @@
-"""Steps and derivations: what each kind of step must pass before it is written down."""
+"""`Step` and `Derivation`: a step is verified when it is added."""
 
 import re as regex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -33,33 +33,32 @@ class Step:
     Attributes
     ----------
     name
-        Short, unique in its derivation; part of the anchor on the page.
+        Short and unique in its derivation; part of its HTML anchor.
     kind
-        ``"given"``, ``"chosen"``, ``"derived"``, or ``"found"``: written down as derived, but only
-        found true where it was tried.
+        ``"given"``, ``"chosen"``, ``"derived"``, or ``"found"``: added as derived, but verified
+        only numerically.
     statement
-        A sympy relation, or an ``Or`` of relations. A pair means an equation.
+        A sympy relation, an ``Or`` of relations, or a pair (left, right): an equation.
     reason
         Why, in words; ``$...$`` is mathematics.
     follows
-        Names of the steps it rests on.
+        Names of its premises.
     by
-        For a produced step: a function of the premises (in the order of ``follows``) that returns
-        the statement.
+        For a produced step: a function that returns the statement from the premises, in the order
+        of ``follows``.
     words
         What ``by`` does, in words.
     otherwise
         For a chosen step: the other choice and what it would give.
     rival
-        For a chosen step: ``(name, model)``, formulas that satisfy every earlier step but not this.
+        For a chosen step: ``(name, model)``, a model of every earlier step but not of this one.
     method, points
-        Filled in by the check: how it was checked and at how many settings of each model.
+        Set by the check: how it was verified, and at how many settings of each model.
     choices
-        Filled in: names of the chosen steps among everything it rests on.
+        Set by the check: names of the chosen steps among its premises and theirs.
     home
-        Filled in: the derivation that holds the step. As the last value of a notebook cell, a step
-        shows every card of its derivation that no step has shown yet; the derivation as a last
-        value shows those that are left. So each card is on the page once.
+        Set when added: its derivation. As the value of a notebook cell, a step shows the cards of
+        its derivation that no earlier cell has shown; a derivation shows the remaining ones.
     """
 
     name: str
@@ -83,8 +82,8 @@ class Step:
         return relation.lhs, relation.rhs
 
     def __str__(self) -> str:
-        rests = f" (from {', '.join(self.follows)})" if self.follows else ""
-        return f"[{self.kind}] {self.name}: {plain_text(self.statement)}{rests}"
+        premises = f" (from {', '.join(self.follows)})" if self.follows else ""
+        return f"[{self.kind}] {self.name}: {plain_text(self.statement)}{premises}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -94,7 +93,7 @@ class Step:
 
 
 class Derivation:
-    """A named list of checked steps.
+    """A named list of verified steps.
 
     Parameters
     ----------
@@ -103,14 +102,12 @@ class Derivation:
     title
         Heading on the page.
     model
-        Formulas for the undefined functions and matrices of the derivation: the solution. Every
-        statement must hold in it, so the assumptions are known not to contradict each other, and
-        every false step has a numeric counterexample. A symbol that is the size of a matrix has
-        its number here.
+        The solution: formulas for the undefined functions and matrices, and numbers for symbolic
+        matrix sizes. Every statement must hold in it, so the assumptions are consistent, and a
+        false step has a numeric counterexample.
     others
-        More models, ``{name: formulas}``, each told by what it has other than the solution. They
-        and the rivals of the choices are there to refute: a derived step must hold in each that
-        satisfies the steps it names.
+        More models, ``{name: formulas}``, each given by its differences from the solution. A
+        derived step must hold in each of them, and of the rivals, that satisfies its premises.
 
     Examples
     --------
@@ -158,7 +155,7 @@ class Derivation:
         return self._steps[name]
 
     def given(self, name: str, statement: Any, reason: str) -> Step:
-        """Add what the derivation starts from."""
+        """Add an assumption."""
         return self.add(Step(name, "given", statement, reason))
 
     def chosen(
@@ -170,7 +167,7 @@ class Derivation:
         otherwise: str,
         rival: tuple[str, Model] | None = None,
     ) -> Step:
-        """Add a choice; ``otherwise`` names the other one, ``rival`` proves that there is one."""
+        """Add a choice: ``otherwise`` names an alternative, ``rival`` is a model of it."""
         step = Step(name, "chosen", statement, reason, otherwise=otherwise, rival=rival)
         return self.add(step)
 
@@ -184,9 +181,9 @@ class Derivation:
         by: Callable[..., Any] | None = None,
         words: str = "",
     ) -> Step:
-        """Add a step that follows from earlier ones; it is checked at once.
+        """Add a step that follows from earlier ones, and verify it.
 
-        ``follows`` is left out where the step is true by itself, as 1 + 1 = 2 is.
+        An identity such as 1 + 1 = 2 needs no ``follows``.
         """
         if not isinstance(follows, Sequence):
             raise TypeError(f"follows must be names of steps, got {follows!r}")
@@ -194,18 +191,18 @@ class Derivation:
         return self.add(Step(name, "derived", statement, reason, follows, by, words))
 
     def add(self, step: Step) -> Step:
-        """Check a step and append it.
+        """Verify a step and append it.
 
         Raises
         ------
         DerivationError
-            If the step is false or is not what its premises give.
+            If the step is false or does not follow from its premises.
         ValueError
             If its name is taken, or a field is missing.
         TypeError
-            If a field is of another kind.
+            If a field has the wrong type.
         KeyError
-            If a premise is unknown.
+            If a premise is not a step of this derivation.
         """
         if not isinstance(step, Step):
             raise TypeError(f"step must be a Step, got {step!r}")
@@ -275,8 +272,7 @@ class Derivation:
         method, problem = self._method(step, premises)
         if not step.follows and method != "symbolic" and self._is_about_unknowns(step.statement):
             raise ValueError(
-                f"derived step {step.name!r} must name the steps it rests on: only an identity "
-                "may rest on nothing"
+                f"derived step {step.name!r} must name its premises: only an identity has none"
             )
         points = _points(method)
         if method == "numeric":
@@ -290,7 +286,7 @@ class Derivation:
         return replace(step, kind=kind, method=method, points=points, choices=choices)
 
     def _method(self, step: Step, premises: list[Statement]) -> tuple[str, str]:
-        """Return how the step is shown, and what is wrong if its premises give another one."""
+        """Return the method of verification, and the problem if the premises give another one."""
         if step.by is None:
             return ("symbolic" if self._proved(step, premises) else "numeric"), ""
         result = _as_statement(step.by(*premises), step.name)
@@ -309,16 +305,16 @@ class Derivation:
         return False
 
     def _is_about_unknowns(self, statement: Statement) -> bool:
-        """Tell whether it holds what only a model has formulas for."""
+        """Whether a statement has undefined functions or symbols that a model defines."""
         return bool(unknowns(statement) or statement.free_symbols & set(self.model))
 
     def _refuters(self) -> dict[str, Model]:
-        """All models but the solution: those given, and the rivals of the choices made."""
+        """Return all models except the solution: `others`, and the rivals of choices."""
         rivals = dict(step.rival for step in self if step.rival is not None)
         return {name: {**self.model, **m} for name, m in {**self.others, **rivals}.items()}
 
     def refuters(self, follows: Sequence[str]) -> tuple[str, ...]:
-        """Return the names of the models beside the solution that satisfy all the named steps."""
+        """Return the names of the models other than the solution that satisfy the named steps."""
         return tuple(
             name
             for name in self._refuters()
@@ -332,7 +328,7 @@ class Derivation:
         return self._fits[name, statement]
 
     def _closure(self, names: Iterable[str]) -> list[str]:
-        """Names of everything that the named steps rest on, themselves included, in order."""
+        """Return the named steps and all their direct and indirect premises, in order."""
         wanted = set()
         pending = list(names)
         while pending:
@@ -345,10 +341,10 @@ class Derivation:
     def _choices(self, follows: Iterable[str]) -> tuple[str, ...]:
         return tuple(n for n in self._closure(follows) if self[n].kind == "chosen")
 
-    # --- what the page shows -------------------------------------------------------------------
+    # --- output -------------------------------------------------------------------------------
 
     def anchor(self, step: str) -> str:
-        """Return the id of a step's card on the page."""
+        """Return the HTML id of a step's card."""
         return f"{self.name}-{self[step].name}"
 
     def latex(self, step: str) -> str:
@@ -356,7 +352,7 @@ class Derivation:
         return " ".join(tex for _, tex in tex_parts(self[step].statement))
 
     def verdict(self, step: str) -> str:
-        """Return one sentence: how the step was checked."""
+        """Return one sentence on how the step was verified."""
         s = self[step]
         if s.kind == "given":
             return "Nothing to prove; it holds in the solution."
@@ -380,7 +376,7 @@ class Derivation:
         return f"{agree} of the solution. No other model known here satisfies what it rests on."
 
     def _described(self, s: Step) -> dict:
-        """Return what a card shows of a step, as plain JSON data."""
+        """Return the contents of a step's card as JSON data."""
         return {
             "name": s.name,
             "anchor": self.anchor(s.name),
@@ -408,14 +404,14 @@ class Derivation:
         return "$$\\begin{aligned}\n" + " \\\\\n".join(rows) + "\n\\end{aligned}$$"
 
     def _repr_html_(self) -> str:
-        """Return the cards that no step has shown: all, where the cells end in no step."""
+        """Return the cards that no step has shown yet."""
         cards = self._cards(self._shown, len(self))
         return whole(self.name, self.title, cards, self._shown + 1)
 
     def _new_cards(self, last: Step) -> str:
-        """Return the cards up to a step that no cell has shown; if there are none, its own again.
+        """Return the cards up to a step that no cell has shown, or else its own card again.
 
-        Shown again it has no anchor: a page has each anchor once.
+        A card that is shown again has no anchor, because an HTML id is unique.
         """
         stop = list(self._steps).index(last.name) + 1
         again = stop <= self._shown
@@ -440,7 +436,7 @@ def _unproved(model: str) -> str:
 
 
 def _as_statement(statement: Any, name: str) -> Statement:
-    """Turn a pair into an unevaluated equation; refuse what cannot be checked."""
+    """Convert a pair to an unevaluated equation; raise for what cannot be verified."""
     if isinstance(statement, tuple) and len(statement) == 2:
         statement = equation(*statement)
     if statement is sp.false or statement is False:

@@ -1,4 +1,4 @@
-"""How a derivation is written: LaTeX, plain text, and the cards of the page as HTML."""
+"""Output of derivations: LaTeX, plain text, and HTML cards."""
 
 import html
 import re as regex
@@ -14,7 +14,7 @@ _RELATIONS = {"==": "=", "!=": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=":
 
 
 def plain_text(statement: Statement) -> str:
-    """Return a statement as one line of text."""
+    """Return a statement as one line of plain text."""
     signs = {"==": "="}
     return " or ".join(
         f"{r.lhs} {signs.get(r.rel_op, r.rel_op)} {r.rhs}" for r in relations(statement)
@@ -22,7 +22,7 @@ def plain_text(statement: Statement) -> str:
 
 
 def tex_parts(statement: Statement, premises: Sequence[Statement] = ()) -> list[tuple[str, str]]:
-    """Return sides and signs of a statement in LaTeX; what its premises do not hold is marked."""
+    """Return the sides and relation signs in LaTeX; what occurs in no premise gets a CSS class."""
     printer = _Printer(_fresh(statement, premises))
     parts: list[tuple[str, str]] = []
     for relation in relations(statement):
@@ -37,7 +37,7 @@ def tex_parts(statement: Statement, premises: Sequence[Statement] = ()) -> list[
 
 
 def _fresh(statement: Statement, premises: Sequence[Statement]) -> set:
-    """Find the smallest compound expressions that no premise contains: what a step changed."""
+    """Return the smallest compound subexpressions that occur in no premise."""
     known = {node for premise in premises for node in sp.preorder_traversal(premise)}
 
     def is_known(node: Any) -> bool:
@@ -54,7 +54,7 @@ def _fresh(statement: Statement, premises: Sequence[Statement]) -> set:
 
 
 class _Printer(LatexPrinter):
-    """sympy's LaTeX, with Re and Im upright and what is new in a class."""
+    """sympy's LaTeX printer, with upright Re and Im, and a CSS class for new subexpressions."""
 
     def __init__(self, fresh: set | None = None):
         super().__init__({"mat_delim": "(", "mat_str": "matrix", "fold_func_brackets": False})
@@ -126,7 +126,7 @@ ol.derivation-steps { list-style: none; margin: 0; padding: 0; }
 
 
 def whole(derivation: str, title: str, cards: Sequence[str], start: int) -> str:
-    """Return the cards of a derivation as HTML, from card ``start`` on; a link to those before."""
+    """Return the cards from ``start`` on as HTML, below a link to the earlier ones."""
     above = f'<p class="derivation-above"><a href="#{derivation}">{_text(title)}</a>: steps 1 to '
     above += f"{start - 1} stand above.</p>\n"
     if not cards:
@@ -144,7 +144,7 @@ def whole(derivation: str, title: str, cards: Sequence[str], start: int) -> str:
 def part(
     derivation: str, title: str, cards: Sequence[str], start: int, *, again: bool = False
 ) -> str:
-    """Return some cards of a derivation as HTML, beside their prose; card 1 brings the title."""
+    """Return some cards of a derivation as HTML; card 1 has the title above it."""
     first = start == 1 and not again
     name = f'id="{derivation}" ' if first else ""
     return (
@@ -171,7 +171,7 @@ def card(
     *,
     again: bool = False,
 ) -> str:
-    """Return one step as HTML: what a derivation says of it, and its statement's parts."""
+    """Return the HTML card of one step."""
     anchor, name, kind = step["anchor"], step["name"], step["kind"]
     statement = "".join(
         f'<span class="derivation-{part}">\\(\\displaystyle {html.escape(tex)}\\)</span> '
@@ -194,8 +194,8 @@ def card(
         f"{_text(step['verdict'])}</p>"
     )
     if follows := step["follows"]:
-        rests = "Rests on" if kind == "derived" else "Tried with"
-        rows.append(f'<p class="derivation-follows">{rests} {_links(derivation, follows)}.</p>')
+        label = "Rests on" if kind == "derived" else "Tried with"
+        rows.append(f'<p class="derivation-follows">{label} {_links(derivation, follows)}.</p>')
     elif step["method"]:
         rows.append('<p class="derivation-follows">Rests on no other step.</p>')
     if follows and kind == "derived":
@@ -211,14 +211,14 @@ def card(
 
 def _forced(derivation: str, step: Mapping) -> str:
     choices, found = step["choices"], step["found"]
-    rests = []
+    grounds = []
     if choices:
-        rests.append(f"the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}")
+        grounds.append(f"the choice{'s' if len(choices) > 1 else ''} {_links(derivation, choices)}")
     if found:
-        rests.append(f"what was only found true: {_links(derivation, found)}")
-    if not rests:
+        grounds.append(f"what was only found true: {_links(derivation, found)}")
+    if not grounds:
         return "Forced: it depends on no choice made here"
-    return f"Depends on {', and on '.join(rests)}"
+    return f"Depends on {', and on '.join(grounds)}"
 
 
 def _links(derivation: str, names: Iterable[str]) -> str:

@@ -1,6 +1,6 @@
-"""What a rotation costs: ways to write it, their time, their way to memory, and a record of both.
+"""Run time and memory traffic of implementations of rotary position embedding.
 
-`apply_rope_fused`, one Triton kernel, is in `ropebook.timing.fused`, which needs triton.
+The Triton kernel `apply_rope_fused` is in `ropebook.timing.fused`, which needs triton.
 """
 
 from .clock import Timing, compare

@@ -1,4 +1,4 @@
-"""Timing calls side by side: every round times each of them once, as multiples of a floor."""
+"""Time several functions in interleaved rounds, relative to one of them."""
 
 import math
 import time
@@ -18,7 +18,7 @@ HEAD_START = 12  # passes over 256 MiB: about a millisecond on an H100
 
 @dataclass(frozen=True)
 class Timing:
-    """What `compare` found out about one call.
+    """Times of one function, as measured by `compare`.
 
     Parameters
     ----------
@@ -61,31 +61,30 @@ def compare(
     clock: Callable[[], int] = time.perf_counter_ns,
     on_round: Callable[[], Any] = lambda: None,
 ) -> dict[str, Timing]:
-    """Time calls in turn, round after round, and give each as a multiple of the floor.
+    """Time functions in interleaved rounds, and return each time as a multiple of ``floor``.
 
-    A machine speeds up and slows down while it is measured. Here every round times every call
-    once, so a slow moment hits all alike, and a ratio compares two times of the same round. Each
-    round starts with the next call, so that none is always first.
+    A machine's clock rate and load vary during a measurement. Every round times every function
+    once, so a slow moment affects all of them, and a ratio compares two times of the same round.
+    Rounds start with a different function each, so that none is always first.
 
     Parameters
     ----------
     calls
         Functions without arguments, by name.
     floor
-        The name of the call that the others are divided by.
+        Name of the call whose time divides the others'.
     rounds
         Number of rounds, at least 1.
     sample_us
-        Least length of a sample in microseconds: a shorter call is repeated until it fills it.
+        Minimum duration of a sample in microseconds: shorter calls are repeated.
     cold
-        Whether each call is timed alone, after a pass over 256 MiB that leaves nothing else in a
-        cache: otherwise a call may find there what the one before it left. On a GPU twelve passes
-        give the program a millisecond to launch the call, so that its kernels alone are timed;
-        calls in a row are timed with their launches.
+        Time each call by itself, with caches flushed by a pass over 256 MiB. On a GPU, twelve
+        passes (about a millisecond) hide the launch of the call, so that only its kernels are
+        timed; without ``cold``, consecutive calls are timed with their launches.
     device
-        Where the calls compute. On "cuda", events time them.
+        Device of the calls. On "cuda", they are timed by CUDA events.
     clock
-        Nanoseconds, for a call on the CPU.
+        Returns nanoseconds; used for calls on the CPU.
     on_round
         Called after each round, to show progress.
 
@@ -97,9 +96,10 @@ def compare(
     Raises
     ------
     TypeError
-        If ``calls`` is no mapping to functions, ``rounds`` no integer or ``sample_us`` no number.
+        If ``calls`` is not a mapping to functions, ``rounds`` not an integer, or ``sample_us`` not
+        a number.
     ValueError
-        If ``floor`` names no call, or ``rounds`` or ``sample_us`` is out of its range.
+        If ``floor`` is not a key of ``calls``, or ``rounds`` or ``sample_us`` is out of range.
     """
     _check_compare(calls, floor, rounds, sample_us)
     on_cuda = torch.device(device).type == "cuda"
@@ -120,7 +120,7 @@ def compare(
 
 
 def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
-    """Summarise the samples of one call, in nanoseconds a call."""
+    """Summarise the samples of one call, in nanoseconds per call."""
     shares = (0.5, 0.2, 0.8)
     us, us_low, us_high = np.quantile(np.divide(times, 1000), shares).tolist()
     ratio, low, high = np.quantile(np.divide(times, floor), shares).tolist()
@@ -130,7 +130,7 @@ def _timing(times: list[float], floor: list[float], repeats: int) -> Timing:
 def _cpu_ns(
     call: Callable[[], Any], repeats: int, flush: Tensor, clock: Callable[[], int]
 ) -> float:
-    """Return nanoseconds a call: in a row, or, given something to flush the caches with, alone."""
+    """Return nanoseconds per call: consecutive calls, or each after a pass over ``flush``."""
     in_a_row = 1 if flush.numel() else repeats
     total = 0
     for _ in range(repeats // in_a_row):
@@ -143,7 +143,7 @@ def _cpu_ns(
 
 
 def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:
-    """Return nanoseconds a call on the device: in a row, or each after a flush of its L2 cache."""
+    """Return nanoseconds per call on the GPU: consecutive calls, or each with a flushed cache."""
     in_a_row = 1 if flush.numel() else repeats
     total = 0.0
     for _ in range(repeats // in_a_row):
@@ -160,7 +160,7 @@ def _cuda_ns(call: Callable[[], Any], repeats: int, flush: Tensor) -> float:
 
 
 def _check_compare(calls: Any, floor: Any, rounds: Any, sample_us: Any) -> None:
-    """Raise unless the arguments of `compare` are as described."""
+    """Raise TypeError or ValueError for bad arguments of `compare`."""
     if not isinstance(calls, Mapping):
         raise TypeError(f"calls must be a mapping, got {type(calls).__name__}")
     for name, call in calls.items():

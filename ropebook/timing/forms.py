@@ -1,8 +1,8 @@
-"""Ways to write the rotation, each with what it keeps ready and how often it passes over memory.
+"""Implementations of the rotation, each with its precomputed tables and its memory traffic.
 
-A rotation does six floating-point operations for each pair and waits for memory the rest of the
-time. So a form is judged by the bytes that it moves, in units of N, the bytes of ``x``: reading
-``x`` once and writing the result once is 2 N, which is what a copy does.
+A rotation does six floating-point operations per pair and is bound by memory bandwidth. So an
+implementation (a *form*) is characterised by the bytes it reads and writes, in units of N, the
+bytes of ``x``: a copy, which reads ``x`` once and writes the result once, moves 2 N.
 """
 
 from collections.abc import Callable
@@ -23,26 +23,26 @@ def _as_given(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
 
 @dataclass(frozen=True)
 class Form:
-    """One way to write the rotation.
+    """One implementation of the rotation.
 
     Parameters
     ----------
     name
-        What a table of results calls it.
+        Name in tables of results.
     interleaved
-        Which channels it pairs, as in `apply_rope`; None for a floor, which rotates nothing.
+        Channel layout, as in `apply_rope`; None for a floor, which does not rotate.
     passes
-        Bytes read and written for a float32 ``x`` in units of N, tables not counted; None where
-        it is left to `moved_bytes`.
+        Bytes read and written for a float32 ``x`` in units of N, without tables; None if not
+        derived by hand: see `moved_bytes`.
     rotate
-        The form itself: ``rotate(x, *tables)`` returns a new tensor.
+        The implementation: ``rotate(x, *tables)`` returns a new tensor.
     tables
-        ``tables(x, cos, sin)`` makes what the form keeps ready between calls, from float32 ``cos``
-        and ``sin`` of shape (T, D/2).
+        ``tables(x, cos, sin)`` returns what is precomputed once, from float32 ``cos`` and ``sin``
+        of shape (T, D/2).
     passes_16
-        The same count for a 16-bit ``x``, where it differs because the form goes through float32.
+        The same for a 16-bit ``x``, if it differs because the form computes in float32.
     max_length
-        Longest T for which its tables are of a sensible size; None if any.
+        Largest T for which the tables have a reasonable size; None if unlimited.
     mode
         "eager", or "compiled" where ``rotate`` went through ``torch.compile``.
     """
@@ -57,24 +57,24 @@ class Form:
     mode: str = "eager"
 
     def run(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        """Return ``x`` (..., T, D) rotated by ``cos`` and ``sin`` (T, D/2), tables made anew."""
+        """Return ``x`` (..., T, D) rotated by ``cos`` and ``sin`` (T, D/2); builds the tables."""
         return self.rotate(x, *self.tables(x, cos, sin))
 
     def bind(self, x: Tensor, cos: Tensor, sin: Tensor) -> Callable[[], Tensor]:
-        """Return a call that rotates ``x`` with tables made now: what `compare` should time."""
+        """Build the tables and return a function that rotates ``x``, for `compare`."""
         return partial(self.rotate, x, *self.tables(x, cos, sin))
 
     def passes_for(self, dtype: torch.dtype) -> float | None:
-        """Return the count for ``x`` of this type: `passes`, or `passes_16` where it differs."""
+        """Return the memory passes for an ``x`` of this dtype."""
         return self.passes_16 if dtype.itemsize == 2 and self.passes_16 else self.passes
 
     def compiled(self) -> "Form":
-        """Return the form with ``rotate`` compiled for static shapes; its passes are unknown."""
+        """Return the form with ``rotate`` compiled for static shapes (memory passes unknown)."""
         rotate = torch.compile(self.rotate, dynamic=False)
         return replace(self, rotate=rotate, passes=None, passes_16=None, mode="compiled")
 
 
-# What forms keep ready. A model makes these once for all its layers, in the type of x.
+# Precomputed tables: a model builds them once for all its layers, in the dtype of x.
 
 
 def _output(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
@@ -106,14 +106,14 @@ def _complex(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
 
 
 def _matrices(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
-    """Return R_m transposed for every position, (T, D, D): row vectors are multiplied by it."""
+    """Return the transposed rotation matrices (T, D, D), which row vectors are multiplied by."""
     unit = torch.eye(x.shape[-1], device=x.device)
     rotated = apply_rope(unit[:, None].expand(-1, len(cos), -1), cos, sin)  # (D, T, D)
     return (rotated.transpose(0, 1).to(x.dtype).contiguous(),)
 
 
 def _clay_angles(x: Tensor, interleaved: bool) -> Tables:
-    """Return float32 positions and frequencies: Clay's modules make cos and sin in every call."""
+    """Return float32 positions and frequencies: Clay's modules compute cos and sin per call."""
     width = torch.arange(0, x.shape[-1], 2, device=x.device).float() / x.shape[-1]
     theta = 1 / 10_000**width
     theta = theta.repeat_interleave(2) if interleaved else theta.repeat(2)
@@ -234,4 +234,4 @@ _ALL = (
 )
 
 FORMS: dict[str, Form] = {form.name: form for form in _ALL}
-"""The forms that the chapter on speed compares, by name; the first two are floors."""
+"""All forms by name; the first two, copies, are floors."""

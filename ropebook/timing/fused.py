@@ -1,4 +1,4 @@
-"""The rotation as one Triton kernel: every channel is read once and written once.
+"""Rotary position embedding as one Triton kernel, which reads and writes every channel once.
 
 Import this module by its own name; it needs triton and, to be fast, a GPU:
 ``from ropebook.timing.fused import apply_rope_fused``.
@@ -53,25 +53,25 @@ def apply_rope_fused(
     Parameters
     ----------
     x
-        Floating point, shape (..., T, D), on a GPU. It is never changed in place. Any strides will
-        do; it is copied first only where neighbouring channels are not neighbours in memory.
+        Floating point, shape (..., T, D), on a GPU. It is not modified. Any strides are allowed;
+        it is copied only if adjacent channels are not adjacent in memory.
     cos, sin
         As for ``apply_rope``: shape (T, R/2), or with as many dimensions as ``x`` and sizes that
         broadcast to (..., T, R/2). With ``positions``, the whole table, shape (P, R/2).
     interleaved
         Pair channels ``(2i, 2i+1)`` instead of ``(i, i + R/2)``.
     positions
-        Which rows of the table to use. An integer m takes rows ``m .. m + T - 1``. Integers of
-        shape (T,), or of shape (B, T) or (1, T) for ``x`` of shape (B, ..., T, D), name the row of
-        every token; a captured CUDA graph reads them anew at each replay. Their range is checked
-        on the CPU. On a GPU, where reading them would stall, the rotated channels of a token whose
-        row is outside the table become NaN.
+        Rows of the table to use. An integer m takes rows ``m .. m + T - 1``. Integers of
+        shape (T,), or of shape (B, T) or (1, T) for ``x`` of shape (B, ..., T, D), give the row of
+        every token; a captured CUDA graph reads them at each replay. Their range is checked on
+        the CPU. On a GPU, where the check would synchronise, the rotated channels of a token with
+        a row outside the table become NaN.
 
     Returns
     -------
     Tensor of the shape and type of ``x``
-        16-bit input is rotated in float32 and rounded once. The gradient of ``x`` is the same
-        kernel with the sine negated; there is none of ``cos`` and ``sin``.
+        16-bit input is rotated in float32 and rounded once. The gradient with respect to ``x`` is
+        the same kernel with the sine negated; ``cos`` and ``sin`` get none.
 
     Raises
     ------
@@ -156,14 +156,14 @@ def _take(
 
 
 def _four_axes(x: Tensor) -> Tensor:
-    """View x (..., T, D) as (B, H, T, D); only axes that no stride can join are copied."""
+    """View x (..., T, D) as (B, H, T, D); copy only if strides do not allow a view."""
     while x.ndim < 4:
         x = x.unsqueeze(-3)
     return x.flatten(1, -3)
 
 
 class _Rotation(torch.autograd.Function):
-    """The kernel and its gradient: the rotation by the opposite angles."""
+    """The kernel; its gradient is the rotation by the opposite angles."""
 
     @staticmethod
     def forward(

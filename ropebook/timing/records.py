@@ -1,6 +1,6 @@
-"""Measurements that ``make bench`` recorded, one file a machine.
+"""Measurements recorded by ``make bench``, one file per machine.
 
-Chapter 11 tells of the GPU's; `BOOK` is the first of three CPUs in the appendix *Timing on a CPU*.
+Chapter 11 shows the GPU's; `BOOK` is the first of three CPUs in the appendix *Timing on a CPU*.
 """
 
 import json
@@ -11,15 +11,15 @@ BOOK = "amd-epyc-2-core"
 
 
 def recorded(machine: str = BOOK, start: Path | None = None) -> dict[str, Any] | None:
-    """Return one of the measurements in ``benchmarks/results``, None where there is none.
+    """Load a measurement from ``benchmarks/results``; None if there is none.
 
     Parameters
     ----------
     machine
-        The name of the file.
+        File name without its ending.
     start
-        A folder or file in the repository. By default this module, and then the working folder:
-        the package may be installed somewhere else.
+        A folder or file in the repository. By default this module, then the working directory,
+        because the package may be installed elsewhere.
     """
     for place in (start,) if start else (Path(__file__), Path.cwd()):
         for folder in (place.resolve(), *place.resolve().parents):

@@ -1,4 +1,4 @@
-"""Counting what an eager call reads, writes and holds, operation by operation."""
+"""Count the bytes that an eager call reads, writes and allocates, per operation."""
 
 import math
 from collections.abc import Callable
@@ -14,12 +14,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of an eager call, and its way to memory and back.
+    """One operation of an eager call with the bytes it reads and writes.
 
     Parameters
     ----------
     name
-        What PyTorch calls it, for example "mul".
+        PyTorch's name, for example "mul".
     read, written
         Bytes.
     """
@@ -34,7 +34,7 @@ _OVERWRITES = {f"aten::{name}_" for name in ("copy", "fill", "zero", "normal", "
 
 
 class _Traffic(TorchDispatchMode):
-    """List the operations that read or write a tensor."""
+    """Record the operations that read or write a tensor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,9 +65,9 @@ class _Traffic(TorchDispatchMode):
 def operations(call: Callable[[], Any]) -> list[Operation]:
     """Return the operations of an eager call in order, with the bytes they read and write.
 
-    Every operation of PyTorch counts its tensor arguments and results once: a view moves
-    nothing, an operation in place reads what it changes, a tensor that is broadcast is read once.
-    What a single operation does inside, and what a compiled function does, is not seen.
+    Every PyTorch operation counts its tensor arguments and results once: a view moves nothing, an
+    in-place operation reads what it modifies, a broadcast tensor is read once. The inside of an
+    operation, or of a compiled function, is not visible.
 
     Parameters
     ----------
@@ -81,9 +81,9 @@ def operations(call: Callable[[], Any]) -> list[Operation]:
     Raises
     ------
     TypeError
-        If ``call`` cannot be called.
+        If ``call`` is not callable.
     ValueError
-        If it uses an operation of another library, whose inside would stay hidden.
+        If it uses an operation of another library, which cannot be counted.
     """
     if not callable(call):
         raise TypeError(f"call must be callable, got {call!r}")
@@ -107,9 +107,9 @@ def moved_bytes(call: Callable[[], Any]) -> int:
     Raises
     ------
     TypeError
-        If ``call`` cannot be called.
+        If ``call`` is not callable.
     ValueError
-        If it uses an operation of another library, whose inside would stay hidden.
+        If it uses an operation of another library, which cannot be counted.
     """
     return sum(each.read + each.written for each in operations(call))
 
@@ -125,23 +125,23 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _bytes(t: Tensor) -> int:
-    """Return the bytes of the different elements of ``t``: a broadcast axis counts once."""
+    """Return the bytes of ``t``; a broadcast axis counts once."""
     count = math.prod(n for n, s in zip(t.shape, t.stride(), strict=True) if s or n == 0)
     return count * t.element_size()
 
 
 def peak_extra_bytes(call: Callable[[], Any], *, device: str | torch.device = "cpu") -> int:
-    """Return how many bytes a call holds at its peak, beyond what was allocated before it.
+    """Return the peak memory of a call in bytes, beyond what was allocated before.
 
-    The result counts, and so does every temporary that is alive at the same time.
+    It includes the result and all temporaries that are alive at the same time.
 
     Parameters
     ----------
     call
-        A function without arguments, called twice: the first time warms caches.
+        A function without arguments, called twice; the first call warms caches.
     device
-        Where it computes. On the CPU PyTorch's profiler lists the allocations; on "cuda" the
-        allocator knows its peak.
+        Device of the call. On the CPU, allocations come from PyTorch's profiler; on "cuda", the
+        peak from the allocator.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def peak_extra_bytes(call: Callable[[], Any], *, device: str | torch.device = "c
     Raises
     ------
     TypeError
-        If ``call`` cannot be called.
+        If ``call`` is not callable.
     """
     if not callable(call):
         raise TypeError(f"call must be callable, got {call!r}")

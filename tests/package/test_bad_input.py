@@ -612,8 +612,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: unseen_pairs([1.0], 2, [1.0, 2.0], 2),
         "ValueError: inv_freq and trained_inv_freq must have one shape",
     ),
-    (lambda: unseen_pairs([1.0], 0, [1.0], 2), "ValueError: asked must be >= 1"),
-    (lambda: unseen_pairs([1.0], HUGE, [1.0], 2), "ValueError: asked must be finite"),
+    (lambda: unseen_pairs([1.0], 0, [1.0], 2), "ValueError: positions must be >= 1"),
+    (lambda: unseen_pairs([1.0], HUGE, [1.0], 2), "ValueError: positions must be finite"),
     (lambda: near_repeats(Fraction(1, HUGE), 100), "ValueError: theta must be finite and >"),
     (lambda: near_repeats(np.float32(INF), 100), "ValueError: theta must be finite and >"),
     (lambda: code_distance(1, np.array([1 + 1j])), "TypeError: inv_freq must be real numbers"),
@@ -628,7 +628,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "ValueError: max_distance must be <= 2**53, got 9007199254740995",
     ),
     (lambda: neighbour_snr([1.0], ["float32"]), "ValueError: dtype must be one of"),
-    (lambda: unseen_pairs([1.0], 2, [1.0], 2.0), "TypeError: trained must be an integer"),
+    (lambda: unseen_pairs([1.0], 2, [1.0], 2.0), "TypeError: trained_positions must be an integer"),
     # rescalings
     (
         lambda: rescaled("linear", 7, factor=2),

@@ -211,7 +211,7 @@ def test_an_identity_may_rest_on_nothing_but_not_what_only_a_model_knows():
     assert "Forced" not in d._repr_html_()
     for statement in [(R_q(k, m), sp.Abs(k)), (q, 1 + sp.I * theta)]:
         for by in [None, lambda statement=statement: statement]:
-            with pytest.raises(ValueError, match="must name the steps it rests on"):
+            with pytest.raises(ValueError, match="must name its premises"):
                 d.derived("known", statement, "the model says so", by=by)
 
 
