@@ -1,4 +1,4 @@
-"""The command: measure the cases in child processes, print a table, write the results."""
+"""Command line: measure the cases in child processes, print a table, write the results."""
 
 import argparse
 import datetime
@@ -19,13 +19,13 @@ from .measure import Case, measure
 RESULTS = Path(__file__).parent / "results"
 PREFILL, SMALL, DECODE = (1, 32, 4096, 128), (1, 8, 1024, 64), (8, 32, 1, 128)
 LARGE, MANY = (8, 32, 4096, 128), (256, 32, 1, 128)
-# glibc hands blocks over 32 MiB back to the system at once and pays for fresh pages in every call
-# ("fresh"). Told to keep them ("reused"), it behaves as the allocators of PyTorch on CUDA do.
+# glibc returns blocks over 32 MiB to the system at once and pays for fresh pages in every call
+# ("fresh"). Set to keep them ("reused"), it behaves as the allocators of PyTorch on CUDA do.
 KEEP = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=1099511627776"
 
 
 def cases(allocator: str, quick: bool = False) -> list[Case]:
-    """Return what is measured in one process."""
+    """Return the cases of one process."""
     shapes = [SMALL] if quick else [PREFILL, SMALL, DECODE]
     if allocator == "cuda" and not quick:
         shapes = [LARGE, PREFILL, DECODE, MANY]
@@ -43,7 +43,7 @@ def cases(allocator: str, quick: bool = False) -> list[Case]:
 
 
 def work(allocator: str, seconds: float, quick: bool, cache: bool) -> None:
-    """Measure in this process; print each case as one line of JSON."""
+    """Measure in this process; print one line of JSON per case."""
     device = "cuda" if allocator == "cuda" else "cpu"
     if cache:
         for entry in moves.measure(device, seconds, quick):
@@ -56,7 +56,7 @@ def work(allocator: str, seconds: float, quick: bool, cache: bool) -> None:
 def start(
     allocator: str, options: argparse.Namespace, cache: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Measure in a process of its own, whose allocator behaves as asked; yield each case."""
+    """Measure in a child process with the given allocator setting; yield each case."""
     given = ["--work", allocator, "--seconds", str(options.seconds)]
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks", *given]
     environment = {**os.environ, "KINETO_LOG_LEVEL": "99"}  # the profiler reports every start
@@ -74,7 +74,7 @@ def start(
 
 
 def table(case: dict[str, Any]) -> str:
-    """Return one case as text."""
+    """Format one case."""
     names = ("dtype", "allocator", "direction", "memory")
     head = f"{tuple(case['shape'])} {' '.join(case[n] for n in names)}"
     floor = "two copies" if case["direction"] != "forward" else case["floor"]

@@ -1,4 +1,4 @@
-"""What the rotation is of a layer: its time beside that of the matrix products and of attention."""
+"""Time of the rotation within a layer, beside its matrix products and attention."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ FORM = "four products, cat"  # what is compiled
 
 
 def calls(device: str) -> dict[str, Callable[[], Any]]:
-    """Return what is timed, on bfloat16 numbers drawn from N(0, 1) and small weights."""
+    """Return the timed calls, on bfloat16 inputs from N(0, 1) with small weights."""
     torch.manual_seed(0)
     options = {"device": device, "dtype": torch.bfloat16}
     wide, inner = HEADS * HEAD, KV_HEADS * HEAD
@@ -40,7 +40,7 @@ def calls(device: str) -> dict[str, Callable[[], Any]]:
 
 
 def measure(device: str, rounds: int = 15) -> dict[str, Any]:
-    """Return the times of one layer, attention and rotation of queries and keys included."""
+    """Return the times of one layer, including attention and the rotation of q and k."""
     timings = compare(calls(device), "products", rounds=rounds, cold=True, device=device)
     names = ("us", "us_low", "us_high")
     rows = [

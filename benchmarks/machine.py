@@ -1,4 +1,4 @@
-"""Where a measurement was made: the machine without its name, and the versions."""
+"""Describe the machine (without its name) and the package versions of a measurement."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ PACKAGES = (
 
 
 def describe(device: str) -> dict[str, Any]:
-    """Return the processor, its widest vectors, its caches, and the GPU if ``device`` is one."""
+    """Return the CPU, its SIMD width, its caches, and the GPU if ``device`` is one."""
     gpu = torch.cuda.get_device_name() if device == "cuda" else None
     processor, cores = _processor(), os.cpu_count() or 1
     instructions = torch.backends.cpu.get_cpu_capability()
@@ -36,7 +36,7 @@ def describe(device: str) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Return the version of Python and of every package that takes part and is installed."""
+    """Return the versions of Python and of the installed packages under comparison."""
     found = {"python": platform.python_version()}
     for name in PACKAGES:
         try:
@@ -47,7 +47,7 @@ def versions() -> dict[str, str]:
 
 
 def slug(text: str) -> str:
-    """Return ``text`` as a safe file name: small letters, digits and single hyphens."""
+    """Convert text to a safe file name: lower-case letters, digits and single hyphens."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
     if not name:
         raise ValueError(f"name must contain a letter or a digit, got {text!r}")
@@ -55,12 +55,12 @@ def slug(text: str) -> str:
 
 
 def has_glibc() -> bool:
-    """Whether the allocator can be told to keep its memory, through glibc's tunables."""
+    """Whether glibc's tunables can make the allocator keep its memory."""
     return sys.platform == "linux" and platform.libc_ver()[0] == "glibc"
 
 
 def _processor() -> str:
-    """Return the processor's name as the system gives it."""
+    """Return the CPU's name."""
     info = Path("/proc/cpuinfo")
     found = re.search(r"^model name\s*: (.+)$", info.read_text(), re.M) if info.exists() else None
     return found[1].strip() if found else platform.processor() or platform.machine()

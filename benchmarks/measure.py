@@ -1,4 +1,4 @@
-"""One case: its input, its forms checked against the oracle, their times."""
+"""Measure one case: build its input, verify each form against float64, time the correct ones."""
 
 import re
 import textwrap
@@ -30,7 +30,7 @@ TOLERANCE = {torch.float32: 0.0, torch.bfloat16: 2**-6, torch.float16: 2**-9}
 
 @dataclass(frozen=True)
 class Case:
-    """What is rotated: (B, H, T, D), its type, where it lies in memory, and in which direction."""
+    """One input: shape (B, H, T, D), dtype, memory layout, and forward or gradient."""
 
     shape: tuple[int, int, int, int]
     dtype: str = "float32"
@@ -44,7 +44,7 @@ class Case:
 
     @property
     def first(self) -> int:
-        """Position of the first vector: 0, and 4095 where one token is decoded."""
+        """Position of the first vector: 0, or 4095 when decoding one token."""
         return 4095 if self.shape[2] == 1 else 0
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A form as one case runs it."""
+    """A form bound to one case."""
 
     form: Form
     package: str
@@ -72,7 +72,7 @@ class Candidate:
 
 
 def make_input(case: Case, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return x and a gradient of its shape, N(0, 1), and float32 cos and sin of its positions."""
+    """Return x and a gradient, both N(0, 1), and float32 cos and sin of the positions."""
     b, h, t, d = case.shape
     draw = torch.manual_seed(0)
     x, gradient = (torch.randn(b, h, t, d, generator=draw) for _ in range(2))
@@ -85,7 +85,7 @@ def make_input(case: Case, device: str) -> tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 class Oracle:
-    """What is right, in float64: the first and the last row of the batch."""
+    """The expected result in float64, for the first and the last row of the batch."""
 
     def __init__(self, case: Case, x: Tensor, gradient: Tensor) -> None:
         self.case, self.rows = case, sorted({0, len(x) - 1})
@@ -97,7 +97,7 @@ class Oracle:
         return v.detach()[self.rows].double().cpu().numpy()
 
     def answer(self, interleaved: bool | None, gradient: bool) -> np.ndarray:
-        """Return the rotated x, or the gradient rotated back; as it is for a floor."""
+        """Return the rotated x, or the gradient rotated back; unchanged for a floor."""
         given = self.gradient if gradient else self.x
         if interleaved is None:
             return given
@@ -111,7 +111,7 @@ class Oracle:
         return self._answers[key]
 
     def error(self, y: Tensor, interleaved: bool | None, gradient: bool = False) -> float:
-        """Return the largest difference from the answer; raise ValueError for another shape."""
+        """Return the maximum error; raise ValueError for a wrong shape."""
         if tuple(y.shape) != self.case.shape:
             raise ValueError(f"returns the shape {tuple(y.shape)}")
         return float(abs(self._exact(y) - self.answer(interleaved, gradient)).max())
@@ -124,7 +124,7 @@ class Oracle:
 
 
 def candidates(case: Case, device: str) -> Iterator[tuple[Form, str, str]]:
-    """Yield (form, package, why it cannot run or an empty string)."""
+    """Yield (form, package, reason why it cannot run or "")."""
     for form in (*FORMS.values(), *peers.module(case.first)):
         yield form, "rope_minimal", _too_long(form, case)
     for name in COMPILED:
@@ -152,7 +152,7 @@ def _too_long(form: Form, case: Case) -> str:
 def prepare(
     form: Form, package: str, case: Case, data: tuple, oracle: Oracle, device: str
 ) -> Candidate:
-    """Return the form as a call that was compared with the oracle, or the reason why not."""
+    """Return the form as a verified call, or the reason why there is none."""
     candidate = Candidate(form, package)
     try:
         candidate = _checked(candidate, case, data, oracle)
@@ -172,7 +172,7 @@ def prepare(
 
 
 def _checked(candidate: Candidate, case: Case, data: tuple, oracle: Oracle) -> Candidate:
-    """Return the candidate with a call and the largest error of what the call returns."""
+    """Return the candidate with its call and the maximum error of its result."""
     x, gradient, cos, sin = data
     form, floor = candidate.form, candidate.form.interleaved is None
     if floor:
@@ -194,7 +194,7 @@ def _checked(candidate: Candidate, case: Case, data: tuple, oracle: Oracle) -> C
 
 
 def _captured(call: Callable[[], Any]) -> Callable[[], None]:
-    """Return a CUDA graph of `GRAPH` calls as one call."""
+    """Capture `GRAPH` calls as one CUDA graph."""
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):  # a capture wants every lazy start behind it
@@ -208,7 +208,7 @@ def _captured(call: Callable[[], Any]) -> Callable[[], None]:
 
 
 def _passes(candidate: Candidate, case: Case, x: Tensor) -> float | None:
-    """Return the bytes that a call moves in units of N, counted where no one counted by hand."""
+    """Return the bytes that a call moves in units of N: by formula, or else counted."""
     passes = candidate.form.passes_for(x.dtype)
     if passes is not None and not case.backward:
         return passes
@@ -222,7 +222,7 @@ def _passes(candidate: Candidate, case: Case, x: Tensor) -> float | None:
 
 
 def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[str, Any]:
-    """Return the case as the results file holds it, timed for about so many seconds."""
+    """Time a case for about ``seconds`` and return its entry of the results file."""
     torch.compiler.reset()  # or a later shape finds the limit of recompilations reached
     data = make_input(case, device)
     oracle = Oracle(case, *data[:2])
@@ -255,7 +255,7 @@ def measure(case: Case, device: str, seconds: float, forms: Any = None) -> dict[
 
 
 def _cross_checked(each: Candidate) -> Candidate:
-    """Return the candidate with the time that Triton's own benchmark takes it for."""
+    """Return the candidate with its time by Triton's ``do_bench``."""
     try:
         from triton.testing import do_bench
     except ImportError:
@@ -267,7 +267,7 @@ def _cross_checked(each: Candidate) -> Candidate:
 
 
 def _rounds(calls: dict[str, Callable[[], Any]], seconds: float) -> int:
-    """Return how many rounds fit into so many seconds, flushes left out: 5 to 25."""
+    """Return the number of rounds (5 to 25) that fit into a time, without cache flushes."""
     start = time.perf_counter()
     for call in calls.values():
         call()
@@ -276,7 +276,7 @@ def _rounds(calls: dict[str, Callable[[], Any]], seconds: float) -> int:
 
 
 def _row(each: Candidate, timing: Any) -> dict[str, Any]:
-    """Return one row of the results; a call that rotates two tensors counts half its time."""
+    """Return one row of the results; calls that rotate two tensors count half."""
     share = 1 / each.rotations
     several = f"one of {each.rotations} rotations in a call" if each.rotations > 1 else ""
     row = {

@@ -1,4 +1,4 @@
-"""What it costs to do something with a cache of keys, in copies of its keys.
+"""Time of operations on a key cache, relative to a copy of the keys.
 
 Every call is compared with the definition first; a wrong one is an error here, for all are ours.
 """
@@ -21,7 +21,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.bfloat16: 2**-5}
 def calls(
     shape: tuple[int, ...], dtype: torch.dtype, device: str
 ) -> dict[str, tuple[Callable[[], Any], int]]:
-    """Return what is timed, each with the number of times that one call does it."""
+    """Return the timed calls, each with its number of repetitions per call."""
     x = torch.randn(shape, generator=torch.manual_seed(0)).to(device, dtype)
     batch, heads, length, width = shape
     out = torch.empty_like(x)
@@ -56,7 +56,7 @@ def calls(
 
 
 def measure(device: str, seconds: float, quick: bool = False) -> list[dict[str, Any]]:
-    """Return one entry for each type of key, as the results file holds it."""
+    """Return the entries of the results file, one per dtype."""
     shape, found = SMALL if quick else KEYS, []
     for dtype in (torch.float32,) if quick else (torch.float32, torch.bfloat16):
         made = calls(shape, dtype, device)
@@ -72,7 +72,7 @@ def measure(device: str, seconds: float, quick: bool = False) -> list[dict[str, 
 
 
 def table(entry: dict[str, Any]) -> str:
-    """Return one entry as text."""
+    """Format one entry."""
     lines = [f"\na cache of keys {tuple(entry['shape'])} {entry['dtype']}, in copies of its keys"]
     for row in entry["rows"]:
         span = f"{row['ratio_low']:.2f} to {row['ratio_high']:.2f}"
@@ -86,7 +86,7 @@ def _row(name: str, timing: Any, times: int) -> dict[str, Any]:
 
 
 def _check(y: torch.Tensor, x: torch.Tensor, by: np.ndarray, rope: RotaryEmbedding) -> None:
-    """Raise unless ``y`` is ``x`` turned by so many positions."""
+    """Raise unless ``y`` is ``x`` rotated by ``by`` positions."""
     given, made = (t[0, 0].double().cpu().numpy() for t in (x, y))
     error = abs(made - rotate_complex(given, by, interleaved=rope.interleaved)).max()
     if not error <= TOLERANCE[x.dtype] * abs(given).max():

@@ -1,4 +1,4 @@
-"""The same rotation as other packages offer it, each as a `Form`.
+"""Rotations of other packages, each as a `Form`.
 
 A loader imports its package and returns its forms; ImportError means that it is not here. Tables
 are made in the type of ``x``, as these packages do, and once: a model makes them for all layers.
@@ -15,13 +15,13 @@ Tables = tuple[Tensor, ...]
 
 
 def _twice_and_keys(x: Tensor, cos: Tensor, sin: Tensor) -> Tables:
-    """Return cos and sin (1, T, D), and keys as large as the queries ``x``."""
+    """Return cos and sin (1, T, D), and keys of the shape of ``x``."""
     cos, sin = (torch.cat((t, t), dim=-1).to(x.dtype)[None] for t in (cos, sin))
     return cos, sin, x.detach().clone().requires_grad_(x.requires_grad)
 
 
 def module(first: int) -> list[Form]:
-    """Return this package's module, which keeps its table in the form that a call reads."""
+    """Return the module `RotaryEmbedding`, with its table built."""
     from rope_minimal import RotaryEmbedding
 
     def rotate(x, rope):

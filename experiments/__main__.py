@@ -29,7 +29,7 @@ SEEDS = tuple(range(8))
 CHOOSING_SEEDS = (1000, 1001)
 GRID = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 FIRST = (3e-3, 1e-2, 3e-2)
-"""The rates that every encoding tries; then the next one, until the best is not the outermost."""
+"""Learning rates tried for every encoding; the grid is extended until the best is interior."""
 
 CORE = [
     "rope",
@@ -52,7 +52,7 @@ TRIED = {
     "induction": CORE,
     "language": ["rope", "monotone_a", "slow_half", "one_plane", "nope", "alibi", "t5", "mixed"],
 }
-"""The encodings of each task, the most important first. Without a mask the next byte is seen."""
+"""Encodings of each task, in order of priority. Language needs the causal mask."""
 
 
 OWN = {
@@ -64,7 +64,7 @@ OWN = {
 
 
 def settings(task: Task) -> dict[str, Any]:
-    """Return all that decides a result of this task, apart from the code."""
+    """Return the settings that determine the results of a task."""
     own = {name: getattr(task, name) for name in ("vocabulary", "window", "steps", "batch")}
     return {
         **own,
@@ -82,7 +82,7 @@ def settings(task: Task) -> dict[str, Any]:
 
 
 def load(task: Task, folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
-    """Return what the file of a task holds, or an empty record; raise if it has other settings."""
+    """Load the record of a task, or an empty one; raise if its settings differ."""
     path = folder / f"{task.name}.json"
     if not path.exists():
         return {"task": task.name, "words": task.words, "settings": wanted, "runs": []}
@@ -93,7 +93,7 @@ def load(task: Task, folder: Path, wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def save(record: dict[str, Any], folder: Path) -> None:
-    """Write the file of a task, whole or not at all."""
+    """Write the record of a task atomically."""
     order = record["settings"]["encodings"]
     record["runs"].sort(
         key=lambda r: (order.index(r["encoding"]), r["purpose"], r["learning_rate"])
@@ -114,7 +114,7 @@ def save(record: dict[str, Any], folder: Path) -> None:
 
 
 def tried(record: dict[str, Any], encoding: str) -> dict[float, float]:
-    """Return the mean loss on the validation split, in bits, of each rate tried so far."""
+    """Return the mean validation loss in bits of each learning rate tried so far."""
     found = {}
     for r in record["runs"]:
         if (r["purpose"], r["encoding"]) == ("choose", encoding):
@@ -124,7 +124,7 @@ def tried(record: dict[str, Any], encoding: str) -> dict[float, float]:
 
 
 def chosen(record: dict[str, Any], encoding: str) -> float | None:
-    """Return the best learning rate, or None while it is the outermost of those tried."""
+    """Return the best learning rate; None while it is at the edge of the grid."""
     losses = tried(record, encoding)
     if not set(FIRST) <= set(losses):
         return None
@@ -134,7 +134,7 @@ def chosen(record: dict[str, Any], encoding: str) -> float | None:
 
 
 def jobs_of(task: Task, encoding: str, record: dict[str, Any]) -> list[Job]:
-    """Return the jobs of an encoding that can be done next, done ones included."""
+    """Return the jobs of an encoding that are done or can run now."""
 
     def job(purpose: str, rate: float, seeds: tuple[int, ...], longer: int = 1) -> Job:
         return Job(purpose, task.name, encoding, rate, longer * task.steps, seeds)
@@ -152,7 +152,7 @@ def jobs_of(task: Task, encoding: str, record: dict[str, Any]) -> list[Job]:
 
 
 def left(records: dict[str, Any]) -> Iterator[Job]:
-    """Yield what can be done now and is not, the most important first."""
+    """Yield the jobs that can run now and are not done, in order of priority."""
     have = {
         (r["purpose"], name, r["encoding"], r["learning_rate"])
         for name, record in records.items()
@@ -167,7 +167,7 @@ def left(records: dict[str, Any]) -> Iterator[Job]:
 
 
 def work(records: dict[str, Any], folder: Path, workers: int) -> None:
-    """Do what is left, and write each result down when it comes."""
+    """Run the remaining jobs and record each result."""
     context = multiprocessing.get_context("spawn")
     running: dict[Future, Job] = {}
     with (
@@ -189,7 +189,7 @@ def work(records: dict[str, Any], folder: Path, workers: int) -> None:
 
 
 def main() -> None:
-    """Choose the learning rates, then train and measure."""
+    """Select learning rates, then train and evaluate."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
     parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(TASKS)}")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")

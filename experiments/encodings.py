@@ -1,4 +1,4 @@
-"""The encodings that are compared, and what can be done to a trained one before a longer text."""
+"""Position encodings under comparison, and rescalings of a trained one for longer texts."""
 
 import math
 from collections.abc import Callable
@@ -11,25 +11,25 @@ from rope_minimal import inverse_frequencies, rescaled_frequencies
 
 @dataclass(frozen=True)
 class Encoding:
-    """One way to tell a transformer where its tokens are.
+    """A position encoding of a transformer.
 
-    ``inv_freq(dim, window)`` gives the inverse frequencies of a rotation, in radians per position;
-    None where nothing is rotated.
+    ``inv_freq(dim, window)`` returns the inverse frequencies of its rotation, in radians per
+    position; None if it does not rotate.
     """
 
     name: str
     words: str
     inv_freq: Callable[[int, int], np.ndarray] | None = None
-    resting_layers: tuple[int, ...] = ()
+    unrotated_layers: tuple[int, ...] = ()
     """Layers that do not rotate."""
     added: str | None = None
-    """What is added to the input: ``sinusoidal``, ``learned`` or nothing."""
+    """Embedding added to the input: ``sinusoidal``, ``learned`` or None."""
     bias: str | None = None
-    """What is added to the scores: ``alibi``, ``t5`` or nothing."""
+    """Bias added to the scores: ``alibi``, ``t5`` or None."""
     before_projection: bool = False
-    """Rotate what goes into the projections of q and k, not what comes out."""
+    """Rotate the input of the projections of q and k instead of their output."""
     mixed_layouts: bool = False
-    """Rotate q interleaved and k half-split: a bug that trains."""
+    """Rotate q interleaved and k half-split, a common bug."""
     causal: bool = True
 
 
@@ -74,7 +74,7 @@ ENCODINGS = {
         Encoding("fast_half", "fast pairs only (p-RoPE)", _fast_half),
         Encoding("slow_half", "slow pairs only", _slow_half),
         Encoding("nope", "no encoding"),
-        Encoding("layers", "layer 1 rotates, layer 2 rests", _rope, resting_layers=(1,)),
+        Encoding("layers", "layer 1 rotates, layer 2 rests", _rope, unrotated_layers=(1,)),
         Encoding("alibi", "ALiBi", bias="alibi"),
         Encoding("t5", "T5 bias", bias="t5"),
         Encoding("mixed", "q and k in different layouts", _rope, mixed_layouts=True),
@@ -85,7 +85,7 @@ ENCODINGS = {
         Encoding("literal", "the proposal, 0.4096 as printed", _literal),
     )
 }
-"""In the order in which they are trained."""
+"""All encodings by name, in training order."""
 
 AIDS = {
     "temperature": "temperature",
@@ -94,7 +94,7 @@ AIDS = {
     "parts": "by parts, knees 4 and 1",
     "parts+t": "YaRN, knees 4 and 1",
 }
-"""What is done to any bank when a text is longer than those of the training."""
+"""Rescalings for texts longer than those of training, for any inverse frequencies."""
 
 RAMPS = {
     "printed": "by parts, knees 32 and 1, as printed",
@@ -102,19 +102,19 @@ RAMPS = {
     "released": "by parts, knees 32 and 1, as released",
     "released+t": "YaRN, knees 32 and 1, as released",
 }
-"""The two ramps of YaRN with the knees of large models: for RoPE's own bank only."""
+"""YaRN with the ramp boundaries of large models: for RoPE's own inverse frequencies only."""
 
 SIGHTS = {"near": "only keys seen at trained distances", "clamp": "longer distances coded as 63"}
-"""Experiments: keys a window or more away are hidden, or coded as if they were 63 away."""
+"""Interventions on keys a window or more away: masked, or rotated as if at distance 63."""
 
 
 def temperature(factor: float) -> float:
-    """Return YaRN's attention factor, by which cos and sin (so q and k) are multiplied."""
+    """Return YaRN's attention factor, which multiplies cos and sin (so q and k)."""
     return 0.1 * math.log(factor) + 1.0
 
 
 def aided(kind: str, bank: np.ndarray, window: int, factor: int) -> tuple[np.ndarray, float]:
-    """Return a bank changed for a text of ``factor`` windows, and the attention factor.
+    """Return inverse frequencies for texts of ``factor`` windows, and the attention factor.
 
     Written for any bank; for RoPE's own they are the package's functions, a test says so.
     """

@@ -1,4 +1,4 @@
-"""What the moving figures of chapter 8 show of the recorded runs."""
+"""Data of the recorded runs for the interactive figures of chapter 8."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ HEAD_DIM = SIZES["width"] // SIZES["heads"]
 
 
 def trained_models_data() -> dict[str, Any]:
-    """Return the data of `ropebook.figures.trained_models`: every seed's score.
+    """Return the data of `ropebook.figures.trained_models`: the score of every seed.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def trained_heads_data() -> dict[str, Any]:
     dict
         ``tasks``: a list with ``name`` and ``entries``, by the words of the encoding. An entry is
         seed 0's layer that puts the most attention on a single distance: ``layer``, ``inv_freq``
-        (zero where no pair turns with the distance), ``usage`` (the share of each pair in
+        (zero where no pair rotates), ``usage`` (the share of each pair in
         ``|q_i| |k_i|``) and ``attention`` (by distance).
     """
     return {"tasks": [_entries(task, _sharpest_layer) for task in TASKS.values()]}
@@ -64,20 +64,20 @@ def _sharpest_layer(task: Task, encoding: str, run: dict[str, Any]) -> dict[str,
     share = usage[layer, head] / usage[layer, head].sum()
     return {
         "layer": int(layer),
-        "inv_freq": [float(f"{theta:.4g}") for theta in turning(task, encoding, int(layer))],
+        "inv_freq": [float(f"{theta:.4g}") for theta in rotation_of(task, encoding, int(layer))],
         "usage": _short(share),
         "attention": _short(attention[layer, head]),
     }
 
 
-def turning(task: Task, encoding: str, layer: int) -> np.ndarray:
-    """Return how fast the pairs of q and k turn with the distance, in radians per position.
+def rotation_of(task: Task, encoding: str, layer: int) -> np.ndarray:
+    """Return the inverse frequencies of the pairs of q and k, in radians per position.
 
-    They rest where nothing is rotated, and where no pair of q and k turns as one: rotated before
+    They are 0 for layers without rotation, and where q and k have no common pairs: rotated before
     the projection, or in two layouts.
     """
     how = ENCODINGS[encoding]
-    apart = how.before_projection or how.mixed_layouts or layer in how.resting_layers
+    apart = how.before_projection or how.mixed_layouts or layer in how.unrotated_layers
     if how.inv_freq is None or apart:
         return np.zeros(HEAD_DIM // 2)
     return how.inv_freq(HEAD_DIM, task.window)

@@ -1,4 +1,4 @@
-"""Small transformers, one for each seed, trained side by side: the encoding is all that differs."""
+"""Small transformers, a batch of one per seed, that differ only in their position encoding."""
 
 import math
 
@@ -13,28 +13,28 @@ from .encodings import Encoding
 T5_BUCKETS, T5_FARTHEST = 32, 128
 
 Watched = tuple[Tensor, Tensor, Tensor]
-"""What a layer of `Transformers` shows: q, k and its attention weights, each (S, B, H, T, ...)."""
+"""q, k and attention weights of one layer of `Transformers`, each (S, B, H, T, ...)."""
 
 
 def t5_bucket(distance: Tensor) -> Tensor:
-    """Return T5's bucket of a distance: 16 of one distance each, then 16 that grow up to 128."""
+    """Return T5's bucket of a distance: 16 single distances, then 16 logarithmic ones up to 128."""
     exact = T5_BUCKETS // 2
     ratio = distance.clamp(min=1) / exact
-    coarse = exact + (ratio.log() / math.log(T5_FARTHEST / exact) * exact).long()
-    return torch.where(distance < exact, distance, coarse.clamp(max=T5_BUCKETS - 1))
+    logarithmic = exact + (ratio.log() / math.log(T5_FARTHEST / exact) * exact).long()
+    return torch.where(distance < exact, distance, logarithmic.clamp(max=T5_BUCKETS - 1))
 
 
 def alibi_slope(layer: int, layers: int) -> float:
-    """Return ALiBi's slopes for so many heads; here one layer's single head has one of them."""
+    """Return ALiBi's slope of a layer: each layer has one head, with slopes as for the heads."""
     return 2.0 ** (-8.0 * (layer + 1) / layers)
 
 
 def initial_weights(
     seed: int, vocabulary: int, longest: int, width: int, heads: int, layers: int, hidden: int
 ) -> dict[str, Tensor]:
-    """Return the weights that a seed begins with: those that all encodings share are drawn first.
+    """Return the initial weights of a seed; those shared by all encodings are drawn first.
 
-    A matrix W is stored so that x W is computed, (in, out), uniform within 1/sqrt(in).
+    Matrices have shape (in, out), uniform within 1/sqrt(in).
     """
     generator = torch.Generator().manual_seed(seed)
 
@@ -56,10 +56,10 @@ def initial_weights(
 
 
 class Transformers(nn.Module):
-    """Tokens (S, B, T) to logits (S, B, T, vocabulary): S models, each with texts of its own.
+    """S transformers in one module: tokens (S, B, T) to logits (S, B, T, vocabulary).
 
-    Two models of one seed differ in nothing but their encoding: the weights that both have are
-    equal at the start, whatever other seeds stand beside them.
+    Models of one seed differ only in their encoding: their common weights start equal, whatever
+    other seeds are in the batch.
     """
 
     def __init__(
@@ -91,9 +91,9 @@ class Transformers(nn.Module):
             }
         )
         self.bank = None if how.inv_freq is None else how.inv_freq(self.head_dim, window)
-        self.ask()
+        self.configure()
 
-    def ask(
+    def configure(
         self,
         bank: np.ndarray | None = None,
         attention_factor: float = 1.0,
@@ -102,10 +102,10 @@ class Transformers(nn.Module):
         pairs: slice = slice(None),
         stored: bool = False,
     ) -> None:
-        """Say how the next texts are read; without arguments, as in the training.
+        """Change the evaluation; without arguments, restore that of training.
 
-        Another bank of inverse frequencies; a factor on q and k; ``near`` or ``clamp`` for keys a
-        window or more away, and the pairs that ``clamp`` is for; q and k stored in bfloat16.
+        Other inverse frequencies; a factor on q and k; ``near`` or ``clamp`` (see `SIGHTS`) for
+        keys a window or more away, and the pairs that ``clamp`` affects; q and k in bfloat16.
         """
         self.inv_freq = self.bank if bank is None else bank
         self.attention_factor, self.sight, self.stored = attention_factor, sight, stored
@@ -152,7 +152,7 @@ class Transformers(nn.Module):
             return y.view(models, size, length, self.heads, self.head_dim).transpose(2, 3)
 
         tables = None
-        if self.inv_freq is not None and layer not in how.resting_layers:
+        if self.inv_freq is not None and layer not in how.unrotated_layers:
             tables = self._table(length)
         source = x
         if tables is not None and how.before_projection:
@@ -198,7 +198,7 @@ class Transformers(nn.Module):
 
 
 def pair_usage(q: Tensor, k: Tensor) -> Tensor:
-    """Return the mean of |q_i| times the mean of |k_i| for each head and pair, (..., H, dim/2).
+    """Return mean(|q_i|) mean(|k_i|) for each head and pair, (..., H, dim/2).
 
     q and k are (..., B, H, T, dim). The product is the most that pair i adds to a score of mean
     size; Barbero et al. 2024 look at the same norms.

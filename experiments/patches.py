@@ -1,4 +1,4 @@
-"""Small models on a grid of patches: what one head can single out, by its wave vectors.
+"""Small models on a grid of patches, with axial, rotated and mixed wave vectors.
 
 ``python -m experiments.patches`` trains what is missing and writes ``results/patches/<task>.json``.
 
@@ -30,15 +30,15 @@ PLACES = torch.cartesian_prod(torch.arange(SIDE), torch.arange(SIDE)).flip(1)
 """Column x and row y of each patch, row by row, (64, 2)."""
 
 BASE = 10.0
-"""RoPE-ViT's: the slowest pair of a head with 16 turns 0.13 radians a patch."""
+"""RoPE-ViT's: the slowest of 16 pairs rotates by 0.13 radians per patch."""
 
 SHORT, MARKED = 4, 4
-"""Diagonals of fewer patches are not asked; so many patches are, in the corner task."""
+"""Shortest diagonal with targets; number of targets in the corner task."""
 CALM = 3e-3
-"""A rate that all plans are also measured at: decided after the record, in which the rates that two
-seeds chose had lost whole seeds, of every kind of plan."""
+"""A learning rate at which all plans are evaluated as well. It was added after the first record, in
+which some seeds of every plan diverged at the rate selected on two seeds."""
 IMAGES = 128
-"""How many images a seed is tested on."""
+"""Test images per seed."""
 
 FOLDER = RESULTS / "patches"
 PREDICTIONS = RESULTS.parent / "predictions-patches.json"
@@ -48,7 +48,7 @@ PREDICTIONS = RESULTS.parent / "predictions-patches.json"
 
 
 class Plan(NamedTuple):
-    """How the wave vectors of a head lie: crosses of two perpendicular vectors of one length.
+    """The wave vectors of a head: pairs of perpendicular vectors of equal length.
 
     ``turns`` are the angles, in radians, by which the crosses are turned from the axes, one after
     the other; None where nothing is rotated. What is ``learned`` begins as in RoPE-ViT: all crosses
@@ -91,7 +91,7 @@ def wave_vectors(turns: tuple[float, ...], pairs: int) -> np.ndarray:
 
 
 def first_waves(seed: int, plan: Plan, pairs: int) -> Tensor:
-    """Return the wave vectors that a seed begins with, (1 or heads, pairs, 2)."""
+    """Return the initial wave vectors of a seed, (1 or heads, pairs, 2)."""
     if not plan.learned:
         return torch.tensor(wave_vectors(plan.turns or (), pairs), dtype=torch.float32)[None]
     rng = np.random.default_rng(zlib.crc32(f"waves {seed}".encode()))
@@ -101,7 +101,7 @@ def first_waves(seed: int, plan: Plan, pairs: int) -> Tensor:
 
 
 def first_shared(seed: int, width: int) -> Tensor:
-    """Return what the embeddings of all symbols begin with, (width,): it says "a symbol"."""
+    """Return a common component of all symbol embeddings at the start, (width,)."""
     generator = torch.Generator().manual_seed(zlib.crc32(f"shared {seed}".encode()))
     return torch.randn(width, generator=generator)
 
@@ -110,7 +110,7 @@ def first_shared(seed: int, width: int) -> Tensor:
 
 
 class OnPatches(Transformers):
-    """The models of `model.py` on images, without a mask: angles are places times wave vectors."""
+    """The models of `model.py` on images; angles are positions times wave vectors."""
 
     def __init__(self, plan: Plan, vocabulary: int, seeds: tuple[int, ...]) -> None:
         sizes = {**SIZES, "heads": plan.heads, "layers": plan.layers}
@@ -151,7 +151,7 @@ class OnPatches(Transformers):
 def train(
     name: str, plan: str, seeds: tuple[int, ...], rate: float, steps: int | None = None
 ) -> OnPatches:
-    """Train a model from each seed: weights and images are the same for every plan."""
+    """Train one model per seed; initial weights and images are the same for every plan."""
     task = TASKS[name]
     models = OnPatches(PLANS[plan], task.vocabulary, seeds)
     return fit(models, task, seeds, rate, task.steps if steps is None else steps)
@@ -169,31 +169,31 @@ def _blank(size: int) -> tuple[Tensor, Tensor]:
 
 
 ARROWS = 2 * torch.tensor([(1, 1), (-1, -1), (1, -1), (-1, 1), (1, 0), (-1, 0), (0, 1), (0, -1)])
-"""The offsets (dx, dy) that an arrow can name, in patches; y counts downwards."""
-ASKING = 16
+"""Offsets (dx, dy) of the arrows, in patches; y points down."""
+ARROW_COUNT = 16
 
 
 def arrow(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the symbol at the tip of your arrow, two patches away along an axis or a diagonal."""
+    """Predict the symbol at the tip of the arrow, two patches away along an axis or a diagonal."""
     tokens = torch.randint(SYMBOLS, (size, length), generator=generator)
     targets, rows = torch.full_like(tokens, IGNORE), torch.arange(size)[:, None]
-    asked = torch.rand(size, length, generator=generator).argsort(dim=1)[:, :ASKING]
-    tip = PLACES[asked][:, :, None] + ARROWS  # (size, asking, 8, 2)
+    at = torch.rand(size, length, generator=generator).argsort(dim=1)[:, :ARROW_COUNT]
+    tip = PLACES[at][:, :, None] + ARROWS  # (size, arrows, 8, 2)
     inside = ((tip >= 0) & (tip < SIDE)).all(dim=-1)
     tip = (tip @ torch.tensor([1, SIDE])).clamp(0, length - 1)
-    free = torch.ones(size, length, dtype=torch.bool).scatter(1, asked, value=False)
+    free = torch.ones(size, length, dtype=torch.bool).scatter(1, at, value=False)
     can = inside & free.gather(1, tip.flatten(1)).view(tip.shape)
     which = torch.rand(tip.shape, generator=generator).masked_fill(~can, -1.0).argmax(dim=-1)
     answer = tokens.gather(1, tip.gather(2, which[:, :, None])[:, :, 0])
-    targets[rows, asked] = torch.where(can.any(dim=-1), answer, IGNORE)
-    tokens[rows, asked] = SYMBOLS + which
+    targets[rows, at] = torch.where(can.any(dim=-1), answer, IGNORE)
+    tokens[rows, at] = SYMBOLS + which
     return tokens, targets, torch.zeros_like(tokens)
 
 
 def _lines(line: Tensor, generator: torch.Generator, size: int) -> Batch:
-    """Write a symbol on a random patch of each line; all others are blank and ask for it.
+    """Put a symbol on a random patch of each line; it is the target of the line's blank patches.
 
-    ``line`` has each patch's number, from 0; below 0 a patch is on none. No two symbols are alike.
+    ``line`` is the index of each patch's line; negative for none. All symbols differ.
     """
     tokens, targets = _blank(size)
     rows, count = torch.arange(size)[:, None], int(line.max()) + 1
@@ -207,30 +207,30 @@ def _lines(line: Tensor, generator: torch.Generator, size: int) -> Batch:
 
 
 def row(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the symbol in your row."""
+    """Predict the symbol in the same row."""
     return _lines(PLACES[:, 1], generator, size)
 
 
 def diagonal(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the symbol on your falling diagonal, dx = dy, if it has four patches or more."""
+    """Predict the symbol on the same diagonal, dx = dy, if it has four patches or more."""
     far = PLACES[:, 0] - PLACES[:, 1]
     most = SIDE - SHORT
     return _lines(torch.where(far.abs() <= most, far + most, -1), generator, size)
 
 
 def corner(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the symbol at (1, 1) or (-1, -1), and not the one at (1, -1) or (-1, 1).
+    """Predict the symbol at (1, 1) or (-1, -1), not the one at (1, -1) or (-1, 1).
 
-    There is one in either case, at a random end, and no two are alike. One patch asks in each
-    quarter of the image, at a random place.
+    There is one of each kind, at a random end, and all symbols differ. Each quarter of the image
+    has one target, at a random patch.
     """
     tokens, targets = _blank(size)
     rows, half = torch.arange(size)[:, None], SIDE // 2
     quarter = half * torch.tensor([(0, 0), (1, 0), (0, 1), (1, 1)])
-    asking = quarter + torch.randint(1, half - 1, (size, MARKED, 2), generator=generator)
+    patch = quarter + torch.randint(1, half - 1, (size, MARKED, 2), generator=generator)
     sign = 2 * torch.randint(2, (size, MARKED, 2, 1), generator=generator) - 1
-    marked = asking[:, :, None] + sign * torch.tensor([(1, 1), (1, -1)])
-    at, there = (z @ torch.tensor([1, SIDE]) for z in (asking, marked))
+    marked = patch[:, :, None] + sign * torch.tensor([(1, 1), (1, -1)])
+    at, there = (z @ torch.tensor([1, SIDE]) for z in (patch, marked))
     values = torch.rand(size, SYMBOLS, generator=generator).argsort(dim=1)[:, : 2 * MARKED]
     tokens[rows, there.flatten(1)] = values
     targets[rows, at] = values[:, ::2]
@@ -251,14 +251,14 @@ TASKS = {
     )
 }
 GUESS = {"arrow": 1 / SYMBOLS, "row": 1 / SIDE, "diagonal": 1 / 9, "corner": 1 / 2}
-"""What is right by chance: of the marks that there are, or of those beside the patch that asks."""
+"""Accuracy by chance, among the symbols of the image or those beside the target patch."""
 
 
 # ---- what is measured ---------------------------------------------------------------------------
 
 
 def images(task: Task, split: str, seeds: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Return tokens and targets of the images that each seed is asked about, (S, IMAGES, 64)."""
+    """Return tokens and targets of the test images of each seed, (S, IMAGES, 64)."""
     drawn = [task.batches(split, seed, IMAGES, task.window)() for seed in seeds]
     tokens, targets, _ = (torch.stack(part) for part in zip(*drawn, strict=True))
     return tokens, targets
@@ -276,7 +276,7 @@ def score(models: OnPatches, task: Task, split: str, seeds: tuple[int, ...]) -> 
 
 @torch.no_grad()
 def score_map(models: OnPatches, task: Task, seeds: tuple[int, ...]) -> Tensor:
-    """Return what the first layer's score is at each offset, (S, heads, 15, 15): [dy + 7, dx + 7].
+    """Return the first layer's score at each offset, (S, heads, 15, 15): [dy + 7, dx + 7].
 
     The mean over all queries of blank patches (of `arrow`: of the first arrow) and all keys that
     hold a symbol: a score is linear in either, so it is the score of the mean query with the mean
@@ -285,14 +285,14 @@ def score_map(models: OnPatches, task: Task, seeds: tuple[int, ...]) -> Tensor:
     tokens, _ = images(task, "test", seeds)
     watch: list[Watched] = []
     models(tokens, watch)
-    asks, answers = tokens == BLANK, tokens < SYMBOLS
+    blanks, answers = tokens == BLANK, tokens < SYMBOLS
     q, k = (
         torch.view_as_complex(
             ((z * of[:, :, None, :, None]).sum((1, 3)) / of.sum((1, 2)).view(-1, 1, 1))
             .unflatten(-1, (-1, 2))
             .contiguous()
         )
-        for z, of in zip(watch[0][:2], (asks, answers), strict=True)
+        for z, of in zip(watch[0][:2], (blanks, answers), strict=True)
     )  # (S, heads, pairs)
     far = torch.arange(1 - SIDE, SIDE)
     offsets = torch.cartesian_prod(far, far).flip(1).to(models.waves().dtype)
@@ -316,7 +316,7 @@ def interaction(scores: Any) -> Any:
 
 
 def best_bits(name: str, directions: Any, seed: int = 0) -> float:
-    """Return the least loss of one head whose score of a mark is a sum of functions of the offset.
+    """Return the minimum loss of one head whose score is a sum of functions of the offset.
 
     Each function is free and sees the offset's dot product with one of the integer ``directions``,
     (n, 2): ((1, 0), (0, 1)) is A(dx) + B(dy). The head sees all marks alike and nothing else, and
@@ -325,11 +325,11 @@ def best_bits(name: str, directions: Any, seed: int = 0) -> float:
     """
     task = TASKS[name]
     tokens, targets, _ = task.batches("bound", seed, IMAGES, task.window)()
-    at, asks = (targets != IGNORE).nonzero().unbind(1)
+    at, patch = (targets != IGNORE).nonzero().unbind(1)
     marks = (tokens < SYMBOLS).nonzero()[:, 1].view(len(tokens), -1)[at]  # (answers, marks)
-    offset = PLACES[marks] - PLACES[asks][:, None]
+    offset = PLACES[marks] - PLACES[patch][:, None]
     seen = offset @ torch.tensor(directions).mT + 128
-    answer = (tokens[at[:, None], marks] == targets[at, asks][:, None]).int().argmax(1)
+    answer = (tokens[at[:, None], marks] == targets[at, patch][:, None]).int().argmax(1)
     free = torch.zeros(len(directions), 256, requires_grad=True)
     optimizer = torch.optim.LBFGS([free], max_iter=100, line_search_fn="strong_wolfe")
     number = torch.arange(len(directions))
@@ -352,7 +352,7 @@ def _short(values: Tensor, digits: int) -> list[float | None]:
 
 
 def settings(name: str) -> dict[str, Any]:
-    """Return all that decides a result of this task, apart from the code."""
+    """Return the settings that determine the results of a task."""
     task = TASKS[name]
     return {
         "vocabulary": task.vocabulary,
@@ -372,12 +372,12 @@ def settings(name: str) -> dict[str, Any]:
 
 
 def calm(record: dict[str, Any], plan: str) -> dict[str, Any]:
-    """Return the run of a plan with eight seeds at the calm rate."""
+    """Return the run of a plan with eight seeds at the lower rate."""
     return next(iter(runs(record, plan, "calm")), measured(record, plan))
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Do one job: choose (on the validation split), measure, twice the steps, or the calm rate."""
+    """Run one job: select the rate (validation split), measure, double steps, or the lower rate."""
     task, cpu = TASKS[job.task], time.process_time()
     models = train(job.task, job.encoding, job.seeds, job.learning_rate, job.steps)
     found: dict[str, Any] = {**job._asdict(), "seeds": list(job.seeds)}
@@ -391,7 +391,7 @@ def run(job: Job) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Choose the rates, train eight seeds of each plan, measure; every job is written at once."""
+    """Select learning rates, train eight seeds of each plan, evaluate, and record every job."""
     torch.set_num_threads(1)
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or TASKS:

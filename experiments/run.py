@@ -1,4 +1,4 @@
-"""Train the models of one encoding, a seed each, side by side, and measure them."""
+"""Train one model per seed for an encoding, in one batch, and evaluate them."""
 
 import hashlib
 import json
@@ -15,28 +15,28 @@ from .model import Transformers, Watched, attention_by_distance, pair_usage
 from .tasks import IGNORE, TASKS, Task
 
 TIMES = (1, 2, 4, 8)
-"""Lengths of the tests, in windows of the training."""
+"""Test lengths, in training windows."""
 
 AIDED = 4
-"""The length, in windows, at which the aids and the experiments with far keys are tried."""
+"""Test length, in windows, of the rescalings and the interventions on distant keys."""
 
 TEXTS = {1: 32, 2: 16, 4: 16, 8: 8}
-"""How many texts a seed is tested on at each length."""
+"""Test texts per seed at each length."""
 
 SIZES = {"width": 32, "heads": 1, "layers": 2, "hidden": 64}
 WARMUP = 40
 BINS = (1, 4, 8, 16, 32, 64, 128, 256, 512)
-"""Edges of the distances at which `find` and `induction` are reported."""
+"""Edges of the distance bins of `find` and `induction`."""
 
 WEIGHTS = Path(__file__).parent / "weights"
-"""Trained models are kept here, so that one that was cut off while it was measured is not lost."""
+"""Cache of trained models, so that an interrupted evaluation can resume."""
 
 
 M = TypeVar("M", bound=Transformers)
 
 
 class Job(NamedTuple):
-    """What one process does at a time: the seeds are trained side by side."""
+    """A unit of work for one process: all seeds are trained in one batch."""
 
     purpose: str
     task: str
@@ -47,7 +47,7 @@ class Job(NamedTuple):
 
 
 def build(task: Task, encoding: str, seeds: tuple[int, ...]) -> Transformers:
-    """Return the models of some seeds before the training."""
+    """Return untrained models, one per seed."""
     longest = TIMES[-1] * task.window
     how = ENCODINGS[encoding]
     return Transformers(how, task.vocabulary, task.window, seeds, longest=longest, **SIZES)
@@ -56,14 +56,14 @@ def build(task: Task, encoding: str, seeds: tuple[int, ...]) -> Transformers:
 def train(
     task: Task, encoding: str, seeds: tuple[int, ...], learning_rate: float, steps: int
 ) -> Transformers:
-    """Train a model from each seed: weights and batches are the same for every encoding."""
+    """Train one model per seed; initial weights and batches are the same for every encoding."""
     return fit(build(task, encoding, seeds), task, seeds, learning_rate, steps)
 
 
 def fit(models: M, task: Task, seeds: tuple[int, ...], learning_rate: float, steps: int) -> M:
-    """Train the models of some seeds and return them.
+    """Train the models and return them.
 
-    AdamW, a linear warm-up and a linear fall to zero, each model's gradients cut at norm 1.
+    AdamW with a linear warm-up and decay to zero; each model's gradients are clipped to norm 1.
     """
     parameters = list(models.parameters())
     optimizer = torch.optim.AdamW(parameters, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
@@ -75,13 +75,13 @@ def fit(models: M, task: Task, seeds: tuple[int, ...], learning_rate: float, ste
         loss = cross_entropy(models(tokens), targets).sum()
         optimizer.zero_grad()
         loss.backward()
-        _cut([p.grad for p in parameters if p.grad is not None])
+        _clip([p.grad for p in parameters if p.grad is not None])
         optimizer.step()
     return models
 
 
-def _cut(gradients: list[Tensor]) -> None:
-    """Shrink the gradients of every model to norm 1 where they are longer."""
+def _clip(gradients: list[Tensor]) -> None:
+    """Clip the gradients of every model to norm 1."""
     squares = [g.flatten(1).square().sum(dim=1) for g in gradients]
     factor = torch.stack(squares).sum(dim=0).sqrt().clamp(min=1.0).reciprocal()
     for g in gradients:
@@ -89,7 +89,7 @@ def _cut(gradients: list[Tensor]) -> None:
 
 
 def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return, for each model, the mean loss in nats over the targets that are asked for, (S,)."""
+    """Return the mean loss of each model in nats over the targets that are not ignored, (S,)."""
     losses = torch.nn.functional.cross_entropy(
         logits.float().flatten(0, -2), targets.flatten(), ignore_index=IGNORE, reduction="none"
     ).view(targets.shape)
@@ -100,14 +100,14 @@ def cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
 def score(
     models: Transformers, task: Task, split: str, seeds: tuple[int, ...], times: int
 ) -> dict[str, Any]:
-    """Return accuracy and bits of each model on texts of ``times`` windows.
+    """Return the accuracy and the loss in bits of each model on texts of ``times`` windows.
 
-    Where answers stand at many distances, all that lie a window or more away are counted (in texts
-    of one window: all), and ``bins`` has the accuracy by distance. Otherwise the last window is.
+    If answers occur at many distances, those a window or more away count (in texts of one window:
+    all), and ``bins`` has the accuracy by distance. Otherwise the last window counts.
     """
     length = times * task.window
     draws = [task.batches(split, seed, 4, length) for seed in seeds]
-    right, asked, loss = torch.zeros(3, len(seeds)).unbind()
+    right, total, loss = torch.zeros(3, len(seeds)).unbind()
     binned = torch.zeros(2, len(seeds), len(BINS) + 1)
     for _ in range(TEXTS[times] // 4):
         drawn = zip(*(draw() for draw in draws), strict=True)
@@ -129,8 +129,8 @@ def score(
             wanted = wanted & (torch.arange(length) >= length - task.window)
         right += (correct * wanted).flatten(1).sum(dim=1)
         loss += (bits * wanted).flatten(1).sum(dim=1)
-        asked += wanted.flatten(1).sum(dim=1)
-    found = {"accuracy": _short(right / asked), "bits": _short(loss / asked)}
+        total += wanted.flatten(1).sum(dim=1)
+    found = {"accuracy": _short(right / total), "bits": _short(loss / total)}
     if task.by_distance:
         share = (binned[0] / binned[1])[:, 1:-1].T  # 0/0 is nan where a text is too short
         found["bins"] = [_short(row) for row in share if not row.isnan().all()]
@@ -145,7 +145,7 @@ def _short(values: Tensor) -> Any:
 
 @torch.no_grad()
 def look_inside(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Return, for each seed, layer and head, the attention by distance and the use of pairs."""
+    """Return attention by distance and pair usage for each seed, layer and head."""
     watch: list[Watched] = []
     texts = [task.batches("test", seed, 32, task.window)()[0] for seed in seeds]
     models(torch.stack(texts), watch)
@@ -158,40 +158,40 @@ def look_inside(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dic
 
 
 def tests(models: Transformers, task: Task, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Score each model at every length and in every way that it is asked in.
+    """Evaluate each model at every length and in every variant.
 
-    The aids, and the experiments with far keys, are for encodings that rotate; only what rotates
-    with RoPE's own bank everywhere is also given YaRN's ramps with the knees of large models.
+    Rescalings, and interventions on distant keys, apply to encodings that rotate; YaRN's ramps of
+    large models only to plain RoPE.
     """
     how, found = models.how, {}
 
-    def ask(kind: str, times: tuple[int, ...], **how_asked: Any) -> None:
-        models.ask(**how_asked)
+    def evaluate(kind: str, times: tuple[int, ...], **variant: Any) -> None:
+        models.configure(**variant)
         found[kind] = {str(n): score(models, task, "test", seeds, n) for n in times}
-        models.ask()
+        models.configure()
 
-    ask("none", TIMES)
-    ask("stored", (1, 2), stored=True)
+    evaluate("none", TIMES)
+    evaluate("stored", (1, 2), stored=True)
     rotates = models.bank is not None and not how.before_projection and not how.mixed_layouts
     if rotates and how.causal:
         kinds = [*AIDS, *(RAMPS if how.name == "rope" else ())]
         for kind in kinds:
             bank, factor = aided(kind, models.bank, task.window, AIDED)
-            ask(kind, (AIDED,), bank=bank, attention_factor=factor)
+            evaluate(kind, (AIDED,), bank=bank, attention_factor=factor)
         for sight in SIGHTS:
-            ask(sight, (AIDED,), sight=sight)
+            evaluate(sight, (AIDED,), sight=sight)
     elif models.bank is None and how.added is None:
-        ask("temperature", (AIDED,), attention_factor=temperature(AIDED))
+        evaluate("temperature", (AIDED,), attention_factor=temperature(AIDED))
     weights = {name: value.clone() for name, value in models.state_dict().items()}
     models.to(torch.bfloat16)
-    ask("bfloat16", (1, 2))
+    evaluate("bfloat16", (1, 2))
     models.to(torch.float32)
     models.load_state_dict(weights)
     return found
 
 
 def trained(job: Job) -> Transformers:
-    """Return the models of a job, trained now or, if their weights were kept, before."""
+    """Return the trained models of a job, from the cache if they are there."""
     task = TASKS[job.task]
     what = json.dumps([job[1:], SIZES, WARMUP, task.batch, task.vocabulary, task.window])
     path = WEIGHTS / f"{hashlib.sha256(what.encode()).hexdigest()[:16]}.pt"
@@ -206,7 +206,7 @@ def trained(job: Job) -> Transformers:
 
 
 def run(job: Job) -> dict[str, Any]:
-    """Do one job: choose (on the validation split), measure, or try again with twice the steps."""
+    """Run one job: select the rate (validation split), measure, or repeat with twice the steps."""
     torch.set_num_threads(1)
     task, cpu, wall = TASKS[job.task], time.process_time(), time.perf_counter()
     models = trained(job)

@@ -1,10 +1,10 @@
-"""What the cached keys of trained models bear: the record that chapter 12 reads.
+"""How trained models respond to moved, dropped and rounded cached keys (record of chapter 12).
 
 ``python -m experiments.serving`` trains what is missing and writes ``serving.json``.
 
-Nothing here needs a cache. A key is made once, by what its token saw, so serving is a matter of
-who sees whom (a mask) and of the positions at which a query and a key meet; a test compares one
-such pass with the package's layers and their caches.
+No cache is needed. A key depends on the tokens that its token attended to, so each scheme of
+serving is one pass with a mask and with positions of queries and keys; a test compares such a pass
+with the package's layers and their caches.
 """
 
 import itertools
@@ -35,13 +35,13 @@ SEEDS, CHOOSING_SEEDS = tuple(range(8)), (1000, 1001)
 GRID = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0)
 FIRST = (3e-3, 1e-2, 3e-2)
 MARK = LETTERS
-"""The symbol that opens every text of the models that are trained with one."""
+"""The first symbol of every text, for models trained with one."""
 LOST, TRUE_BASE = 1e4, 5e5
 BITS = (8, 4, 3, 2)
 
 
 class Kind(NamedTuple):
-    """A kind of model: what it is trained on, how deep it is and how its hands turn."""
+    """A kind of model: its task, depth, base, training window and batch size."""
 
     task: str = "language"
     layers: int = 2
@@ -64,7 +64,7 @@ KINDS = {
 
 
 def marked_language(split: str, generator: torch.Generator, size: int, length: int) -> Any:
-    """Name the next byte of English prose; every text opens with the same mark."""
+    """Predict the next byte of English prose; every text begins with the same symbol."""
     text, _, distance = language(split, generator, size, length)
     mark = torch.full_like(text[:, :1], MARK)
     return torch.cat((mark, text[:, :-1]), dim=1), text, distance
@@ -75,16 +75,16 @@ TRIGGERS = 3
 
 @cache
 def chain() -> np.ndarray:
-    """Return the chances that the next symbol is one of the first so many, (SYMBOLS, SYMBOLS)."""
+    """Return the cumulative transition probabilities of a Markov chain, (SYMBOLS, SYMBOLS)."""
     weights = np.exp(2 * np.random.default_rng(0).normal(size=(SYMBOLS, SYMBOLS)))
     return (weights / weights.sum(1, keepdims=True)).cumsum(1)
 
 
 def backcopy(split: str, generator: torch.Generator, size: int, length: int) -> Any:
-    """Name the next symbol: a chain's, but after a trigger the one that stood before it.
+    """Predict the next symbol of a Markov chain; after a trigger, the symbol before the trigger.
 
-    Every text opens with the same mark. Only at a trigger is there anything to fetch; elsewhere a
-    head has nothing to do (the bigram-backcopy task of Guo et al. 2024).
+    Every text begins with the same symbol. Attention is needed only at a trigger (the
+    bigram-backcopy task of Guo et al. 2024).
     """
     chance = torch.rand(length, size, 1, generator=generator).numpy()
     text = np.empty((length, size), dtype=np.int64)
@@ -98,7 +98,7 @@ def backcopy(split: str, generator: torch.Generator, size: int, length: int) -> 
 
 
 def task_of(kind: Kind) -> Task:
-    """Return the task that a kind of model is trained on."""
+    """Return the training task of a kind of model."""
     if kind.task == "backcopy":
         words = "predict a chain, and copy after a trigger"
         sizes = {"unit": "bits", "by_distance": False, "batch": kind.batch, "window": kind.window}
@@ -110,11 +110,11 @@ def task_of(kind: Kind) -> Task:
 
 
 Look = Callable[[Tensor, Tensor], Tensor]
-"""What queries make of keys, both raw, (S, B, H, T, dim): scores, (S, B, H, T, T)."""
+"""Maps unrotated queries and keys, (S, B, H, T, dim), to scores, (S, B, H, T, T)."""
 
 
 class Served(Transformers):
-    """The models of `model.py`, asked in other ways: ``look`` makes a layer's scores."""
+    """The models of `model.py`, with the scores of each layer computed by ``look``."""
 
     look: Look | None = None
 
@@ -134,21 +134,21 @@ class Served(Transformers):
 
 
 def build(kind: Kind, seeds: tuple[int, ...]) -> Served:
-    """Return the models of some seeds before the training."""
+    """Return untrained models, one per seed."""
     how = replace(ENCODINGS["rope"], inv_freq=lambda dim, _: inverse_frequencies(dim, kind.base))
     task, sizes = task_of(kind), {**run.SIZES, "layers": kind.layers}
     return Served(how, task.vocabulary, kind.window, seeds, longest=8 * kind.window, **sizes)
 
 
 def train(kind: Kind, seeds: tuple[int, ...], rate: float, steps: int | None = None) -> Served:
-    """Train a model from each seed as `run.train` does."""
+    """Train one model per seed, as `run.train` does."""
     task = task_of(kind)
     steps = task.steps if steps is None else steps
     return run.fit(build(kind, seeds), task, seeds, rate, steps)
 
 
 class Reader(nn.Module):
-    """One trained model, made of the package's layers: its caches can be touched."""
+    """One trained model, rebuilt from the package's layers with their caches."""
 
     def __init__(self, kind: Kind, models: Transformers, i: int = 0, longest: int = 512) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class Reader(nn.Module):
         return [layer.new_cache(batch_size, **options) for layer in self.layers]
 
     def forward(self, tokens: Tensor, caches: Any = None, **options: Any) -> Tensor:
-        """Tokens (B, T) to logits (B, T, vocabulary), from the caches on where there are some."""
+        """Map tokens (B, T) to logits (B, T, vocabulary), appending to the caches, if given."""
         w, x = self.w, self.w["embed"][tokens]
         for i, layer in enumerate(self.layers):
             cache = None if caches is None else caches[i]
@@ -180,16 +180,16 @@ class Reader(nn.Module):
         return layer_norm(x, x.shape[-1:], self.w[f"{name}_gain"], self.w[f"{name}_shift"])
 
 
-# ---- who sees whom, and from where --------------------------------------------------------------
+# ---- masks and positions ------------------------------------------------------------------------
 
 
 def turned(z: Tensor, positions: Tensor, inv_freq: np.ndarray) -> Tensor:
-    """Return vectors turned by their positions, (T,), in the layout of `model.py`."""
+    """Rotate vectors by positions (T,), in the layout of `model.py`."""
     return apply_rope(z, *rope_table(positions, z.shape[-1], inv_freq=inv_freq), interleaved=True)
 
 
 def causal(length: int) -> Tensor:
-    """Return who may be seen, True: the token itself and all before it, (T, T)."""
+    """Return the causal mask, (T, T)."""
     return torch.ones(length, length, dtype=torch.bool).tril()
 
 
@@ -201,9 +201,9 @@ def looking(
     *,
     store: Callable[[Tensor, Tensor], Tensor] | None = None,
 ) -> Look:
-    """Return scores for a mask, (T, T), with positions of queries and of keys, (T,).
+    """Return a score function for a mask (T, T) and positions (T,) of queries and keys.
 
-    ``store(k, positions)`` makes the turned keys of the raw ones, where they are not just turned.
+    ``store(k, positions)`` replaces the rotation of the keys.
     """
     count = torch.arange(seen.shape[-1])
     of_queries = count if of_queries is None else of_queries
@@ -217,7 +217,7 @@ def looking(
 
 
 def bits(models: Served, tokens: Tensor, targets: Tensor, look: Look | None = None) -> Tensor:
-    """Return what each answer costs, in bits, (S, B, T)."""
+    """Return the loss of each target in bits, (S, B, T)."""
     models.look = look
     logits = models(tokens)
     models.look = None
@@ -226,7 +226,7 @@ def bits(models: Served, tokens: Tensor, targets: Tensor, look: Look | None = No
 
 
 def apart(models: Served, tokens: Tensor, one: Look | None, other: Look | None) -> Tensor:
-    """Return the Kullback-Leibler divergence of two ways to read, in bits, (S, B, T)."""
+    """Return the Kullback-Leibler divergence of two predictions in bits, (S, B, T)."""
     logs = []
     for look in (one, other):
         models.look = look
@@ -247,7 +247,7 @@ def drawn(kind: Kind, seeds: tuple[int, ...], size: int, length: int) -> tuple[T
 
 
 def mean(values: Tensor, rows: slice | Tensor = slice(None)) -> list[float]:
-    """Return one number a seed, the mean over texts and some of their places."""
+    """Return the mean over texts and selected tokens, one number per seed."""
     return [float(f"{v:.4g}") for v in values[:, :, rows].flatten(1).mean(1).tolist()]
 
 
@@ -287,7 +287,7 @@ def dropped(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any
 
 
 def cut(theta: np.ndarray, seen: Tensor, at: Tensor) -> Look:
-    """Return scores where the gap was closed at 48: before it text positions met, then others."""
+    """Return scores where the gap was closed at token 48: later queries use the new positions."""
     before, after = looking(theta, seen), looking(theta, seen, at, at)
 
     def look(q: Tensor, k: Tensor) -> Tensor:
@@ -298,7 +298,7 @@ def cut(theta: np.ndarray, seen: Tensor, at: Tensor) -> Look:
 
 
 def streamed(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Read 512 tokens with 64 keys at a time: the last ones, or some first ones among them."""
+    """Process 512 tokens with 64 keys at a time: the last ones, or also some first ones."""
     length, size = 512, 64
     tokens, targets = drawn(kind, seeds, 8, length)
     theta, count = models.bank, torch.arange(length)
@@ -339,7 +339,7 @@ def streamed(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, An
 
 
 def spliced(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Read A (24 tokens) and B (24) apart, put them side by side, and predict the 16 after them."""
+    """Process A and B (24 tokens each) separately, concatenate, and predict the next 16 tokens."""
     tokens, targets = drawn(kind, seeds, 32, 64)
     theta, count = models.bank, torch.arange(64)
     rows, in_b = slice(48, 64), (count >= 24) & (count < 48)
@@ -359,11 +359,11 @@ def spliced(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any
     ways["B alone"] = looking(theta, causal(64) & ~((count[:, None] >= 24) & (count < 24)))
     found: dict[str, Any] = {}
     if kind.task == "induction":
-        tokens, targets, asked = seams(seeds)
+        tokens, targets, masks = seams(seeds)
         for name, way in ways.items():
             models.look = way
             right = (models(tokens).argmax(-1) == targets).float()
-            for place, where in asked.items():
+            for place, where in masks.items():
                 found[f"{name}, {place}"] = mean((right * where).sum(-1, keepdim=True))
         models.look = None
         return found
@@ -376,9 +376,9 @@ def spliced(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any
 
 
 def seams(seeds: tuple[int, ...]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Return texts of 64 with one question at 56: what followed a rare symbol, at four places."""
+    """Return texts that repeat, at token 56, a rare symbol: its successor is the target."""
     places = {"before the seam": 12, "at the seam": 23, "behind the seam": 24, "within B": 36}
-    tokens, targets, asked = [], [], {name: [] for name in places}
+    tokens, targets, queries = [], [], {name: [] for name in places}
     for seed in seeds:
         generator = torch.Generator().manual_seed(seed)
         text = torch.randint(SYMBOLS, (128, 64), generator=generator)
@@ -395,22 +395,22 @@ def seams(seeds: tuple[int, ...]) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
         for i, name in enumerate(places):
             where = torch.zeros(128, 64)
             where[which == i, 56] = float(len(places))  # the mean over all texts is that of these
-            asked[name].append(where)
-    asked_at = {name: torch.stack(rows) for name, rows in asked.items()}
-    return torch.stack(tokens), torch.stack(targets), asked_at
+            queries[name].append(where)
+    masks = {name: torch.stack(rows) for name, rows in queries.items()}
+    return torch.stack(tokens), torch.stack(targets), masks
 
 
 def rounded(z: Tensor, levels: int, dims: int | tuple[int, ...]) -> Tensor:
-    """Return ``z`` on a grid of ``levels`` even steps from its least to its largest over dims."""
+    """Round to ``levels`` uniform levels between the minimum and the maximum over ``dims``."""
     low, high = z.amin(dims, keepdim=True), z.amax(dims, keepdim=True)
     step = ((high - low) / (levels - 1)).clamp(min=1e-12)
     return low + ((z - low) / step).round() * step
 
 
 def quantised(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Round keys before or after the turn, with a grid a channel or a grid a token.
+    """Quantise keys before or after the rotation, with one scale per channel or per token.
 
-    Score error: the root mean square change of the scores seen, over their standard deviation.
+    Score error: root mean square change of the unmasked scores over their standard deviation.
     """
     length = kind.window
     tokens, targets = drawn(kind, seeds, 32 if length == 64 else 8, length)
@@ -480,7 +480,7 @@ EDGES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 
 def based(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Read with the base that the models were trained with, and with the default."""
+    """Evaluate with the base of training and with the default base."""
     tokens, targets = drawn(kind, seeds, 32, kind.window)
     dim, found = models.head_dim, {"edges": list(EDGES)}
     for name, base in (("own", kind.base), ("lost", LOST)):
@@ -509,24 +509,24 @@ MEASURES = {
 
 @torch.no_grad()
 def measured(name: str, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
-    """Return all that is measured of a kind of model."""
+    """Return all measurements of a kind of model."""
     kind = KINDS[name]
     return {f.__name__: f(kind, models, seeds) for f in MEASURES[name]}
 
 
 def load() -> dict[str, Any]:
-    """Return the record: for each kind of model its rates, its seeds and what was measured."""
+    """Load the record: learning rates, seeds and measurements of each kind of model."""
     return json.loads(RECORD.read_text("utf8"))
 
 
 def predictions() -> list[dict[str, str]]:
-    """Return what was predicted, in order; the file was committed before the runs."""
+    """Load the predictions, in order; the file was committed before the runs."""
     found = json.loads((Path(__file__).parent / "predictions-serving.json").read_text("utf8"))
     return [*found["predictions"], *found["later"]]
 
 
 def judged(record: dict[str, Any]) -> dict[str, bool]:
-    """Return which predictions held, every part of them, with the numbers of the record."""
+    """Evaluate all predictions on the record: ``{name: held}``."""
 
     def of(name: str, part: str, what: str) -> np.ndarray:
         return np.array(record[name]["measured"][part][what], dtype=float)
@@ -592,13 +592,13 @@ def judged(record: dict[str, Any]) -> dict[str, bool]:
 
 
 def chosen(tried: dict[float, float]) -> float | None:
-    """Return the best rate, or None while it is the outermost of those tried."""
+    """Return the best learning rate; None while it is at the edge of the grid."""
     best = min(tried, key=tried.__getitem__)
     return best if min(tried) < best < max(tried) else None
 
 
 def choose(kind: Kind, tried: dict[float, float]) -> dict[float, float]:
-    """Return the mean loss on the validation split, in bits, of each rate tried, old and new."""
+    """Return the mean validation loss in bits of each learning rate, extending ``tried``."""
     tried = dict(tried)
     rates = [rate for rate in FIRST if rate not in tried]
     while rates or chosen(tried) is None:
@@ -617,7 +617,7 @@ def choose(kind: Kind, tried: dict[float, float]) -> dict[float, float]:
 
 
 def save(name: str, entry: dict[str, Any]) -> None:
-    """Write what is known of a kind of model, a line a kind."""
+    """Write the entry of a kind of model to the record, one line per kind."""
     record = (load() if RECORD.exists() else {}) | {name: entry}
     lines = [
         f"{json.dumps(n)}: {json.dumps(record[n], separators=(',', ':'))}"
@@ -628,9 +628,9 @@ def save(name: str, entry: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    """Choose the rates, train eight seeds of each kind, measure, and write each kind down.
+    """Select learning rates, train eight seeds of each kind, evaluate, and record each kind.
 
-    A kind whose rates were tried before is not asked for them again.
+    Recorded learning rates are not evaluated again.
     """
     torch.set_num_threads(1)
     for name in sys.argv[1:] or KINDS:

@@ -1,4 +1,4 @@
-"""Read the recorded runs: points, intervals that stay among them, exact tests, predictions.
+"""Statistics of the recorded runs: medians, intervals, exact tests, predictions.
 
 Eight seeds are few, and accuracies pile up at 0 and 1, so nothing here assumes a normal law. The
 interval runs from the second smallest to the second largest of the eight values: it covers the
@@ -23,7 +23,7 @@ SIGNIFICANT = 0.05
 
 
 class Spread(NamedTuple):
-    """The median of some values, the second smallest and second largest, and all of them."""
+    """Median, second smallest and second largest of some values, and all values."""
 
     median: float
     low: float
@@ -32,7 +32,7 @@ class Spread(NamedTuple):
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """Return median, second smallest and second largest value; raise for fewer than six."""
+    """Return the median and the interval of at least six values, one per seed."""
     if len(values) < 6:
         raise ValueError(f"values must be at least six, one a seed, got {len(values)}")
     ordered = sorted(values)
@@ -40,20 +40,20 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def by_bin(bins: Sequence[Sequence[float | None]]) -> list[Spread]:
-    """Return the `spread` at each distance, of the seeds that were asked there."""
+    """Return the `spread` of each distance bin over the seeds that have targets there."""
     return [spread([v for v in row if v is not None]) for row in bins]
 
 
 def coverage(count: int) -> float:
-    """Return with which probability the interval of `spread` holds the median of the law."""
+    """Return the coverage of the interval of `spread` for the median of the distribution."""
     return 1.0 - 2.0 * (1 + count) / 2**count
 
 
 def sign_flip(differences: Sequence[float]) -> float:
-    """Return the exact one-sided p of the paired test: differences with mean above zero.
+    """Return the exact one-sided p-value of a paired sign-flip test for a positive mean.
 
-    If the two encodings were alike, each difference could as well have the other sign. p is the
-    share of all changes of sign whose sum is at least the observed one; with eight, 1/256 or more.
+    Under the null hypothesis each difference could have the other sign: p is the share of all sign
+    patterns whose sum is at least the observed one; with eight differences, 1/256 or more.
     """
     d = np.asarray(differences, dtype=float)
     signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
@@ -61,7 +61,7 @@ def sign_flip(differences: Sequence[float]) -> float:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Return Holm's corrected p of each of several tests."""
+    """Return p-values with Holm's correction."""
     corrected, so_far = [0.0] * len(p), 0.0
     for rank, i in enumerate(sorted(range(len(p)), key=p.__getitem__)):
         so_far = max(so_far, min(1.0, (len(p) - rank) * p[i]))
@@ -70,7 +70,7 @@ def holm(p: Sequence[float]) -> list[float]:
 
 
 def load(task: str) -> dict[str, Any]:
-    """Return what is recorded of a task."""
+    """Load the record of a task."""
     path = RESULTS / f"{task}.json"
     if not path.exists():
         raise FileNotFoundError(f"{path} is missing: python -m experiments")
@@ -86,7 +86,7 @@ def runs(record: dict[str, Any], encoding: str, purpose: str) -> list[dict[str, 
 
 
 def measured(record: dict[str, Any], encoding: str) -> dict[str, Any]:
-    """Return the run that an encoding is judged by; raise if it is not recorded."""
+    """Return the main run of an encoding, with eight seeds; raise if it is not recorded."""
     found = runs(record, encoding, "measure")
     if not found:
         raise LookupError(f"{record['task']} of {encoding} is not recorded: python -m experiments")
@@ -101,10 +101,10 @@ def values(
     times: int = 1,
     kind: str = "none",
 ) -> list[float]:
-    """Return one number a seed: ``accuracy`` (a fraction) or ``bits`` (a target).
+    """Return one number per seed: ``accuracy`` (a fraction) or ``bits`` (per target).
 
-    ``times`` is the length of the test in windows; ``kind`` is what was done before it: ``none``,
-    an aid, ``stored`` or ``bfloat16``, or a change of what far keys show.
+    ``times`` is the length of the test in windows; ``kind`` is its variant: ``none``, a rescaling,
+    ``stored`` or ``bfloat16``, or an intervention on distant keys.
     """
     return measured(record, encoding)["test"][kind][str(times)][what]
 
@@ -118,12 +118,12 @@ def score(record: dict[str, Any], encoding: str, what: str = "accuracy", **test:
 
 
 def predictions(path: Path = PREDICTIONS) -> list[dict[str, Any]]:
-    """Return what was predicted: the file was written, and committed, before the runs."""
+    """Load the predictions; the file was committed before the runs."""
     return json.loads(path.read_text("utf8"))["predictions"]
 
 
 def unit(task: str) -> str:
-    """Return what a task is scored in; those of `patches` in accuracy."""
+    """Return the unit of a task's score; accuracy for those of `patches`."""
     return TASKS[task].unit if task in TASKS else "accuracy"
 
 
@@ -134,7 +134,7 @@ def side(records: dict[str, dict[str, Any]], task: str, one: dict[str, Any]) -> 
 
 
 def ahead(task: str, a: Sequence[float], b: Sequence[float]) -> tuple[float, ...]:
-    """Return by how much ``a`` is better than ``b``, seed by seed: of bits, less is better."""
+    """Return the advantage of ``a`` over ``b`` per seed; for bits, less is better."""
     better = -1.0 if unit(task) == "bits" else 1.0
     return tuple(better * (x - y) for x, y in zip(a, b, strict=True))
 
@@ -174,10 +174,10 @@ def judge(records: dict[str, dict[str, Any]], path: Path = PREDICTIONS) -> list[
 
 
 class Comparison(NamedTuple):
-    """One encoding minus another, seed by seed; above zero the first is better."""
+    """Differences between two encodings per seed; positive where the first is better."""
 
     measured: tuple[float, ...]
-    """With eight seeds, each encoding at its best rate."""
+    """Eight seeds, each encoding at its best learning rate."""
     twice: tuple[float, ...]
     """With twice the steps, two seeds."""
     lower: tuple[float, ...] | None
@@ -186,12 +186,12 @@ class Comparison(NamedTuple):
 
     @property
     def wins(self) -> int:
-        """In how many of the measured seeds the first is better."""
+        """Number of seeds in which the first is better."""
         return sum(d > 0 for d in self.measured)
 
     @property
     def p(self) -> float:
-        """The exact p of `sign_flip`, not corrected for other comparisons."""
+        """The p-value of `sign_flip`, not corrected for multiple comparisons."""
         return sign_flip(self.measured)
 
     @property
@@ -202,7 +202,7 @@ class Comparison(NamedTuple):
 
 
 def compare(record: dict[str, Any], a: str, b: str, *, times: int = 1) -> Comparison:
-    """Return in which seeds, budgets and rates encoding ``a`` is better than ``b``."""
+    """Compare two encodings over seeds, training budgets and learning rates."""
     task = record["task"]
 
     def of(encoding: str, purpose: str, shift: int = 0) -> list[float] | None:
@@ -228,11 +228,11 @@ def compare(record: dict[str, Any], a: str, b: str, *, times: int = 1) -> Compar
 
 
 def nearest_trained(bank: np.ndarray, weights: np.ndarray, window: int, distances: Any) -> Any:
-    """Return how far the weighted code of each distance is from the nearest trained one.
+    """Return the distance of each position code, weighted by pair, to the nearest trained one.
 
-    The code of distance m is the row of hands m theta; a head that uses pair i with weight w_i
+    The code of distance m is the vector of angles m theta; a head that uses pair i with weight w_i
     (they are normed to sum 1) sees two codes sqrt(sum_i w_i |e^(i m theta_i) - e^(i n theta_i)|^2)
-    apart. Trained are the distances 0 .. window - 1. At most 2; between random hands about 1.41.
+    apart. Trained are the distances 0 .. window - 1. At most 2; between random angles about 1.41.
     """
     w = np.asarray(weights, dtype=float) / np.sum(weights)
     far = np.exp(1j * np.outer(distances, bank))
@@ -242,5 +242,5 @@ def nearest_trained(bank: np.ndarray, weights: np.ndarray, window: int, distance
 
 
 def chance(task: str) -> float | None:
-    """Return what guessing gets, about one of sixteen; None where no answer is right or wrong."""
+    """Return the accuracy of guessing, about one in sixteen; None for tasks without accuracy."""
     return None if TASKS[task].unit == "bits" else 1 / 16

@@ -1,4 +1,4 @@
-"""Every recorded number as Markdown tables, for the end of chapter 8."""
+"""All recorded numbers as Markdown tables."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -19,17 +19,17 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def cell(values: Sequence[float | None]) -> str:
-    """Return the median and the interval of eight values, or two values as they are."""
+    """Format the median and the interval of eight values, or two values."""
     found = [v for v in values if v is not None]
     if len(found) < len(values):
-        return "lost"  # a training that ended in numbers that are none
+        return "lost"  # a diverged training run
     if len(found) < 6:
         return ", ".join(f"{v:.2f}" for v in found)
     return said(spread(found))
 
 
 def said(found: Spread) -> str:
-    """Return a median with its interval, or once where the three are alike in two digits."""
+    """Format a median with its interval; the median alone if they are equal to two digits."""
     median, low, high = (f"{v:.2f}" for v in found[:3])
     return median if low == high else f"{median} ({low} to {high})"
 
@@ -50,7 +50,7 @@ def _score_row(record: dict[str, Any], name: str, what: str) -> list[str]:
 
 
 def aids(record: dict[str, Any], what: str) -> str:
-    """Return the scores with every aid, at the length where aids are given."""
+    """Return the scores with every rescaling, at the length of `AIDED`."""
 
     def rows() -> Iterable[list[str]]:
         for name in encodings(record):
@@ -63,7 +63,7 @@ def aids(record: dict[str, Any], what: str) -> str:
 
 
 def rates(record: dict[str, Any], what: str) -> str:
-    """Return what every rate gave on the two choosing seeds, and twice the steps."""
+    """Return the results of every learning rate on two seeds, and of twice the steps."""
     head = ["encoding", "steps", "rate", "loss (validation, bits)", *(f"{n} x" for n in TIMES)]
 
     def rows() -> Iterable[list[str]]:

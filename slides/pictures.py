@@ -1,4 +1,4 @@
-"""What stands on each slide: one function a picture, one idea a function."""
+"""Draw the slides: one function per picture."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ from ropebook.figures import palette
 
 THETA = inverse_frequencies(128)
 """Radians per token of the 64 pairs that most pictures show."""
-TRAINED, ASKED = 4096, 65_536
+TRAINED, LENGTH = 4096, 65_536
 BOLD = {"size": 28, "weight": "bold"}
 
 
@@ -108,7 +108,7 @@ def rotor(fig: Figure, ink: Ink) -> None:
 
 
 def hands(fig: Figure, ink: Ink) -> None:
-    """Draw eight of 64 hands at the near repeat of the fastest."""
+    """Draw eight of 64 pairs as hands at the near repeat of the fastest."""
     distance = 710
     for ax, i in zip(fig.subplots(2, 4).flat, range(0, 64, 9), strict=True):
         tip = np.array([np.cos(distance * THETA[i]), np.sin(distance * THETA[i])])
@@ -122,7 +122,7 @@ def hands(fig: Figure, ink: Ink) -> None:
 
 
 def score(fig: Figure, ink: Ink) -> None:
-    """Draw a score over the distance: one hand, and all of them."""
+    """Draw the score of one pair, and of all pairs, over the distance."""
     ax = fig.subplots()
     hue, whole, between = palette.pair_color(0, 64), np.arange(51), np.linspace(0, 50, 1001)
     ax.plot(between, np.cos(between * THETA[0]), color=hue, lw=2, alpha=0.6)
@@ -156,7 +156,7 @@ def layouts(fig: Figure, ink: Ink) -> None:
 
 
 def horizon(fig: Figure, ink: Ink) -> None:
-    """Draw where the angle of the fastest hand falls back, and where its cosine turns."""
+    """Draw where the angle of the fastest pair wraps, and where its cosine has its minimum."""
     distance = np.arange(13)
     left, right = fig.subplots(1, 2)
     for ax, values, back in (
@@ -178,9 +178,9 @@ def horizon(fig: Figure, ink: Ink) -> None:
 def rescalings(fig: Figure, ink: Ink) -> None:
     """Draw the multipliers of three rescalings."""
     ax = fig.subplots()
-    pair, factor = np.arange(64), ASKED // TRAINED
+    pair, factor = np.arange(64), LENGTH // TRAINED
     stretch = {"factor": factor, "original_max_position_embeddings": TRAINED}
-    new = unseen_pairs(THETA, ASKED, THETA, TRAINED)
+    new = unseen_pairs(THETA, LENGTH, THETA, TRAINED)
     ax.fill_between(pair, 1 / factor, 1.1, where=new, color=ink.wrong, alpha=0.18, lw=0)
     ax.text(54.5, 0.86, "angles never\nseen in training", color=ink.wrong, ha="center", va="center")
     drawn = (
@@ -304,5 +304,5 @@ def figure(name: str, theme: str) -> Figure:
 def write(name: str, theme: str, path: Path) -> None:
     """Write a picture as SVG: transparent, letters as curves, alike whenever it is made."""
     with plt.style.context(["ropebook.book", style(INKS[theme])]):
-        told = {"Title": PICTURES[name].says, "Creator": None, "Date": None}
-        figure(name, theme).savefig(path, format="svg", transparent=True, metadata=told)
+        metadata = {"Title": PICTURES[name].says, "Creator": None, "Date": None}
+        figure(name, theme).savefig(path, format="svg", transparent=True, metadata=metadata)

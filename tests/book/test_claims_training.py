@@ -43,7 +43,7 @@ def trained(task, encoding, seeds=NEW, longer=1, learning_rate=None):
     """The models of these seeds, trained once and asked for nothing."""
     speed = rate(task, encoding) if learning_rate is None else learning_rate
     models = training(task, encoding, seeds, longer * TASKS[task].steps, speed)
-    models.ask()
+    models.configure()
     return models
 
 
@@ -97,7 +97,7 @@ def test_half_a_turn_copies_late_and_loudly_and_not_in_16_bits():
         assert exact.min() > 0.95
         _, used = seen(models, "copy")
         loud[name] = used.sum(-1).max(1)
-        models.ask(stored=True)
+        models.configure(stored=True)
         lost[name] = exact - score(models, "copy")
     assert loud["monotone_a"].min() > 5 * loud["rope"].max()
     assert lost["monotone_a"].min() > 0.25
@@ -118,7 +118,7 @@ def test_copying_fails_on_untrained_codes_and_not_on_many_keys():
     models = trained("copy", "rope", seeds, learning_rate=0.1)
     got = {}
     for sight in (None, "near", "clamp"):
-        models.ask(sight=sight)
+        models.configure(sight=sight)
         got[sight] = score(models, "copy", 4, seeds)
     assert got[None].mean() < 0.9
     assert min(got["near"].min(), got["clamp"].min()) > 0.99
@@ -131,9 +131,9 @@ def with_some_pairs_clamped(models, task, seeds=NEW):
     """Scores at four windows: left alone, and with some pairs of far keys coded as 63."""
     found = {}
     for name, how in (("alone", {}), ("slow", {"pairs": SLOW}), ("fast", {"pairs": FAST})):
-        models.ask(sight="clamp" if how else None, **how)
+        models.configure(sight="clamp" if how else None, **how)
         found[name] = score(models, task, 4, seeds)
-    models.ask()
+    models.configure()
     return found
 
 
@@ -144,14 +144,14 @@ def test_it_is_the_new_angles_of_slow_pairs_that_ruin_the_copying():
     assert large["slow"].min() > 0.8
     assert large["fast"].min() < 0.5 < 0.9 < large["fast"].max()
     models = trained("copy", "rope", MANY, learning_rate=0.1)
-    models.ask(bank=np.where(np.arange(16) < 5, models.bank, models.bank / 4))
+    models.configure(bank=np.where(np.arange(16) < 5, models.bank, models.bank / 4))
     assert (score(models, "copy", 4, MANY) > 0.9).sum() >= 12
     got = {name: [] for name in ("alone", "slow", "fast", "both")}
     for rate in (3e-2, 1e-2):
         models = trained("copy", "rope", MANY, learning_rate=rate)
         for name, values in with_some_pairs_clamped(models, "copy", MANY).items():
             got[name].extend(values)
-        models.ask(sight="clamp")
+        models.configure(sight="clamp")
         got["both"].extend(score(models, "copy", 4, MANY))
     mean = {name: np.mean(values) for name, values in got.items()}
     assert mean["alone"] + 0.05 < mean["fast"] < mean["slow"] < mean["both"]
@@ -173,7 +173,7 @@ def test_a_small_rate_reaches_farther():
     assert (found[3e-3] > 0.9).sum() >= 14
     assert (found[1e-1] < 0.6).sum() >= 4
     for factor in (0.7, 0.5, 0.3):
-        models.ask(attention_factor=factor)
+        models.configure(attention_factor=factor)
         assert (score(models, "copy", 4, seeds) < 0.6).sum() >= 4
     longer = trained("copy", "rope", seeds[:4], longer=4, learning_rate=3e-3)
     assert np.median(score(longer, "copy", 4, seeds[:4])) > 0.9
@@ -322,7 +322,7 @@ def test_what_the_aids_do_without_training():
     }
     models, found = trained("copy", "rope", MANY), {}
     for words, way in ways.items():
-        models.ask(*way)
+        models.configure(*way)
         found[words] = score(models, "copy", 4, MANY)
     assert max(found[words].max() for words in ("PI", "printed", "unclamped")) < 1 / 8
     assert np.median(found["released"]) > 0.5
@@ -330,14 +330,14 @@ def test_what_the_aids_do_without_training():
     assert (found["fitted"] > 0.9).sum() >= 12
     models, learned = inductive()
     plain = np.median(score(models, "induction", 4, MORE)[learned])
-    models.ask(*ways["PI"])
+    models.configure(*ways["PI"])
     assert score(models, "induction", 4, MORE).max() < 1 / 5
-    models.ask(attention_factor=0.1 * math.log(4) + 1.0)
+    models.configure(attention_factor=0.1 * math.log(4) + 1.0)
     assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.1
-    models.ask()
+    models.configure()
     models = trained("language", "rope")
     window, plain = (score(models, "language", times).mean() for times in (1, 4))
-    models.ask(*ways["fitted"])
+    models.configure(*ways["fitted"])
     assert score(models, "language", 4).mean() - window < (plain - window) / 2
 
 
@@ -362,10 +362,10 @@ def test_the_proposal_reads_english_worse_than_rope():
     for name, bank in by_parts.items():
         models = trained("language", name)
         plain = score(models, "language", 4).mean()
-        models.ask(bank)
+        models.configure(bank)
         aided[name] = score(models, "language", 4).mean()
         assert aided[name] < plain
-        models.ask()
+        models.configure()
     assert aided["rope"] < aided["monotone_a"]
 
 
@@ -393,15 +393,15 @@ def test_english_with_a_bias_and_with_a_stretch():
     heat = 0.1 * math.log(4) + 1.0
     alibi = trained("language", "alibi", MORE)
     plain = score(alibi, "language", 4, MORE)
-    alibi.ask(attention_factor=heat)
+    alibi.configure(attention_factor=heat)
     assert abs(np.median(score(alibi, "language", 4, MORE)) - np.median(plain)) < 0.01
-    alibi.ask()
+    alibi.configure()
     ropes = trained("language", "rope", MORE)
-    ropes.ask(
+    ropes.configure(
         *rescaled_frequencies("yarn_paper", 32, beta_fast=4, **{**KNEES, "attention_factor": heat})
     )
     stretched = score(ropes, "language", 4, MORE)
-    ropes.ask()
+    ropes.configure()
     assert (stretched < plain).all()
 
 

@@ -653,7 +653,7 @@ def test_step_lists_the_choices_it_depends_on():
         (
             lambda d: d.derived("new", (R_q(q, m), R_q(q, 0)), "?"),
             ValueError,
-            "must name the steps",
+            "must name its premises",
         ),
         (lambda d: d.derived("new", (q, q), "?", follows=["none"]), KeyError, "none"),
         (lambda d: d.derived("new", (q, q), "?", follows=3), TypeError, "follows must be names"),

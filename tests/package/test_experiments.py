@@ -150,7 +150,7 @@ def test_hidden_and_clamped_keys_do_what_they_say():
     x = torch.randn(1, 100, 32, generator=torch.Generator().manual_seed(0))
     plain = models._attention(x, 0, 1, None)
     for sight in ("near", "clamp"):
-        models.ask(sight=sight)
+        models.configure(sight=sight)
         changed = models._attention(x, 0, 1, None)
         assert torch.allclose(changed[:, :64], plain[:, :64], atol=1e-6)
         assert (changed[:, 64:] - plain[:, 64:]).abs().max() > 1e-3

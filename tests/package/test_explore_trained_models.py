@@ -8,7 +8,7 @@ import pytest
 
 from experiments import run, summary
 from experiments.encodings import ENCODINGS
-from experiments.figure import trained_heads_data, trained_models_data, turning
+from experiments.figure import rotation_of, trained_heads_data, trained_models_data
 from experiments.run import TIMES
 from experiments.tasks import TASKS
 from ropebook import figures
@@ -167,7 +167,7 @@ def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(heads):
         assert entry["attention"] == pytest.approx(own, abs=6e-4)
         share = usage[entry["layer"]].ravel() / usage[entry["layer"]].sum()
         assert entry["usage"] == pytest.approx(share, abs=6e-4)
-        bank = turning(TASKS[task], encoding, entry["layer"])
+        bank = rotation_of(TASKS[task], encoding, entry["layer"])
         assert entry["inv_freq"] == pytest.approx(bank, rel=1e-3)
 
 
@@ -198,7 +198,7 @@ def test_alibis_recorded_attention_falls_as_its_bias_does():
 @pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("layer", [0, 1])
 def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
-    how, hands = ENCODINGS[encoding], turning(TASKS["copy"], encoding, layer)
+    how, hands = ENCODINGS[encoding], rotation_of(TASKS["copy"], encoding, layer)
     assert hands.shape == (16,)
     if encoding in {"nope", "alibi", "t5", "sinusoidal", "learned", "before", "mixed"}:
         assert not hands.any()
