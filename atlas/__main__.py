@@ -5,7 +5,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -104,9 +103,8 @@ def recorded(names: list[str], workers: int) -> Iterator[Answer]:
 
     These are renewed now and then, because they keep memory.
     """
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), max_tasks_per_child=20)
-    with pool:
-        yield from pool.map(families.timed, names)
+    with get_context("spawn").Pool(workers, maxtasksperchild=20) as pool:
+        yield from pool.imap(families.timed, names)
 
 
 if __name__ == "__main__":
