@@ -35,9 +35,9 @@ A rotation
 ``kind``, ``layers``
     The layer type where the configuration distinguishes types; ``[first, last, step]`` runs of
     layer numbers by module: ``{"layers.*.self_attn": [[0, 31, 1]]}``; empty where no model ran.
-``head_dim, width, place, layout, direction, base, rescaling, attention_factor, rest_factor, axes,
-is_rotation, singular_values, deviation, numbers, angle_error, angle_error_at, shared_position,
-table_end, past_end``
+``head_dim, width, place, layout, direction, base, rescaling, attention_factor, unrotated_factor,
+axes, is_rotation, singular_values, relative_error, numbers, angle_error, angle_error_at,
+shared_position, table_end, past_end``
     As in `ropescope.Report`; ``rescaling`` is ``[name, parameters]``.
 ``pairs``, ``written``
     Runs ``[a, b, count, step]``: pairs (a, b), (a + step, b + step), ...; ``written`` only where
@@ -59,7 +59,7 @@ table_end, past_end``
     What is rotated: ``queries and keys``, or what enters their projection (``before the
     projection``); what has to be known besides, or None.
 ``findings``
-    ``[severity, message, chapter]``, the most severe first.
+    ``[severity, message, chapter, hypothesis]``, the most severe first.
 """
 
 import json

@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import nn
 
+from ropescope import Finding, Severity
 from ropescope.adapters import Rotation
-from ropescope.report import LOOK, NOTE, WRONG, Finding
 
 from .recording import AttentionRecord, classes_of_tables, record_all
 
@@ -72,9 +72,9 @@ def of_transformers(model: Any) -> dict[str, Rotation]:
         if models[name] > 1:
             single = one.kind and kinds[name, one.kind] == 1
             name = f"{name}[{one.kind if single else one.modules[0]}]"
-        beside = (*_findings(one), *_unrotated(one, records), *_of_instance(model))
+        more = (*_findings(one), *_unrotated(one, records), *_of_instance(model))
         rotate = one.rotate if one.rotated else None
-        rotations[name] = Rotation(rotate, one.head_dim, one.positions(), beside=beside)
+        rotations[name] = Rotation(rotate, one.head_dim, one.positions(), more=more)
     for words in refusals:
         name, _, reason = words.partition(": ")
         rotations[name] = _refused(reason)
@@ -104,23 +104,23 @@ def _of_instance(model: Any) -> list[Finding]:
     kinds = {p.dtype for p in model.parameters() if p.is_floating_point() and p.itemsize < 4}
     held = " and ".join(sorted(str(kind).removeprefix("torch.") for kind in kinds))
     words = INSTANCE.format(held and f"and the rounding of its {held} ")
-    return [Finding(NOTE, words, "attention")]
+    return [Finding(Severity.INFO, words, "attention")]
 
 
 def _findings(one: AttentionRecord) -> list[Finding]:
     """Return what a report on the queries alone would leave out."""
     found = _of_keys(one)
     if one.norm == "after" and one.norm_weights:
-        found.append(Finding(LOOK, WEIGHTS, "attention", partial=True))
+        found.append(Finding(Severity.WARNING, WEIGHTS, "attention", partial=True))
     if one.ignores_ids:
-        found.append(Finding(LOOK, COUNTS, "attention"))
+        found.append(Finding(Severity.WARNING, COUNTS, "attention"))
     factor = one.query_factor or 1.0
     if abs(factor - 1.0) >= 1e-5:
         words = f"Queries are {factor:.6g} times as long as keys; this report is without that."
         if one.factor_on_keys:
             words = f"Keys are {1.0 / factor:.6g} times as long as queries; "
             words += "this report is on queries."
-        found.append(Finding(NOTE, words, "attention", partial=True))
+        found.append(Finding(Severity.INFO, words, "attention", partial=True))
     return found
 
 
@@ -128,17 +128,19 @@ def _of_keys(one: AttentionRecord) -> list[Finding]:
     """Return how keys differ from queries, and whether scores depend on the place by that."""
     if one.key_offset:
         words = SHIFTED.format("further" if one.key_offset > 0 else "less far")
-        return [Finding(LOOK, words, "attention", partial=True)]
+        return [Finding(Severity.WARNING, words, "attention", partial=True)]
     if one.deviation >= BROKEN or not one.rotated:
         words = f"{KEYS if one.rotated else KEYS_ALONE} A common shift changes the score of a "
         words += f"query and a key, both unit vectors, by {one.deviation:.2g}."
-        return [Finding(WRONG, words, "why-position")]
-    return [Finding(LOOK, KEYS, "attention", partial=True)] if one.keys_differ else []
+        return [Finding(Severity.ERROR, words, "why-position")]
+    return [Finding(Severity.WARNING, KEYS, "attention", partial=True)] if one.keys_differ else []
 
 
 def _refused(reason: str) -> Rotation:
     """Return an entry that cannot be probed, with the reason; its head width is not known."""
-    return Rotation(None, 2, beside=(Finding(LOOK, f"Not probed: {reason}.", "attention"),))
+    return Rotation(
+        None, 2, more=(Finding(Severity.WARNING, f"Not probed: {reason}.", "attention"),)
+    )
 
 
 def _unrotated(one: AttentionRecord, records: list[AttentionRecord]) -> list[Finding]:
@@ -152,4 +154,4 @@ def _unrotated(one: AttentionRecord, records: list[AttentionRecord]) -> list[Fin
     if not names:
         return []
     words = f"{len(names)} of {len(one.modules) + len(names)} such modules rotate nothing, "
-    return [Finding(NOTE, f"{words}such as {names[0]}.", "attention")]
+    return [Finding(Severity.INFO, f"{words}such as {names[0]}.", "attention")]

@@ -70,7 +70,7 @@ def entry_of(family: str, lists: list[Any]) -> dict[str, Any]:
         if report is None:
             without.append(one)
         elif not report.width and report.attention_factor:  # queries get longer far out alone
-            without.append(replace(one, note=report.findings[0].words))
+            without.append(replace(one, note=report.findings[0].message))
         elif (found := row(_noted(one, family), report, lists)) not in rotations:
             rotations.append(found)  # a model may stand in two configurations
     kinds = sorted({type(p).__name__ for c in configs for p in parts_of(c)} & set(CHOSEN))

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from rope_minimal.checks import check_count
-from ropescope.report import LOOK, NOTE, WRONG, Finding
+from ropescope import Finding, Severity
 
 from .recorder import TABLES, is_attention
 from .recording import summary
@@ -118,20 +118,20 @@ class Examination:
         words = f"{self._name(key)}{' with norm weights that are not 1' * weighted}: "
         words += f"outputs change by {error:.2g} of their size; it must change "
         words += "something" if key in CHANGING else "nothing"
-        gravity, chapter, cause = self._rounding(key, weighted) or self._cause(key, weighted)
-        return Finding(gravity, f"{words}{cause}.", chapter)
+        severity, chapter, cause = self._rounding(key, weighted) or self._cause(key, weighted)
+        return Finding(severity, f"{words}{cause}.", chapter)
 
     def _cause(self, key: str, weighted: bool) -> tuple[int, str, str]:
         """Return how severe a failure is, its chapter and its cause where that is no rounding."""
         chapter, (error, _) = CHAPTERS.get(key, "attention"), self._measured(key, weighted)
         if key in CHANGING and key in self.weighted and self._passes(key, True):
-            return LOOK, chapter, ", and does with random norm weights"
+            return Severity.WARNING, chapter, ", and does with random norm weights"
         if key in self.excuses and (key != "doubled" or (error or 0.0) <= TOLERANCE):
-            return LOOK, chapter, f", unless {self.excuses[key]}"
+            return Severity.WARNING, chapter, f", unless {self.excuses[key]}"
         if key == "cached" and not self._passes("later", weighted):
-            return WRONG, chapter, ", and what later tokens change cannot be cached"
+            return Severity.ERROR, chapter, ", and what later tokens change cannot be cached"
         lost = ": either positions are lost, or `position_ids` do not reach them"
-        return WRONG, chapter, lost if key == "doubled" else ""
+        return Severity.ERROR, chapter, lost if key == "doubled" else ""
 
     def _rounding(self, key: str, weighted: bool) -> tuple[int, str, str] | None:
         """Return the same of a failure by rounding; None of others."""
@@ -144,18 +144,22 @@ class Examination:
             return None
         part = f"{_rounded(judge.dtype, self.shift):.0e}"
         words = f", but a change of {part} in the inputs changes them by {limit:.2g}: "
-        return LOOK, "precision", f"{words}such weights amplify rounding, smaller ones decide"
+        return (
+            Severity.WARNING,
+            "precision",
+            f"{words}such weights amplify rounding, smaller ones decide",
+        )
 
     def _in_16_or_64_bits(self, error: float | None, noise: float) -> tuple[int, str]:
         """Return the severity and cause of what fails in this dtype and passes in float32."""
         if self.dtype.itemsize > 2:
             if math.isnan(error or 0.0):
-                return NOTE, "masks may overflow in float64"
-            return WRONG, "something differs in float64"
+                return Severity.INFO, "masks may overflow in float64"
+            return Severity.ERROR, "something differs in float64"
         if (error or 0.0) <= FEW * noise:
-            return NOTE, "this is rounding to 16 bits"
+            return Severity.INFO, "this is rounding to 16 bits"
         why = f"to round the tokens' vectors to 16 bits changes outputs by {noise:.2g}"
-        return WRONG, f"{why}, so something else is rounded, such as positions"
+        return Severity.ERROR, f"{why}, so something else is rounded, such as positions"
 
     def _name(self, key: str) -> str:
         return CHECKS[key].format(shift=self.shift)

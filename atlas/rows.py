@@ -13,8 +13,8 @@ from .recording import AttentionRecord
 
 PLAIN = (
     "head_dim", "axes", "layout", "place", "width", "direction", "base", "attention_factor",
-    "rest_factor", "is_rotation", "singular_values", "deviation", "numbers", "angle_error",
-    "angle_error_at", "shared_position", "table_end", "past_end",
+    "unrotated_factor", "is_rotation", "singular_values", "relative_error", "numbers",
+    "angle_error", "angle_error_at", "shared_position", "table_end", "past_end",
 )  # fmt: skip
 
 
@@ -49,13 +49,13 @@ def row(one: AttentionRecord, report: Report, lists: list[Any]) -> dict[str, Any
 def report_row(report: Report, lists: list[Any]) -> dict[str, Any]:
     """Return what a row has of the report."""
     found: dict[str, Any] = {name: short(getattr(report, name)) for name in PLAIN}
-    for name in ("deviation", "angle_error"):  # rounding: its order of magnitude
+    for name in ("relative_error", "angle_error"):  # rounding: its order of magnitude
         found[name] = short(getattr(report, name), 1)
     found["pairs"] = runs(report.pairs)
     if report.written != report.pairs:
         found["written"] = runs(report.written)
     found["rescaling"] = short(report.rescaling, 7)
-    found["equally"] = [str(e) for e in report.explanations[1:3]]
+    found["equally"] = [str(e) for e in report.formulas[1:3]]
     found["frequencies"] = None
     if report.inv_freq.size:
         frequencies = short(report.inv_freq)
@@ -64,7 +64,9 @@ def report_row(report: Report, lists: list[Any]) -> dict[str, Any]:
         found["frequencies"] = lists.index(frequencies)
         if report.axes > 1:
             found["sections"] = sections(report.inv_freq)
-    found["findings"] = [[f.gravity, f.words, f.chapter] for f in report.findings]
+    found["findings"] = [
+        [int(f.severity), f.message, f.chapter, f.hypothesis] for f in report.findings
+    ]
     return found
 
 

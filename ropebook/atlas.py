@@ -10,13 +10,13 @@ import numpy as np
 
 from atlas import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, TABLE_ALONE, all_pairs, load
 from ropebook.figures.atlas import FIELDS
-from ropescope import Finding, Report
-from ropescope.report import ANGLE, GROWING, WRONG
+from ropescope import Finding, Report, Severity
+from ropescope.differences import LOST
 
 __all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
 
-SEEN = ("Angles lose their digits", "It turns clockwise", "cos and sin carry", "It is read ")
-"""Findings that a card shows in other words, or that nearly all rotations have."""
+SEEN = ("exact angles", "counter-clockwise", "unit factor", "written layout")
+"""Hypotheses whose findings a card shows in other words, or that nearly all rotations have."""
 
 AFTER, BEFORE = "after, with gains", "before the projection"
 
@@ -60,18 +60,18 @@ class Row:
     @property
     def report(self) -> Report:
         """What is needed to compare it with another: numbers in six digits, and the findings."""
-        known = {f.name for f in fields(Report)} & set(self.found) - {"findings", "rescaling"}
+        known = {f.name for f in fields(Report)} & set(self.found) - {"rescaling"}
         values = {key: self.found[key] for key in known}
         values["pairs"] = tuple(map(tuple, all_pairs(self.found["pairs"]).tolist()))
         written = self.found.get("written", self.found["pairs"])
         values["written"] = tuple(map(tuple, all_pairs(written).tolist()))
         rescaling = self.found["rescaling"] and tuple(self.found["rescaling"])
         return Report(
-            asked="what the atlas holds",
+            probed="what the atlas holds",
             inv_freq=self.frequencies,
             inv_freq_error=1e-6 * np.abs(self.frequencies),
             rescaling=rescaling,
-            findings=tuple(Finding(*found) for found in self.found["findings"]),
+            more=tuple(Finding(*found) for found in self.found["findings"]),
             **values,
         )
 
@@ -95,13 +95,13 @@ class Row:
             return "gains after the turn"
         if _chooses(self.found) and BY_COUNT in (self.found.get("note") or ""):
             return "keys turned by a count of their own"
-        said = [words for _, words, _ in self.found["findings"]]
-        if any(words.startswith(GROWING) for words in said):  # its keys do not
+        failed = {hypothesis for *_, hypothesis in self.found["findings"]}
+        if "lengths keep" in failed:  # its keys do not
             return "queries that grow with their position"
-        if self.found["is_rotation"] and not any(w.startswith("The promise is") for w in said):
+        if self.found["is_rotation"] and "relative" not in failed:
             return None
-        deviation = self.found["deviation"]
-        return "an unknown size" if deviation is None else f"some {deviation:.1g}"
+        change = self.found["relative_error"]
+        return "an unknown size" if change is None else f"some {change:.1g}"
 
     @property
     def kept(self) -> bool:
@@ -111,7 +111,7 @@ class Row:
     @property
     def findings(self) -> list[str]:
         """What is worth saying beside the card, the gravest first."""
-        said = [words for _, words, _ in self.found["findings"] if not words.startswith(SEEN)]
+        said = [words for _, words, _, name in self.found["findings"] if name not in SEEN]
         if self.norm == AFTER:
             said.insert(0, "Learned gains act after the turn: unless they are alike in each pair, "
                         "scores depend on the place.")  # fmt: skip
@@ -248,7 +248,7 @@ def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
         "series": _series(row, lists),
         "rotation": row.is_rotation,
         "broken": row.broken,
-        "deviation": row.deviation,
+        "deviation": row.relative_error,
         "norm": row.norm,
         "rests": row.rests,
         "heard": TABLE_ALONE not in note,
@@ -256,13 +256,14 @@ def _pack(row: Row, bases: int, lists: dict[str, int]) -> dict[str, Any]:
         "heads": any(kind in note for kind in (INNER_WIDTH, FIRST_HEAD, BY_HEAD)),
         "values": bool(row.found.get("values_rotated")),
         "findings": row.findings[:2],
-        "rest": row.rest_factor,
+        "rest": row.unrotated_factor,
         "wrong": [
-            [words, chapter == "precision"]
-            for gravity, words, chapter in row.found["findings"]
-            if gravity == WRONG
+            [words, chapter == "precision", hypothesis]
+            for severity, words, chapter, hypothesis in row.found["findings"]
+            if severity == Severity.ERROR
         ],
-        "lost": (row.angle_error or 0.0) > ANGLE,
+        "lost": (row.angle_error or 0.0) > LOST,
+        "dealt": row.report.arrangement,
     }
 
 

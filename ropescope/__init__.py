@@ -1,31 +1,33 @@
-"""The instrument: ask any function that rotates what it is.
+"""Identify any rotary position embedding from its outputs, without reading its code.
 
-``identify(rotate, head_dim)`` feeds it the identity matrix at positions 0, 1, 2, 4, 8, ... and
-reads the matrices that come back: which channels turn together, which way, how fast, times what;
-whether a score knows the distance only; where precision and table end; and which published formula
-gives these numbers. Nothing is read from code.
+``identify(rotate, head_dim)`` feeds a function the identity matrix at positions 0, 1, 2, 4, 8, ...
+and estimates one operator per position: which channels rotate together, which way, at which
+frequencies, times what. A table of hypotheses about these operators, each with one residual and one
+limit, is the report; what is rounded is found by simulating it.
 
 Each module imports from those above it only:
 
-===============  ===============================================================================
-``asking``       Feed vectors and positions to a stranger's function; every failure in words
-``circuit``      The core: matrices, pairs, angles, frequencies, the promise. Read this one
-``naming``       Layouts by their names, frequencies by their formulas
-``picture``      The circuit as a drawing, the card as HTML
-``report``       What was found, in text, HTML and JSON; what leads from one to another
-``manners``      Whether it is one linear map for each position, whoever asks
-``judging``      What the numbers mean, in words: the findings
-``instrument``   `identify`: ask, read, name, judge
-``opening``      A model of transformers without its weights, whose attention can be heard
-``recording``    Its attention modules, each as a function to ask
-``adapters``     Tables, this package's module, models and configurations of transformers
-``layers``       `examine`: whole layers and models, from outside
-===============  ===============================================================================
+=================  =============================================================================
+``probe``          Call an external function safely; every failure in words
+``precision``      Number formats, the noise model, and synthesis: which stage is rounded
+``operators``      One operator per position; pairs, angles, frequencies. Read this one
+``formulas``       Published formulas, layouts and arrangements of axes, by name
+``hypotheses``     The table: residuals, limits, and the sentences made from them
+``preconditions``  Deterministic, linear, independent of batch, order and call?
+``differences``    What leads from one rotation to another, and converts weights
+``picture``        The pairs as a drawing, the report as HTML
+``report``         The report in text, HTML and JSON
+``angles``         Angle = position x frequency; frequencies = a formula; what is rounded
+``study``          `identify`: measure, take apart, test
+``adapters``       Tables and this project's module as functions
+=================  =============================================================================
 
 NumPy is all that is needed for a function of arrays.
 """
 
-from .instrument import identify
-from .report import Difference, Finding, Report
+from .differences import Difference
+from .hypotheses import Finding, Severity
+from .report import Report
+from .study import identify
 
-__all__ = ["Difference", "Finding", "Report", "identify"]
+__all__ = ["Difference", "Finding", "Report", "Severity", "identify"]

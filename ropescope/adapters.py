@@ -1,7 +1,7 @@
 """Adapters: what people have at hand, as a function of x and positions.
 
-A module of this package, tables of cosines and sines with a function that applies them, a model or
-configuration of transformers: each becomes a `Rotation`, which `identify` can ask.
+A module of this project, tables of cosines and sines with a function that applies them: each
+becomes a `Rotation`, which `identify` can probe.
 """
 
 from collections.abc import Callable
@@ -14,8 +14,9 @@ from torch import Tensor, nn
 from rope_minimal.checks import check_count, check_float
 from rope_minimal.rotation import RotaryEmbedding
 
-from .instrument import identify
-from .report import Finding, Report
+from .hypotheses import Finding
+from .report import Report
+from .study import identify
 
 __all__ = ["Rotation", "of_module", "of_tables"]
 
@@ -24,13 +25,13 @@ Rotate = Callable[[Tensor, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Rotation:
-    """A function that can be asked, with what has to be known to ask it.
+    """A function that can be probed, with what has to be known for that.
 
     Attributes
     ----------
     rotate, head_dim, positions, dtype
-        The arguments of `identify`; ``rotate`` is None where nothing can be asked.
-    beside
+        The arguments of `identify`; ``rotate`` is None where nothing can be probed.
+    more
         What was found besides, while it was taken out of what it is part of.
     """
 
@@ -38,14 +39,14 @@ class Rotation:
     head_dim: int
     positions: int | tuple[int, ...] = 2**17
     dtype: Any = torch.float32
-    beside: tuple[Finding, ...] = ()
+    more: tuple[Finding, ...] = ()
 
     def identify(self) -> Report:
-        """Return the report; where nothing can be asked, it holds what was found besides."""
+        """Return the report; where nothing can be probed, it holds what was found besides."""
         if self.rotate is None:
-            return Report(self.head_dim, 1, "", findings=self.beside)
+            return Report(self.head_dim, 1, "", more=self.more)
         report = identify(self.rotate, self.head_dim, positions=self.positions, dtype=self.dtype)
-        return replace(report, findings=(*report.findings, *self.beside))
+        return replace(report, more=self.more)
 
 
 def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:

@@ -1,4 +1,4 @@
-"""The card in HTML: the lines of the text, and the circuit as a ring of channels.
+"""The card in HTML: the lines of the text, and the pairs as a ring of channels.
 
 A curve joins the two channels of a pair in the pair's hue, rose for the fastest to violet for the
 slowest, as everywhere in the book.
@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["card", "circuit"]
+__all__ = ["card", "pairs_ring"]
 
 SIZE, RADIUS = 240.0, 100.0
 
@@ -27,7 +27,7 @@ COLORS = (
 
 
 def card(report: "Report") -> str:
-    """Return the card as HTML: the circuit, the lines, and the findings."""
+    """Return the card as HTML: the ring, the lines, and the findings."""
     rows = "".join(
         f'<tr><th scope="row" style="text-align:left">{html.escape(name)}</th>'
         f'<td style="text-align:left">{html.escape(value)}</td></tr>'
@@ -37,12 +37,12 @@ def card(report: "Report") -> str:
     listed = f"<ul>{found}</ul>" if found else ""
     return (
         '<div class="rope-report" style="display:flex;flex-wrap:wrap;gap:1em;align-items:start">'
-        f'{circuit(report)}<div style="flex:1 1 16em"><table>{rows}</table>{listed}</div></div>'
+        f'{pairs_ring(report)}<div style="flex:1 1 16em"><table>{rows}</table>{listed}</div></div>'
     )
 
 
-def circuit(report: "Report") -> str:
-    """Return the circuit as SVG: channel 0 at the top, then clockwise, a curve for each pair."""
+def pairs_ring(report: "Report") -> str:
+    """Return the ring as SVG: channel 0 at the top, then clockwise, a curve for each pair."""
     n, middle = report.head_dim, SIZE / 2.0
     turn = 2.0 * math.pi * np.arange(n) / n
     x, y = middle + RADIUS * np.sin(turn), middle - RADIUS * np.cos(turn)
@@ -59,10 +59,10 @@ def circuit(report: "Report") -> str:
         f'fill="{of_channel.get(c, "#808080")}"/>'
         for c in range(n)
     ]
-    said = (
+    label_text = (
         f"{n} channels on a ring; {report.layout or 'no named layout'}: {len(report.pairs)} pairs"
     )
-    label = html.escape(said, quote=True)
+    label = html.escape(label_text, quote=True)
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {SIZE:.0f} {SIZE:.0f}" '
         f'width="{SIZE:.0f}" height="{SIZE:.0f}" fill="none" stroke-width="1.2">'
@@ -74,13 +74,13 @@ def circuit(report: "Report") -> str:
 
 
 def _hues(report: "Report") -> list[str]:
-    """Return the colour of each pair by the rank of its speed."""
+    """Return the colour of each pair by the rank of its frequency."""
     n = len(report.pairs)
     if not n:
         return []
     if report.inv_freq.size:
-        speed = np.abs(report.inv_freq.reshape(n, -1)).max(axis=1)
-        rank = np.argsort(np.argsort(-speed, kind="stable"))
+        frequency = np.abs(report.inv_freq.reshape(n, -1)).max(axis=1)
+        rank = np.argsort(np.argsort(-frequency, kind="stable"))
     else:
         rank = np.arange(n)
     return [_mix(float(r) / max(n - 1, 1)) for r in rank]

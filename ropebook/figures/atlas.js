@@ -130,7 +130,7 @@ export function digits(value, n) {
  */
 export function differs(one, two) {
   const words = [];
-  const growing = ([words]) => words.startsWith("Lengths were seen to change with the position alone");
+  const growing = ([, , hypothesis]) => hypothesis === "lengths keep";
   const fault = ({ wrong }) => (wrong.some(growing) ? "changes lengths with the position" : "is no rotation");
   if (!one.rotation) words.push(`The first ${fault(one)}.`);
   if (!two.rotation) words.push(`The second ${fault(two)}.`);
@@ -141,9 +141,9 @@ export function differs(one, two) {
     const said = unlike.join(", ");
     words.push(`${said[0].toUpperCase()}${said.slice(1)}.`);
   } else if (!words.length && one.width !== two.width) {
-    words.push(`${one.width} channels turn against ${two.width}.`);
+    words.push(`${one.width} channels rotate against ${two.width}.`);
   } else if (!words.length && !(one.waves.length && two.waves.length)) {
-    words.push("Angles that do not grow with the position have no frequencies.");
+    words.push("Angles that are not proportional to the position have no frequencies.");
   }
   return words.length ? { words, converts: false, unlike: true } : { ...compare(one, two), unlike: false };
 }
@@ -220,19 +220,22 @@ function compare(one, two) {
   let converts = [one, two].every(({ wrong, lost }) => !lost && wrong.every(([, rounding]) => rounding));
   if (!one.rest !== !two.rest) {
     converts = false;
-    words.push("One of them loses the channels that do not turn.");
+    words.push("One of them loses the channels that do not rotate.");
   }
   const [first, sorted] = [inOrder(one), inOrder(two)];
   const second = one.axes > 1 ? equals(first, sorted) : inPlace(first, sorted); // by size, equals may miss
   const gaps = first.map((pair, i) => gap(pair, second[i]));
   const off = gaps.filter((gap) => gap.off).length;
   if (off) converts = false;
+  if (one.dealt && two.dealt && one.dealt !== two.dealt) {
+    words.push(`Pairs are dealt out to axes ${one.dealt}; there ${two.dealt}.`);
+  }
   if (off && one.axes > 1) {
     const { pair, wave } = first[gaps.findIndex((gap) => gap.off)];
     words.push(
       `${off} of ${first.length} wave vectors have no equal there, that of pair (${pair.join(", ")}) for one: ` +
         `(${wave.map((part) => digits(part, 6)).join(", ")}). No weight makes up for that: ` +
-        "the pairs must turn as there, with its axes, base and rescaling.",
+        "the pairs must rotate as there, with its axes, base and rescaling.",
     );
   } else if (off) {
     const worst = gaps.reduce((best, { size }, i) => (size > gaps[best].size ? i : best), 0);
@@ -243,8 +246,8 @@ function compare(one, two) {
     const shown = alike ? 0 : worst;
     const pair = `pair (${first[shown].pair.join(", ")})`;
     const said = alike
-      ? `All ${first.length} pairs turn ${digits(least, 6)} times as fast as there, ${pair} for one`
-      : `${off} of ${first.length} pairs turn at another speed than there, ${pair} the most`;
+      ? `All ${first.length} pairs rotate ${digits(least, 6)} times as fast as there, ${pair} for one`
+      : `${off} of ${first.length} pairs have another frequency than there, ${pair} the most`;
     words.push(
       `${said}: ${digits(size(first[shown]), 6)} against ${digits(size(second[shown]), 6)}. ` +
         "No weight makes up for that: change base or rescaling.",
@@ -255,12 +258,15 @@ function compare(one, two) {
     const names = [one, two].map(({ layout, place }) => `${layout ?? "a layout without a name"} (${place})`);
     const other = one.layout && two.layout && !off && reordered(one, two, first, second);
     const there = `${names[1]}${other ? ", where pairs stand in another order" : ""}`;
-    const [from, to] = names[0] === names[1] ? ["one order of pairs", "another"] : [names[0], there];
+    const sets = [one, two].map(({ pairs }) => pairs.map((pair) => pair.join()).sort());
+    const alike = sets[0].join(";") === sets[1].join(";") ? ["one order of pairs", "another"] : null;
+    const such = [first, second].map(([{ pair }]) => `pairs such as (${pair.join(", ")})`);
+    const [from, to] = names[0] === names[1] ? (alike ?? such) : [names[0], there];
     words.push(`Permute the rows of each head of W_q and W_k: from ${from} to ${to}.`);
   }
   const beside = (i) => one.axes === 1 || !gaps[i].off; // of several axes, what has no equal stands beside any
   const flips = first.filter(({ up }, i) => beside(i) && up !== second[i].up).length;
-  if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they turn the other way.`);
+  if (flips) words.push(`Negate the second row of ${flips} of ${first.length} pairs: they rotate the other way.`);
   const scale = (which, mine, other) => {
     const factor = mine && other ? mine / other : 1;
     if (Math.abs(factor - 1) <= 1e-6) return;
@@ -268,8 +274,8 @@ function compare(one, two) {
     words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: the rotations carry ${carried}`);
     words.push(...root(factor, one.head));
   };
-  scale("turn", one.factor, two.factor);
-  if (one.width < one.head) scale("do not turn", one.rest, two.rest);
+  scale("rotate", one.factor, two.factor);
+  if (one.width < one.head) scale("do not rotate", one.rest, two.rest);
   return { words, converts };
 }
 

@@ -37,6 +37,7 @@ FIELDS = [
     *("name", "family", "part", "head", "axes", "layout", "place", "width", "pairs", "direction"),
     *("base", "bases", "scaling", "factor", "series", "rotation", "broken", "deviation"),
     *("norm", "rests", "heard", "ran", "heads", "values", "findings", "rest", "wrong", "lost"),
+    "dealt",
 ]
 """What is known of a row, in order.
 
@@ -45,8 +46,9 @@ function that applies it; layers at rest where ``ran`` is true, since the whole 
 is true where not all heads of a module are turned alike, each by itself; ``values`` where values
 are turned like keys.
 
-The last three are for comparing two rows: the factor on channels that do not turn, what is wrong
-(its words, and whether it is rounding), and whether an angle misses position times frequency.
+The last four are for comparing two rows: the factor on channels that do not turn, what is wrong
+(its words, whether it is rounding, the hypothesis), whether an angle misses position times
+frequency, and how pairs are dealt out to several axes.
 """
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from rope_minimal.checks import real_numbers
 from ropescope import Report
-from ropescope.naming import Explanation, explain
+from ropescope.formulas import Formula, fit_formulas
 
 __all__ = ["OwnModel", "read_model"]
 
@@ -37,7 +37,7 @@ class OwnModel:
 
     inv_freq: np.ndarray
     words: str
-    formula: Explanation | None
+    formula: Formula | None
     attention_factor: float = 1.0
 
     @property
@@ -106,7 +106,7 @@ def _ask(model: Any) -> tuple[str, Report]:
 
 def _of_report(report: Report, name: str = "Your model") -> OwnModel:
     if not report.is_rotation:
-        found = str(report.findings[0]) if report.findings else report.asked
+        found = str(report.findings[0]) if report.findings else report.probed
         raise ValueError(f"model must be a rotation, got a report of none: {found}")
     if report.axes > 1:
         raise ValueError(
@@ -114,7 +114,7 @@ def _of_report(report: Report, name: str = "Your model") -> OwnModel:
             "along one of them, as in model=report.inv_freq[:, 0]"
         )
     speeds = np.abs(report.inv_freq)
-    formula = report.explanations[0] if report.explanations else None
+    formula = report.formulas[0] if report.formulas else None
     if formula and formula.kind == "proportional":  # the series has pairs that stand still
         speeds = np.pad(speeds, (0, max(formula.dim // 2 - len(speeds), 0)))
     turning = [f"{report.width} of {report.head_dim} channels turn"]
@@ -129,7 +129,7 @@ def _of_numbers(values: Any) -> OwnModel:
         raise ValueError(f"model must be finite frequencies of shape (pairs,), got {values!r}")
     on = speeds[speeds > 0]
     widths = tuple(dict.fromkeys((2 * len(on), 2 * len(speeds))))
-    found = explain(on, np.zeros(len(on)), widths)
+    found = fit_formulas(on, np.zeros(len(on)), widths)
     standing = len(speeds) - len(on)
     found.sort(key=lambda one: one.dim // 2 != len(speeds))
     turning = [f"{standing} of them still"] if standing else []
@@ -139,7 +139,7 @@ def _of_numbers(values: Any) -> OwnModel:
 def _made(
     name: str,
     speeds: np.ndarray,
-    formula: Explanation | None,
+    formula: Formula | None,
     turning: list[str],
     attention_factor: float = 1.0,
 ) -> OwnModel:
@@ -161,7 +161,7 @@ def _said(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
 
 
-def _name(formula: Explanation) -> str:
+def _name(formula: Formula) -> str:
     """Return base and rescaling in words."""
     base = f"base {formula.base:,.10g}"
     if formula.kind == "default":

@@ -648,8 +648,8 @@ def test_a_sample_of_families_is_as_the_atlas_says(family: str, config: str) -> 
             assert getattr(report, name) == getattr(row, name), name
         np.testing.assert_allclose(row.frequencies, report.inv_freq, rtol=1e-5)
         assert row.attention_factor == pytest.approx(report.attention_factor, rel=1e-5)
-        assert report.deviation is not None
-        assert row.kept == (report.is_rotation and report.deviation < 0.01)
+        assert report.relative_error is not None
+        assert row.kept == (report.is_rotation and report.relative_error < 0.01)
 
 
 WHOLE = [

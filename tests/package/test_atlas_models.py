@@ -70,7 +70,7 @@ def test_families_of_transformers(row: Any) -> None:
 
 
 def severities(findings: Any) -> set[int]:
-    return {finding.gravity for finding in findings}
+    return {finding.severity for finding in findings}
 
 
 def test_gpt_oss_carries_yarns_factor_and_its_parameters() -> None:
@@ -132,7 +132,7 @@ def test_layers_with_the_same_queries_are_one_record() -> None:
     records = record_model(modeling("smollm3").SmolLM3Model, config)
     rotated = {name: one.rotated for one in records for name in one.modules}
     assert [rotated[f"layers.{i}.self_attn"] for i in range(8)] == [True, True, True, False] * 2
-    (finding,) = the_rotation(config).beside
+    (finding,) = the_rotation(config).more
     assert "2 of 8 such modules rotate nothing, such as layers.3.self_attn." in str(finding)
 
 
@@ -159,7 +159,7 @@ def test_a_model_that_counts_tokens_itself_is_run_with_its_positions_in_order() 
     report = Rotation(record.rotate, record.head_dim, 64).identify()
     assert (report.layout, report.base, record.sizes) == ("half-split", 5e5, (512,))
     assert record.ignores_ids
-    assert "counts tokens instead" in str(the_rotation(config).beside)
+    assert "counts tokens instead" in str(the_rotation(config).more)
     most = 256
     roformer = config_of(
         "roformer", "RoFormerConfig", hidden_size=64, embedding_size=64, num_attention_heads=2,
@@ -235,7 +235,7 @@ def test_a_factor_on_queries_is_that_of_the_whole_model_and_is_not_converted() -
     with torch.device("meta"):
         factor = modeling("longcat_flash").LongcatFlashMLA(config, 0).mla_scale_q_lora
     rotation = the_rotation(config)
-    assert f"Queries are {factor:.6g} times as long as keys" in str(rotation.beside)
+    assert f"Queries are {factor:.6g} times as long as keys" in str(rotation.more)
     scaled = rotation.identify()
     plain = identify(rotation.rotate, rotation.head_dim, dtype=torch.float32)
     assert scaled.differs_from(plain).convert is None
@@ -298,8 +298,8 @@ def test_keys_are_compared_with_queries_by_the_scores_that_they_make(
     both = lambda q, k, cos, sin: (queries(q, cos, sin), keys(k, cos, sin))  # noqa: E731
     monkeypatch.setattr(llama, "apply_rotary_pos_emb", both)
     rotation = the_rotation(llama.LlamaConfig(**SMALL))
-    assert severities(rotation.beside) == ({severity} if severity else set())
-    assert says in str(rotation.beside)
+    assert severities(rotation.more) == ({severity} if severity else set())
+    assert says in str(rotation.more)
     report = rotation.identify()
     assert (report.attention_factor or 1.0) == pytest.approx(1.0, rel=1e-5) or "xPos" in says
     plain = identify(lambda x, at: apply_rope(x, *rope_table(at, 64)), 64, dtype=torch.float32)
@@ -324,8 +324,8 @@ def test_keys_that_differ_far_out_only_have_a_finding(
 
     monkeypatch.setattr(llama.LlamaRotaryEmbedding, "forward", table)
     monkeypatch.setattr(llama, "apply_rotary_pos_emb", wrong)
-    (finding,) = the_rotation(llama.LlamaConfig(**SMALL)).beside
-    assert finding.gravity == 3
+    (finding,) = the_rotation(llama.LlamaConfig(**SMALL)).more
+    assert finding.severity == 3
     assert KEYS in str(finding)
 
 
@@ -336,13 +336,13 @@ def test_right_keys_have_no_finding(family: str) -> None:
     grows = family == "mistral4"
     config = transformers.AutoConfig.for_model(family) if grows else tiny_model(family).config
     for rotation in of_transformers(config).values():
-        assert severities(rotation.beside) <= {1}
+        assert severities(rotation.more) <= {1}
 
 
 def test_norm_weights_after_the_rotation_have_a_finding() -> None:
     pytest.importorskip("transformers")
     for family, after in (("hunyuan_v1_dense", True), ("qwen3", False), ("nanochat", False)):
-        found = str(the_rotation(tiny_model(family).config).beside)
+        found = str(the_rotation(tiny_model(family).config).more)
         assert ("A norm with learned weights follows the rotation" in found) == after
 
 
@@ -360,8 +360,8 @@ def test_what_keeps_a_model_from_running_is_reported(family: str, name: str, wor
     rotations = of_transformers(config_of(family, name))
     report = next(r for part, r in rotations.items() if part.endswith("Model")).identify()
     (finding,) = report.findings
-    assert finding.gravity == 2
-    assert str(finding).startswith("LOOK: Not probed: ")
+    assert finding.severity == 2
+    assert str(finding).startswith("WARNING: Not probed: ")
     assert words in str(finding)
     assert Report.from_json(report.to_json()).to_json() == report.to_json()
     assert report.differs_from(report).convert is None
@@ -428,7 +428,7 @@ def test_a_model_is_taken_for_its_configuration_and_says_so() -> None:
     model.lm_head.half()
     rotation = the_rotation(model)
     assert rotation.identify().base == wanted.base == 1e4
-    assert "changes to the model given and the rounding of its float16 are" in str(rotation.beside)
+    assert "changes to the model given and the rounding of its float16 are" in str(rotation.more)
 
 
 def test_the_default_dtype_of_the_session_changes_nothing() -> None:
@@ -476,8 +476,8 @@ def failed(found: Examination, severity: int | None = None) -> set[str]:
         key
         for f in found.findings
         for key in CHECKS
-        if f.words.startswith(CHECKS[key].format(shift=found.shift))
-        and severity in (None, f.gravity)
+        if f.message.startswith(CHECKS[key].format(shift=found.shift))
+        and severity in (None, f.severity)
     }
 
 
@@ -731,7 +731,7 @@ def test_rounding_to_16_bits_is_distinguished_from_rounded_positions(
         for name, t in model.state_dict().items()
     )
     positioned(model, lambda x, at: at.to(x.dtype).float())
-    errors = [str(f) for f in examine(model, shift=shift).findings if f.gravity == 3]
+    errors = [str(f) for f in examine(model, shift=shift).findings if f.severity == 3]
     assert errors
     assert all("something else is rounded, such as positions" in words for words in errors)
 
@@ -742,7 +742,7 @@ def test_rounding_under_autocast_and_masks_in_float64_are_reported_as_such() -> 
     with torch.autocast("cpu", BF16):
         assert severities(examine(model).findings) == {1}
     (finding,) = examine(model.double()).findings
-    assert (finding.gravity, finding.chapter) == (1, "precision")
+    assert (finding.severity, finding.chapter) == (1, "precision")
     assert "masks may overflow in float64" in str(finding)
     assert model.dtype == torch.float64
     assert "shift" in failed(examine(positioned(model, lambda _, at: at**2)), 3)

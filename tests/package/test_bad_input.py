@@ -867,7 +867,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "ValueError: positions must be <= 2**53, got 1180591620717411303424",
     ),
     (
-        lambda: Report.from_json('{"head_dim": 8, "asked": "x"}'),
+        lambda: Report.from_json('{"head_dim": 8, "probed": "x"}'),
         "ValueError: text must be what Report.to_json wrote, got ... head_dim",
     ),
     (

@@ -190,8 +190,8 @@ def test_what_leads_from_one_to_another_is_what_the_report_says(node, reports):
         pair = one, two
         assert found["converts"] == (wanted.convert is not None), pair
         convertible += found["converts"]
-        assert len(found["words"]) == len(wanted.words), pair
-        for ours, theirs in zip(found["words"], wanted.words, strict=True):
+        assert len(found["words"]) == len(wanted.messages), pair
+        for ours, theirs in zip(found["words"], wanted.messages, strict=True):
             assert NUMBER.sub("#", ours) == NUMBER.sub("#", theirs)
             if "the most: " in ours:  # which of several that differ alike is left open
                 ours, theirs = (text.split(", pair")[0] for text in (ours, theirs))
@@ -205,7 +205,7 @@ def test_rows_of_the_atlas_are_compared_as_python_compares_them(node):
     """Two rows of every kind there is; those with something wrong among them."""
 
     def wrong(row: Row) -> bool:
-        return any(gravity == 3 for gravity, _, _ in row.found["findings"])
+        return any(severity == 3 for severity, *_ in row.found["findings"])
 
     rows = read_atlas()
     shown = node.call("atlas.js", "unpack", compact(rows))
@@ -221,7 +221,7 @@ def test_rows_of_the_atlas_are_compared_as_python_compares_them(node):
         found = node.call("atlas.js", "differs", shown[i], shown[j])
         assert found["converts"] == (wanted.convert is not None), (rows[i].name, rows[j].name)
         ours, theirs = (
-            [NUMBER.sub("#", w) for w in words] for words in (found["words"], wanted.words)
+            [NUMBER.sub("#", w) for w in words] for words in (found["words"], wanted.messages)
         )
         assert ours == theirs, (rows[i].name, rows[j].name)
         said |= set(ours)
@@ -341,7 +341,7 @@ def test_the_atlas_tells_what_was_heard_and_which_heads_are_of_another_kind(node
 
 def test_a_broken_promise_is_broken_by_what_was_seen_or_more(rows):
     (singular,) = (row for row in rows if row.name == "singular")
-    assert singular.broken == f"some {singular.deviation:.1g}"
+    assert singular.broken == f"some {singular.relative_error:.1g}"
 
 
 def test_every_word_of_a_search_must_occur(node, shown):
@@ -424,7 +424,7 @@ def test_the_bridge_names_both_rows(node, shown):
         ({}, "heads of 16 channels against 80, 1 axis against 2."),
         ({"axes": 1}, "heads of 16 channels against 80."),
         ({"head": 16}, "1 axis against 2."),
-        ({"head": 16, "axes": 1, "width": 4}, "16 channels turn against 4."),
+        ({"head": 16, "axes": 1, "width": 4}, "16 channels rotate against 4."),
     ):
         over = node.call("atlas.js", "bridge", by_name["llama"], larger | change)
         assert over == f"{start}**large** turns them: {said}"

@@ -278,7 +278,7 @@ def _numbers(parameters):
 
 
 NO_ROTATION = identify(lambda x, at: np.asarray(x) * np.asarray(at)[:, None], 8)
-TWO_AXES = Report(head_dim=8, axes=2, asked="", is_rotation=True, inv_freq=np.ones((4, 2)))
+TWO_AXES = Report(head_dim=8, axes=2, probed="", is_rotation=True, inv_freq=np.ones((4, 2)))
 AT_REST = identify(lambda x, at: x, 8)
 
 
@@ -297,7 +297,7 @@ AT_REST = identify(lambda x, at: x, 8)
             r"model must make one rotation, got 2: Gemma3TextModel\[sliding_attention\], .*"
             r"of_transformers\(config\)\['Gemma3TextModel\[sliding_attention\]'\].identify",
         ),
-        (NO_ROTATION, ValueError, "model must be a rotation, got a report of none: WRONG"),
+        (NO_ROTATION, ValueError, "model must be a rotation, got a report of none: ERROR"),
         (TWO_AXES, ValueError, r"model must have positions of one axis, got 2.*inv_freq\[:, 0\]"),
         (AT_REST, ValueError, "model must "),
         ([0.0, 0.0], ValueError, "model must have a pair that turns"),

@@ -45,9 +45,9 @@ def test_v_jepa_2_is_singular() -> None:
     )
     assert 1.4 < high <= values.max() + 1e-6  # not every position is asked
     assert values.min() - 1e-6 <= low < 0.3
-    assert report.deviation is not None
-    assert report.deviation > 0.5
-    assert "Not a rotation" in report.findings[0].words
+    assert report.relative_error is not None
+    assert report.relative_error > 0.5
+    assert "Not a rotation" in report.findings[0].message
 
 
 def test_rotary_embedding_torch_pairs_neighbours() -> None:
@@ -90,4 +90,4 @@ def test_weights_are_not_converted_by_a_part_of_what_turns() -> None:
         ]
     )
     assert one.differs_from(two).convert is None
-    assert "depends on what else is in the call" in str(one.differs_from(two))
+    assert "as in dynamic NTK and LongRoPE" in str(one.differs_from(two))
