@@ -5,6 +5,7 @@ Without transformers, most of these tests skip.
 
 import copy
 import importlib
+import itertools
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -101,15 +102,31 @@ def test_gemma_3_has_two_bases() -> None:
     }
 
 
+SECTIONS = {
+    ("qwen2_vl", "Qwen2VLTextConfig"): "in blocks: 16 of axis 0, 24 of axis 1, 24 of axis 2",
+    ("qwen3_vl", "Qwen3VLTextConfig"): "interleaved, axes 0, 1, 2 by turns: 24 of axis 0, 20 of "
+    "axis 1, 20 of axis 2",
+    ("ernie4_5_vl_moe", "Ernie4_5_VLMoeTextConfig"): "interleaved, axes 1, 2 by turns: 22 of axis "
+    "1, 22 of axis 2, 20 of axis 0",
+}
+
+
+def test_how_sections_are_dealt_out_to_time_row_and_column() -> None:
+    reports = [the_rotation(config_of(*names)).identify() for names in SECTIONS]
+    assert [report.arrangement for report in reports] == list(SECTIONS.values())
+    for one, two in itertools.permutations(reports, 2):
+        difference = one.differs_from(two)
+        assert f"axes {one.arrangement}; there {two.arrangement}." in str(difference)
+        assert difference.convert is None
+
+
 @pytest.mark.drawn(2)
-def test_qwen2_vl_has_three_axes_for_text_and_two_for_images() -> None:
+def test_an_image_has_two_axes() -> None:
     parts = {"text_config": {"num_hidden_layers": 2}, "vision_config": {"depth": 2}}
-    rotations = of_transformers(config_of("qwen2_vl", "Qwen2VLConfig", **parts))
-    text, image = (r.identify() for r in rotations.values())
-    assert (text.axes, text.base, text.width) == (3, 1e6, 128)
-    assert (text.inv_freq > 0).sum(axis=0).tolist() == [16, 24, 24]
-    assert (image.axes, image.base, image.width) == (2, 1e4, 80)
-    assert (image.inv_freq > 0).sum(axis=0).tolist() == [20, 20]
+    _, image = of_transformers(config_of("qwen2_vl", "Qwen2VLConfig", **parts)).values()
+    report = image.identify()
+    assert (report.axes, report.base, report.width) == (2, 1e4, 80)
+    assert report.arrangement == "in blocks: 20 of axis 0, 20 of axis 1"
 
 
 @pytest.mark.drawn(2)
