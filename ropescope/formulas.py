@@ -251,44 +251,59 @@ def _ramps(
     tried; YaRN as released between ``fast`` turns in training and 1 (``L / beta`` alone counts).
     """
     n = len(w)
-    if n < 2 or (tolerance > OPEN and fast != (32.0,)):
+    if tolerance > OPEN and fast != (32.0,):
         return
-    loose = 50.0 * float(allowed.max())
     for base, factor, keep in _kept(w, allowed, scale, tolerance):
-        plain = base ** (-np.arange(n) / n)
         ramp = np.flatnonzero((keep > 20.0 * allowed) & (keep < 1.0 - 20.0 * allowed))
         hot = math.isclose(scale[0], 0.1 * math.log(factor) + 1.0, rel_tol=scale[1])
         own = {} if hot else {"attention_factor": round_number(scale[0], max(tolerance, 1e-6))}
         for low, high in KNEES if fast == (32.0,) else ():
-            turns = low + keep[ramp[[0, -1]]] * (high - low) if len(ramp) else np.empty(0)
-            fitted = 2.0 * np.pi * turns / plain[ramp[[0, -1]]] if len(ramp) else turns
-            lengths = _with(fitted, tolerance)
-            turns = lengths[:, None] * plain / (2.0 * np.pi)
-            made = (turns > low) if low == high else np.clip((turns - low) / (high - low), 0, 1)
-            for length in lengths[(np.abs(made - keep) <= loose).all(axis=1)].tolist():
-                given = {"factor": factor, "original_max_position_embeddings": _whole(length)}
+            for length in _in_turns(keep, ramp, base, (low, high), allowed, tolerance):
+                given = {"factor": factor, "original_max_position_embeddings": length}
                 betas = {} if high == 32.0 else {"beta_fast": high}
-                if hot:
-                    yield "yarn_paper", 2 * n, base, given | betas
-                    continue
                 named = {"low_freq_factor": low, "high_freq_factor": high}
-                yield "llama3", 2 * n, base, given | named
-                yield "by_parts", 2 * n, base, given | betas
-                if low == high:
-                    yield "yarn", 2 * n, base, given | betas | own
+                kinds = [("llama3", given | named), ("by_parts", given | betas)]
+                kinds += [("yarn", given | betas | own)] * (low == high)
+                for kind, one in [("yarn_paper", given | betas)] if hot else kinds:
+                    yield kind, 2 * n, base, one
         for beta, truncate in product(fast, (True, False)):
-            pairs = n / math.log(base)  # per logarithm of a length over its turns
-            lengths = _with(_ends(keep, ramp, allowed, beta, truncate, pairs), tolerance)
-            knees = [pairs * np.log(lengths / (2.0 * np.pi * b)) for b in (beta, 1.0)]
-            ends = [np.floor(knees[0]), np.ceil(knees[1])] if truncate else knees
-            begin, stop = np.maximum(ends[0], 0.0), np.minimum(ends[1], 2.0 * n - 1.0)
-            width = np.where(stop == begin, 0.001, stop - begin)
-            made = 1.0 - np.clip((np.arange(n) - begin[:, None]) / width[:, None], 0.0, 1.0)
-            for length in lengths[(np.abs(made - keep) <= loose).all(axis=1)].tolist():
-                given = {"factor": factor, **own}
-                given["original_max_position_embeddings"] = _whole(length)
-                given |= {} if beta == 32.0 else {"beta_fast": beta}
-                yield "yarn", 2 * n, base, given | ({} if truncate else {"truncate": False})
+            more: dict[str, Any] = {"beta_fast": beta} if beta != 32.0 else {}
+            more |= {"truncate": False} if not truncate else {}
+            for length in _in_pairs(keep, ramp, base, beta, truncate, allowed, tolerance):
+                given = {"factor": factor, **own, "original_max_position_embeddings": length}
+                yield "yarn", 2 * n, base, given | more
+
+
+def _in_turns(
+    keep: np.ndarray, ramp: np.ndarray, base: float, knees: Scale, allowed: np.ndarray,
+    tolerance: float,
+) -> list[int | float]:  # fmt: skip
+    """Return the lengths of training over which a ramp is straight in turns, between knees."""
+    (low, high), plain = knees, base ** (-np.arange(len(keep)) / len(keep))
+    ends = ramp[[0, -1]] if len(ramp) else ramp
+    fitted = 2.0 * np.pi * (low + keep[ends] * (high - low)) / plain[ends]
+    lengths = _with(fitted, tolerance)
+    turns = lengths[:, None] * plain / (2.0 * np.pi)
+    made = (turns > low) if low == high else np.clip((turns - low) / (high - low), 0, 1)
+    near = (np.abs(made - keep) <= 50.0 * allowed.max()).all(axis=1)
+    return [_whole(length) for length in lengths[near].tolist()]
+
+
+def _in_pairs(
+    keep: np.ndarray, ramp: np.ndarray, base: float, beta: float, truncate: bool,
+    allowed: np.ndarray, tolerance: float,
+) -> list[int | float]:  # fmt: skip
+    """Return the lengths over which a ramp is straight in the pairs' index."""
+    n = len(keep)
+    pairs = n / math.log(base)  # per logarithm of a length over its turns
+    lengths = _with(_ends(keep, ramp, allowed, beta, truncate, pairs), tolerance)
+    knees = [pairs * np.log(lengths / (2.0 * np.pi * b)) for b in (beta, 1.0)]
+    ends = [np.floor(knees[0]), np.ceil(knees[1])] if truncate else knees
+    begin, stop = np.maximum(ends[0], 0.0), np.minimum(ends[1], 2.0 * n - 1.0)
+    width = np.where(stop == begin, 0.001, stop - begin)
+    made = 1.0 - np.clip((np.arange(n) - begin[:, None]) / width[:, None], 0.0, 1.0)
+    near = (np.abs(made - keep) <= 50.0 * allowed.max()).all(axis=1)
+    return [_whole(length) for length in lengths[near].tolist()]
 
 
 def _with(fitted: np.ndarray, tolerance: float) -> np.ndarray:
@@ -324,6 +339,8 @@ def _kept(
 ) -> Iterator[tuple[float, float, np.ndarray]]:
     """Yield bases, factors, and how much of each pair is as trained, from 1 to 0."""
     n = len(w)
+    if n < 2:
+        return
     ends = [-n * math.log(max(float(r), 1e-300)) for r in (w[1] / w[0], w[-1] / w[-2])]
     slopes = [round_number(math.exp(min(power, 700.0)), 4.0 * n * tolerance) for power in ends]
     hot = abs(scale[0] - 1.0) > scale[1]  # then no pair need be slowed by all of the factor
@@ -479,31 +496,31 @@ def name_layout(inputs: np.ndarray, outputs: np.ndarray) -> tuple[str | None, in
 def _name_pairs(pairs: np.ndarray) -> tuple[str | None, int | None]:
     """Return the name of pairs whose lower channel comes first, and the channels that are split."""
     partner = {int(a): int(b) for a, b in pairs}
-    blocks: list[tuple[str, int]] = []  # name and end
-    whole = True
+    blocks: list[tuple[bool, int, bool]] = []  # whether of adjacent channels; the end; all of it
     while partner:
         start = min(partner)
         half = partner[start] - start
         inside = [a for a in partner if start <= a < start + half]
-        if half < 1 or any(partner[a] != a + half for a in inside):
+        if half < 1 or any(partner.pop(a) != a + half for a in inside):
             return None, None
-        end = start + 2 * half
-        if half == 1 and blocks and blocks[-1] == ("interleaved", start):
-            blocks.pop()
-        blocks.append(("interleaved" if half == 1 else "half-split", end))
-        whole &= inside == list(range(start, start + len(inside)))
-        whole &= len(inside) == half or len(inside) == len(pairs)
-        for a in inside:
-            del partner[a]
-    if len({name for name, _ in blocks}) != 1:
+        whole = inside == list(range(start, start + len(inside)))
+        blocks.append((half == 1, start + 2 * half, whole and len(inside) in (half, len(pairs))))
+    return _name_blocks(blocks, pairs)
+
+
+def _name_blocks(
+    blocks: list[tuple[bool, int, bool]], pairs: np.ndarray
+) -> tuple[str | None, int | None]:
+    """Return the name of blocks: whether of adjacent channels, the end, whether all of it."""
+    if len({adjacent for adjacent, *_ in blocks}) != 1:
         return None, None
-    name, end = blocks[0][0], max(end for _, end in blocks)
-    if len(pairs) == 1 and name == "interleaved":
+    if len(pairs) == 1 and blocks[0][0]:
         return "interleaved or half-split", 2
-    split = len(blocks) > 1 and name == "half-split"
-    return f"{name} in {len(blocks)} blocks" if split else name, (
-        end - int(pairs.min()) if whole else None
-    )
+    span = max(end for _, end, _ in blocks) - int(pairs.min())
+    span_if_whole = span if all(whole for *_, whole in blocks) else None
+    if blocks[0][0]:
+        return "interleaved", span_if_whole
+    return "half-split" + f" in {len(blocks)} blocks" * (len(blocks) > 1), span_if_whole
 
 
 def name_arrangement(axes: tuple[int, ...]) -> str:

@@ -270,7 +270,7 @@ class Report:
         Difference
             Pairs of equal frequency are matched. Where both rotate them alike, possibly elsewhere,
             the other way or times another factor, ``convert`` is a function. A table that ends
-            before the other is told, and is no reason not to convert. Errors of either are
+            before the other is reported, and is no reason not to convert. Errors of either are
             repeated, and are a reason not to convert unless they are rounding.
         """
         if not isinstance(other, Report):
