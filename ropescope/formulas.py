@@ -339,14 +339,10 @@ def _kept(
 ) -> Iterator[tuple[float, float, np.ndarray]]:
     """Yield bases, factors, and how much of each pair is as trained, from 1 to 0."""
     n = len(w)
-    if n < 2:
-        return
-    ends = [-n * math.log(max(float(r), 1e-300)) for r in (w[1] / w[0], w[-1] / w[-2])]
-    slopes = [round_number(math.exp(min(power, 700.0)), 4.0 * n * tolerance) for power in ends]
     hot = abs(scale[0] - 1.0) > scale[1]  # then no pair need be slowed by all of the factor
     told = math.exp(min(10.0 * (scale[0] - 1.0), 700.0))
     own = (2.0 ** round(math.log2(told)), round_number(told, 10.0 * scale[1]), round(2 * told) / 2)
-    for base in (b for b in dict.fromkeys([*slopes, *KNOWN_BASES]) if b > 1.0):
+    for base in _bases(w, tolerance):
         ratio = w * base ** (np.arange(n) / n)
         if abs(ratio[0] - 1.0) > tolerance or ratio[-1] <= 0.0:
             continue
@@ -359,6 +355,15 @@ def _kept(
             keep = (ratio - 1.0 / factor) / (1.0 - 1.0 / factor)
             if ((keep >= -20.0 * allowed) & (keep <= 1.0 + 20.0 * allowed)).all():
                 yield base, factor, keep
+
+
+def _bases(w: np.ndarray, tolerance: float) -> list[float]:
+    """Return the bases that the ends of a bent series lead to, and known ones."""
+    n = len(w)
+    ends = [] if n < 2 else [w[1] / w[0], w[-1] / w[-2]]  # a plateau at either has the slope
+    powers = [min(-n * math.log(max(float(ratio), 1e-300)), 700.0) for ratio in ends]
+    slopes = [round_number(math.exp(power), 4.0 * n * tolerance) for power in powers]
+    return [base for base in dict.fromkeys([*slopes, *KNOWN_BASES]) if base > 1.0 and n > 1]
 
 
 def _searched(w: np.ndarray, scale: Scale, tolerance: float) -> Iterator[Candidate]:
