@@ -68,6 +68,7 @@ def names(report: Report, least: int = INFO) -> set[str]:
 def test_layout_direction_width_and_place_are_recovered(
     kind: str, direction: int, rest: int, start: int
 ) -> None:
+    """Refuted if one of the layouts, directions, widths or places comes out as another."""
     width, theta = 32, series(16, 5e5)
     pairs = out = layout_of(kind, width, start)
     if kind == "mixed":
@@ -125,6 +126,7 @@ NAMED: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", NAMED)
 @pytest.mark.parametrize("single", [False, True])
 def test_every_rescaling_is_named_with_its_parameters(name: str, single: bool) -> None:
+    """Refuted if a published rescaling gets another name or parameters."""
     kind, given = NAMED[name]
     theta, factor = rescaled_frequencies(kind, 64, 5e5, **given)
     theta = theta[theta > 0].astype(np.float32 if single else float)
@@ -141,6 +143,7 @@ def test_every_rescaling_is_named_with_its_parameters(name: str, single: bool) -
 @pytest.mark.parametrize("base", [1.5, 100.0, 77777.0, 1e8, 500003.0])
 @pytest.mark.parametrize("half", [2, 9, 40])
 def test_any_base_and_width_are_recovered(base: float, half: int) -> None:
+    """Refuted if a drawn base or width comes out as another."""
     report = identify(rotation(layout_of("interleaved", 2 * half), series(half, base)), 2 * half)
     assert report.base == pytest.approx(base, rel=1e-6)
     assert (np.abs(report.inv_freq - series(half, base)) <= report.inv_freq_error + 1e-15).all()
