@@ -20,7 +20,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 def test_without_triton_the_import_says_what_to_install(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "triton", None)
     monkeypatch.delitem(sys.modules, "ropebook.timing.fused", raising=False)
-    with pytest.raises(ImportError, match=r"speed\.fused needs triton: pip install triton"):
+    with pytest.raises(ImportError, match=r"timing\.fused needs triton: pip install triton"):
         importlib.import_module("ropebook.timing.fused")
 
 
