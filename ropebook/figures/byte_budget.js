@@ -114,7 +114,7 @@ const NOTICE =
 
 const SIZES = {
   broad: { left: 252, right: 108, top: 44, row: 32, blocks: 5, size: 13 },
-  slim: { left: 4, right: 8, top: 56, row: 30, blocks: 15, size: 12 },
+  slim: { left: 4, right: 8, top: 58, row: 30, blocks: 15, size: 12 },
 };
 const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 
