@@ -75,12 +75,6 @@ def break_long_names(body: str) -> str:
 # ---- the whole ----------------------------------------------------------------------------------
 
 ICON_SCRIPT = re.compile(r'<script src="[^"]*/scripts/fontawesome\.js[^"]*"></script>')
-THEBE_SCRIPT = re.compile(r'<script [^>]*src="[^"]*/sphinx-thebe\.js[^"]*"></script>\s*')
-THEBE_ADDRESS = re.compile(r"<script>const THEBE_JS_URL = [^<]*</script>\s*")
-THEBE_SETTINGS = re.compile(
-    r'<script type="text/x-thebe-config">.*?</script>\s*<script>kernelName = [^<]*</script>',
-    re.DOTALL,
-)
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 SIDEBAR = '<div id="pst-primary-sidebar"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
@@ -101,21 +95,6 @@ PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
 def drop_icon_script(page: str) -> str:
     """Drop Font Awesome's script, half a megabyte: the style sheets draw the same icons."""
     return ICON_SCRIPT.sub("", page)
-
-
-def drop_thebe_script(page: str) -> str:
-    """Drop Thebe, which runs cells in a kernel elsewhere: figures here need none."""
-    return THEBE_SCRIPT.sub("", page)
-
-
-def drop_thebe_address(page: str) -> str:
-    """Drop the other host that Thebe would ask for its code."""
-    return THEBE_ADDRESS.sub("", page)
-
-
-def drop_thebe_settings(page: str) -> str:
-    """Drop what Thebe would tell that host."""
-    return THEBE_SETTINGS.sub("", page)
 
 
 def drop_repeated_styles(page: str) -> str:
@@ -182,9 +161,6 @@ BODY = [
 ]
 PAGE = [
     drop_icon_script,
-    drop_thebe_script,
-    drop_thebe_address,
-    drop_thebe_settings,
     drop_repeated_styles,
     load_mathjax_late,
     drop_printed_contents,
@@ -318,6 +294,12 @@ def write_again_after_a_change_of_this(app: Sphinx) -> None:
     stamp.write_text(now)
 
 
+def disconnect_thebe(app: Sphinx) -> None:
+    """Drop Thebe, which jupyter-book always loads: it runs cells in a kernel on another host."""
+    for listeners in app.events.listeners.values():
+        listeners[:] = [one for one in listeners if one.handler.__module__ != "sphinx_thebe"]
+
+
 def write_on_all_cores(app: Sphinx, env: BuildEnvironment) -> None:
     """Let Sphinx write pages in several processes: jupyter-book has no option for it.
 
@@ -333,6 +315,7 @@ def setup(app: Sphinx) -> dict:
     app.add_js_file("book.js", loading_method="defer")
     app.connect("builder-inited", write_again_after_a_change_of_this)
     app.connect("builder-inited", hook.install)
+    app.connect("builder-inited", disconnect_thebe, priority=1)
     app.connect("html-page-context", search_prose, priority=400)
     app.connect("html-page-context", offer_files, priority=950)
     app.connect("html-page-context", hook.prepare, priority=950)
