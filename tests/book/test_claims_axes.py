@@ -83,34 +83,6 @@ def test_scores_of_commuting_steps_are_waves_with_two_frequencies():
             assert min(abs(np.subtract(pair, want)).max() for want in wanted) < 1e-4
 
 
-def test_the_place_matters_as_soon_as_generators_do_not_commute():
-    """Refuted if scores of two turns that do not commute keep still under a shift, or those of
-    commuting ones move."""
-    rng = np.random.default_rng(0)
-
-    def drift(a, b):
-        def score(u, v):  # of each two channels, one column and two rows apart
-            return exponential(u * a + v * b).T @ exponential((u + 1) * a + (v + 2) * b)
-
-        return max(abs(score(*place) - score(0, 0)).max() for place in ((0, 2), (5, -3), (1, 1)))
-
-    for width in (3, 4, 6):
-        raw, more = 0.5 * rng.normal(size=(2, width, width))
-        a, b = raw - raw.T, more - more.T
-        assert drift(a, b) > 0.1
-        assert drift(a, a @ a @ a) < 1e-10
-
-    def of(u, v):
-        """Turn by u A + v B of the example, by Rodrigues: about the axis (v, 0, u)."""
-        angle = math.hypot(u, v) or 1.0
-        x, z = v / angle, u / angle
-        cross = np.array([[0, -z, 0], [z, 0, -x], [0, x, 0]])
-        return np.eye(3) + math.sin(angle) * cross + (1 - math.cos(angle)) * cross @ cross
-
-    places = [(of(0, v).T @ of(1, v))[0, 0] for v in (0, 2)]
-    assert places == pytest.approx([0.5403, 0.6765], abs=5e-5)
-
-
 # ---- published towers ---------------------------------------------------------------------------
 
 
@@ -258,6 +230,19 @@ def test_a_tower_with_pressed_places_turns_by_positions_interpolated():
     np.testing.assert_allclose(got, np.exp(1j * angles), atol=1e-5)
 
 
+def test_eva02_of_timm_presses_the_places_of_a_larger_image_into_those_of_its_training():
+    """Refuted if timm's rotation gives a larger image the places of its own patches."""
+    made = timm_rotations().RotaryEmbeddingCat
+    pressed = made(64, in_pixels=False, ref_feat_shape=[14, 14]).get_embed([28, 28])
+    speeds = 1e4 ** (-np.arange(16) / 16)
+    at = places_of(28) / 2
+    angles = np.concatenate([at[:, :1] * speeds, at[:, 1:] * speeds], axis=1)
+    sin, cos = (t[:, ::2].numpy() for t in pressed.chunk(2, dim=-1))
+    np.testing.assert_allclose(cos + 1j * sin, np.exp(1j * angles), atol=1e-5)
+    plain = made(64, in_pixels=False).get_embed([28, 28])
+    assert (plain - pressed).abs().max() > 0.5
+
+
 def turned_by(family: str, x: torch.Tensor, at: np.ndarray) -> torch.Tensor:
     """Turn x (places, width) as a vision tower does."""
     module, places = models(f"{family}.modeling"), torch.tensor(at)
@@ -381,3 +366,47 @@ def test_a_qwen_that_counts_slots_after_an_image_says_something_else():
         whole = model(inputs_embeds=x, position_ids=at).last_hidden_state[0, -1]
     assert (last(right) - whole).norm() < 1e-4 * whole.norm()
     assert (last(slots) - whole).norm() > 0.05 * whole.norm()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(3))
+def test_after_a_video_two_rules_of_counting_give_a_word_two_meanings(seed):
+    """Refuted if transformers counts on from the largest position, or the word is the same."""
+    module = models("qwen2_vl.modeling")
+    text: dict[str, Any] = {
+        "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2, "vocab_size": 64,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "initializer_range": 0.3,
+        "bos_token_id": None, "eos_token_id": None,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [4, 6, 6]},
+    }  # fmt: skip
+    vision = {"depth": 1, "embed_dim": 16, "hidden_size": 64, "num_heads": 2, "mlp_ratio": 1}
+    config = models("qwen2_vl.configuration").Qwen2VLConfig(
+        text_config=text, vision_config=vision, image_token_id=60, video_token_id=61
+    )
+    model = module.Qwen2VLModel(config)
+
+    def counted(frames: int) -> tuple[torch.Tensor, int]:
+        """Positions of a word, a video of 2 by 2 tokens a frame and two words."""
+        row = torch.tensor([[1, *[61] * 4 * frames, 2, 3]])
+        ids, delta = model.get_rope_index(
+            row,
+            mm_token_type_ids=2 * (row == 61).int(),
+            video_grid_thw=torch.tensor([[frames, 4, 4]]),
+        )
+        return ids, row.shape[1] + int(delta)
+
+    for frames, following, generated in ((2, 3, 5), (8, 3, 9)):
+        ids, first_generated = counted(frames)
+        assert ids[:, 0, -2:].tolist() == [[following, following + 1]] * 3
+        assert first_generated == generated
+        largest = int(ids[:, :, :-2].max()) + 1
+        assert largest == (3 if frames == 2 else 9)
+    other = ids.clone()
+    other[:, :, -2:] = torch.tensor([largest, largest + 1])
+    torch.manual_seed(seed)
+    reader = module.Qwen2VLTextModel(config.text_config).double().eval()
+    x = torch.randn(1, ids.shape[-1], 64, dtype=torch.float64)
+    one, two = (
+        reader(inputs_embeds=x, position_ids=p).last_hidden_state[0, -1] for p in (ids, other)
+    )
+    assert (one - two).norm() > 0.5 * one.norm()
