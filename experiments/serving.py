@@ -450,7 +450,8 @@ def quantised(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, A
 def worn(kind: Kind, models: Served, seeds: tuple[int, ...]) -> dict[str, Any]:
     """Move all keys by 256 in one step or in 256, stored in 8 or 4 bits; queries move along.
 
-    Stored in blocks of 32 channels (here a whole head) as llama.cpp's q8_0 does: a scale a block.
+    Stored in plain blocks of 32 channels (here a whole head) with a scale of their own. llama.cpp
+    stores wider heads in a Hadamard basis (since April 2026).
     """
     tokens, targets = drawn(kind, seeds, 32, 64)
     theta, found = models.bank, {"exact": mean(bits(models, tokens, targets))}
