@@ -198,6 +198,7 @@ def test_a_transposed_image_looks_other_to_pixtral_and_alike_to_qwen(family):
 def test_dinov3_keeps_the_halves_of_an_image_and_qwen_the_neighbours():
     """Refuted if scores of the real towers at half an image, or at one patch, follow the
     image's size otherwise."""
+    assert models("dinov3_vit.configuration").DINOv3ViTConfig().pos_embed_rescale == 2.0
     D = {}
     for family in ("dinov3_vit", "qwen2_vl"):
         for side in (14, 28, 56):
