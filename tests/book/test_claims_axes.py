@@ -4,9 +4,7 @@ import importlib
 import importlib.util
 import itertools
 import math
-import sys
-from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,8 @@ import torch
 from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
+
+from tests.tools.timm_file import timm_rotations
 
 SECTIONS = {"qwen2_vl": [16, 24, 24], "qwen3_vl": [24, 20, 20]}
 
@@ -89,20 +89,6 @@ def test_scores_of_commuting_steps_are_waves_with_two_frequencies():
 def models(name: str) -> Any:
     family, part = name.split(".")
     return importlib.import_module(f"transformers.models.{family}.{part}_{family}")
-
-
-def timm_rotations() -> Any:
-    """Return timm's file of rotations alone: its other files want torchvision."""
-    spec = importlib.util.find_spec("timm")
-    if spec is None or spec.origin is None:
-        pytest.skip("timm is not installed")
-    path = Path(spec.origin).parent / "layers"
-    packages = {"timm": path.parent, "timm.layers": path}
-    with pytest.MonkeyPatch.context() as patch:
-        for name, folder in packages.items():
-            patch.setitem(sys.modules, name, ModuleType(name))
-            sys.modules[name].__path__ = [str(folder)]
-        return importlib.import_module("timm.layers.pos_embed_sincos")
 
 
 def codes(family: str, side: int) -> np.ndarray:

@@ -3,10 +3,7 @@
 import importlib
 import itertools
 import math
-import sys
 from functools import partial
-from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -20,6 +17,7 @@ from torch import Tensor
 from rope_minimal import apply_rope, inverse_frequencies, mrope_positions, rope_table, wave_vectors
 from ropebook import aliasing
 from ropebook.aliasing import code_distance, mean_cosine, nearest_code, nearest_offset
+from tests.tools.timm_file import timm_rotations
 
 HEADS, SHAPE = 2, (3, 5)  # an image that is not square
 PLACES = np.indices(SHAPE).reshape(2, -1).T  # (row, column), as the patches come
@@ -239,16 +237,9 @@ def test_mrope(family: str, name: str, section: list[int], dealt: bool) -> None:
 
 
 @pytest.fixture
-def timm(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """Return timm's file of rotations alone: its other files want torchvision."""
-    spec = find_spec("timm")
-    if spec is None or spec.origin is None:
-        pytest.skip("timm is not installed")
-    home = Path(spec.origin).parent
-    for name, folder in (("timm", home), ("timm.layers", home / "layers")):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-        sys.modules[name].__path__ = [str(folder)]
-    return importlib.import_module("timm.layers.pos_embed_sincos")
+def timm() -> ModuleType:
+    """timm's own rotations."""
+    return timm_rotations()
 
 
 def test_timm_axial_as_eva_02(timm: ModuleType) -> None:
