@@ -31,7 +31,7 @@ def path() -> Path | None:
 
 def frequencies(base: float = BASE) -> Tensor:
     """Return the 32 frequencies of a base, in radians a token, float64."""
-    return torch.from_numpy(inverse_frequencies(WIDTH, base))
+    return torch.tensor(inverse_frequencies(WIDTH, base))
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,8 @@ class Model:
         elif change.replace_by == "mean":
             x[..., pairs, :] = x[..., pairs, :].mean(1, keepdim=True)
         elif change.replace_by == "shuffled":
-            order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(0))
+            draw = torch.Generator().manual_seed(0)
+            order = torch.randperm(x.shape[1], generator=draw, device="cpu")
             x[..., pairs, :] = x[:, order][..., pairs, :]
         else:
             raise ValueError(f"replace_by must be nothing, mean or shuffled, got {change.replace_by}")

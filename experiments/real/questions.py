@@ -38,7 +38,7 @@ def not_turned(pairs: tuple[int, ...]) -> Change:
 
 def rescaled(kind: str, **parameters: Any) -> Change:
     theta, factor = rescaled_frequencies(kind, WIDTH, BASE, **parameters)
-    return Change(frequencies=torch.from_numpy(theta), factor=factor)
+    return Change(frequencies=torch.tensor(theta), factor=factor)
 
 
 LENGTHS = {"original_max_position_embeddings": TRAINED}
@@ -169,7 +169,7 @@ def look(model: Model, text: Tensor) -> Any:
     """
     tokens, theta = text[:WINDOW], frequencies()
     turn = torch.exp(1j * theta * torch.tensor(DISTANCES, dtype=torch.float64)[:, None])
-    draw = torch.Generator().manual_seed(0)
+    draw = torch.Generator("cpu").manual_seed(0)
     rows: list[dict[str, Any]] = []
 
     def compare(product: Tensor, pairs: Any = slice(None)) -> Tensor:
@@ -180,11 +180,11 @@ def look(model: Model, text: Tensor) -> Any:
         q, k = (torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) for x in (q, k))
         for head in range(HEADS):
             a, b = q[head], k[head * KEY_HEADS // HEADS]
-            i, j, l = (torch.randint(1, WINDOW, (200,), generator=draw) for _ in range(3))
+            i, j, l = (torch.randint(1, WINDOW, (200,), generator=draw, device="cpu") for _ in range(3))
             product, rival = a[i] * b[j].conj(), a[i] * b[l].conj()
             at, other = compare(product), compare(rival)
-            gauss = [torch.complex(*torch.randn(2, 200, PAIRS, generator=draw, dtype=torch.float64))
-                     for _ in range(2)]  # fmt: skip
+            gauss = [torch.complex(*torch.randn(2, 200, PAIRS, generator=draw, device="cpu",
+                                                dtype=torch.float64)).to(turn) for _ in range(2)]  # fmt: skip
             flat = compare(gauss[0] * gauss[1].conj())
             first = (a[1:] * b[0].conj()).real.mean(0)  # by pair, the first token's key ...
             rest = (a[1:] * b[1:].mean(0).conj()).real.mean(0)  # ... and that of the others
