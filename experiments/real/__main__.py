@@ -3,6 +3,7 @@
 import argparse
 import json
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
@@ -20,8 +21,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.real", description=__doc__)
     parser.add_argument("section", nargs="?", default="", help="only the jobs that begin so")
     parser.add_argument("--archive", type=Path, default=HERE / "weights" / SOURCE, help="the texts")
-    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--device", default="cpu", help="torch's name of the device")
     args = parser.parse_args()
+    if args.device != "cpu":
+        torch.set_default_device(args.device)
     file = path()
     if file is None:
         parser.error("the model is not installed: `make real` installs it")
@@ -55,9 +58,15 @@ def write(done: dict, mark: str) -> None:
         section, change, text = name.split("/")
         sections.setdefault(section, {}).setdefault(change, {})[text] = line["found"]
     seconds = round(sum(line["s"] for line in done.values()))
-    about = {"texts": mark, "seconds": seconds, "torch": torch.__version__,
-             "threads": torch.get_num_threads()}  # fmt: skip
-    rounded = json.loads(json.dumps({"about": about, **sections}), parse_float=lambda x: round(float(x), 4))
+    device = torch.get_default_device().type
+    if device == "cuda":
+        device = torch.cuda.get_device_name()
+    about = {"texts": mark, "seconds": seconds, "device": device, "numbers": "float32",
+             "torch": torch.__version__, "threads": torch.get_num_threads(),
+             "date": datetime.now(UTC).date().isoformat()}  # fmt: skip
+    rounded = json.loads(
+        json.dumps({"about": about, **sections}), parse_float=lambda x: round(float(x), 4)
+    )
     RECORD.write_text(json.dumps(rounded, indent=None, separators=(",", ":")) + "\n")
 
 

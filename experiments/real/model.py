@@ -54,7 +54,11 @@ class Change:
     table
         The number type to which cosines and sines are rounded.
     left_out
-        Pairs whose part of a score is dropped.
+        Pairs whose part of a score is dropped; a table (30, 3, 32) names them by layer and key head.
+    kept
+        The share of that part that stays.
+    of_queries
+        What ``replace_by`` replaces is the queries' part and not the keys'.
     near, far
         ... only where the key is at least ``near`` and less than ``far`` tokens back.
     first
@@ -62,8 +66,13 @@ class Change:
     layers
         ... and only in these layers.
     replace_by
-        What takes the dropped part's place: nothing, the part of the ``mean`` key of the head, or
-        that of a key ``shuffled`` among the text's tokens.
+        What takes the dropped part's place: nothing, the part of the ``mean`` key of the head, that
+        of a key ``shuffled`` among the text's tokens or of the ``previous`` token; or its own, pair
+        by pair with a ``random direction``, the ``mean direction`` or the ``mean length``.
+    restored
+        What is put right after the part was dropped: the ``spread`` (each query's scores get their
+        standard deviation back), the first token's weight (``first``), or the weights of all other
+        tokens among each other (``others``).
     visible
         Which keys a query may read, (n, n); the causal mask unless given.
     """
@@ -75,13 +84,24 @@ class Change:
     positions: Tensor | None = None
     key_positions: Tensor | None = None
     table: torch.dtype = torch.float32
-    left_out: tuple[int, ...] = ()
+    left_out: tuple[int, ...] | Tensor = ()
+    kept: float = 0.0
+    of_queries: bool = False
     near: int = 0
     far: int = 1 << 30
     first: bool | None = None
     layers: range = range(LAYERS)
     replace_by: str = "nothing"
+    restored: str = "nothing"
     visible: Tensor | None = None
+
+
+def spread(scores: Tensor, visible: Tensor) -> Tensor:
+    """Return the standard deviation of each query's scores over the keys that it sees, (..., n, 1)."""
+    count = visible.sum(-1, keepdim=True)
+    mean = (scores * visible).sum(-1, keepdim=True) / count
+    square = ((scores - mean) ** 2 * visible).sum(-1, keepdim=True) / count
+    return square.sqrt().clamp_min(1e-6)
 
 
 class Model:
@@ -93,6 +113,7 @@ class Model:
 
         if hashlib.sha256(file.read_bytes()).hexdigest() != SHA256:
             raise ValueError(f"{file} is not the file of the record: its SHA-256 differs")
+        self.file = file
         self.weights = {
             each.name.removesuffix(".weight"): torch.tensor(
                 dequantize(each.data, each.tensor_type), dtype=torch.float32
@@ -153,10 +174,15 @@ class Model:
         def turned(x: Tensor, table: Any) -> Tensor:
             return apply_rope(x, *table, interleaved=change.interleaved)
 
-        edited = change.left_out and layer in change.layers
-        changed = self.without(k, change) if edited else k
+        edited = len(change.left_out) > 0 and layer in change.layers
+        rotated, changed = q, k
+        if edited and change.of_queries:
+            rotated = self.without(layer, q, change)
+        elif edited:
+            changed = self.without(layer, k, change)
         everywhere = change.near == 0 and change.far > len(k[0]) and change.first is None
-        rotated, other = turned(q, tables[0]), turned(changed, tables[1])
+        everywhere = everywhere and change.restored == "nothing"
+        rotated, other = turned(rotated, tables[0]), turned(changed, tables[1])
         if not edited or everywhere:
             if cache is not None:
                 if len(cache) > layer:
@@ -183,25 +209,51 @@ class Model:
         if change.first is not None:
             here &= (torch.arange(n) == 0) == change.first
         scores = torch.where(here, both[1], both[0]) / WIDTH**0.5
-        mask = torch.ones(n, n, dtype=torch.bool).tril() if change.visible is None else change.visible
+        mask = (
+            torch.ones(n, n, dtype=torch.bool).tril() if change.visible is None else change.visible
+        )
+        if change.restored == "spread":
+            scores = scores * spread(both[0], mask) / spread(both[1], mask)
         weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
+        if change.restored == "first":
+            whole = (both[0] / WIDTH**0.5).masked_fill(~mask, -torch.inf).softmax(-1)[..., :1]
+            others = weights[..., 1:] / weights[..., 1:].sum(-1, keepdim=True).clamp_min(1e-30)
+            weights = torch.cat((whole, others * (1 - whole)), -1)
+        if change.restored == "others":
+            whole = (both[0] / WIDTH**0.5).masked_fill(~mask, -torch.inf).softmax(-1)[..., 1:]
+            others = whole / whole.sum(-1, keepdim=True).clamp_min(1e-30)
+            first = weights[..., :1]
+            weights = torch.cat((first, others * (1 - first)), -1)
         return (weights @ v[:, None]).flatten(0, 1)
 
-    def without(self, k: Tensor, change: Change) -> Tensor:
-        """Return keys (3, n, 64), before the rotation, with pairs left out or replaced."""
-        x = k.unflatten(-1, (PAIRS, 2)).clone()
-        pairs = list(change.left_out)
+    def without(self, layer: int, x: Tensor, change: Change) -> Tensor:
+        """Return queries (9, n, 64) or keys (3, n, 64), before the rotation, with pairs replaced."""
+        z = torch.view_as_complex(x.unflatten(-1, (PAIRS, 2)).contiguous())
+        mean, draw = z.mean(1, keepdim=True), torch.Generator("cpu").manual_seed(layer)
         if change.replace_by == "nothing":
-            x[..., pairs, :] = 0
+            other = change.kept * z
         elif change.replace_by == "mean":
-            x[..., pairs, :] = x[..., pairs, :].mean(1, keepdim=True)
+            other = mean.expand_as(z)
         elif change.replace_by == "shuffled":
-            draw = torch.Generator().manual_seed(0)
-            order = torch.randperm(x.shape[1], generator=draw, device="cpu")
-            x[..., pairs, :] = x[:, order][..., pairs, :]
+            draw = torch.Generator("cpu").manual_seed(0)
+            other = z[:, torch.randperm(z.shape[1], generator=draw, device="cpu")]
+        elif change.replace_by == "previous":
+            other = torch.cat((z[:, :1], z[:, :-1]), 1)
+        elif change.replace_by == "random direction":
+            turn = torch.rand(z.shape, generator=draw, device="cpu").to(x) * 2 * torch.pi
+            other = z * torch.exp(1j * turn)
+        elif change.replace_by == "mean direction":
+            other = z.abs() * torch.exp(1j * mean.angle())
+        elif change.replace_by == "mean length":
+            other = z.abs().mean(1, keepdim=True) * torch.exp(1j * z.angle())
         else:
-            raise ValueError(f"replace_by must be nothing, mean or shuffled, got {change.replace_by}")
-        return x.flatten(-2)
+            raise ValueError(f"replace_by is none of those described, got {change.replace_by!r}")
+        if isinstance(change.left_out, Tensor):
+            chosen = change.left_out[layer].repeat_interleave(len(z) // KEY_HEADS, 0)
+        else:
+            chosen = torch.zeros(len(z), PAIRS, dtype=torch.bool)
+            chosen[:, list(change.left_out)] = True
+        return torch.view_as_real(torch.where(chosen[:, None], other, z)).flatten(-2)
 
     def losses(self, tokens: Tensor, change: Change | None = None) -> Tensor:
         """Return the loss of every token but the first in nats, (n - 1,)."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rope_minimal import rescaled_frequencies
 
+from . import doubts
 from .model import BASE, HEADS, KEY_HEADS, PAIRS, TRAINED, WIDTH, Change, Model, frequencies
 
 WINDOW = 512
@@ -24,6 +25,8 @@ GROUPS = {"0-3": (0, 1, 2, 3), "4-7": (4, 5, 6, 7), "8-11": (8, 9, 10, 11),
           "22-25": (22, 23, 24, 25), "26-28": (26, 27, 28), "29-31": (29, 30, 31)}  # fmt: skip
 FOUR = GROUPS["22-25"]
 """The first pairs whose wavelength is more than twice the trained length."""
+MARK = 1
+"""The token ``<|im_start|>``, with which every text of the chat model's training begins."""
 
 
 def with_base(base: float) -> Change:
@@ -49,7 +52,6 @@ RESCALINGS = {
     "by parts": rescaled("by_parts", factor=2.0, **LENGTHS),
     "YaRN": rescaled("yarn", factor=2.0, **LENGTHS),
     "llama3": rescaled("llama3", factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0, **LENGTHS),
-    "dynamic": rescaled("dynamic", factor=2.0, max_position_embeddings=TRAINED, seq_len=LONG),
 }
 
 N = torch.arange(WINDOW)
@@ -111,7 +113,7 @@ SHORT: dict[str, dict[str, Change]] = {
     },
     "distance": {
         f"{name}, {where}": Change(left_out=GROUPS[name], **limits)
-        for name in ("0-3", "8-11", "16-18", "22-25")
+        for name in ("0-3", "8-11", "16-18")
         for where, limits in (("near", {"far": 16}), ("far", {"near": 128}))
     },
     "table": {
@@ -137,15 +139,30 @@ SHORT: dict[str, dict[str, Change]] = {
 }
 
 
-def short(model: Model, texts: dict[str, Tensor], section: str, change: str, text: str) -> Any:
+LONGER = {
+    "as released": Change(),
+    "22-25 left out": Change(left_out=FOUR),
+    "22-25 not turned": not_turned(FOUR),
+    "0-3 left out": Change(left_out=GROUPS["0-3"]),
+    "26-31 not turned": not_turned(tuple(range(26, PAIRS))),
+}
+"""Asked of 2,048 tokens, and, the last but two, of texts that begin with the model's first mark."""
+
+
+def read(model: Model, tokens: Tensor, change: Change) -> dict[str, float]:
     """Return the loss of a text under a change: its mean, and that of its second half."""
+    found = model.losses(tokens, change)
+    return {"loss": float(found.mean()), "second half": float(found[len(tokens) // 2 :].mean())}
+
+
+def short(model: Model, texts: dict[str, Tensor], section: str, change: str, text: str) -> Any:
+    """Return the losses of the first 512 tokens of a text under a change."""
     tokens = texts[text][:WINDOW]
     if change.startswith("packed"):  # after half of the next text in the list
         names = list(texts)
         before = texts[names[(names.index(text) + 1) % len(names)]][:HALF]
         tokens = torch.cat((before, tokens[HALF:]))
-    found = model.losses(tokens, SHORT[section][change])
-    return {"loss": float(found.mean()), "second half": float(found[HALF:].mean())}
+    return read(model, tokens, SHORT[section][change])
 
 
 def alone(model: Model, texts: dict[str, Tensor], kind: str, text: str) -> Any:
@@ -177,10 +194,14 @@ def look(model: Model, text: Tensor) -> Any:
         return (product[:, None, pairs] * turn[None, :, pairs]).real.sum(-1).T
 
     def watch(layer: int, q: Tensor, k: Tensor) -> None:
-        q, k = (torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) for x in (q, k))
+        q, k = (
+            torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) for x in (q, k)
+        )
         for head in range(HEADS):
             a, b = q[head], k[head * KEY_HEADS // HEADS]
-            i, j, l = (torch.randint(1, WINDOW, (200,), generator=draw, device="cpu") for _ in range(3))
+            i, j, l = (
+                torch.randint(1, WINDOW, (200,), generator=draw, device="cpu") for _ in range(3)
+            )
             product, rival = a[i] * b[j].conj(), a[i] * b[l].conj()
             at, other = compare(product), compare(rival)
             gauss = [torch.complex(*torch.randn(2, 200, PAIRS, generator=draw, device="cpu",
@@ -229,8 +250,13 @@ def sink(model: Model, text: Tensor) -> Any:
     for name, pairs in {"as released": (), **GROUPS}.items():
         shares: list[float] = []
 
-        def watch(layer: int, q: Tensor, k: Tensor, pairs: Any = pairs, shares: Any = shares) -> None:
-            q, k = (torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) for x in (q, k))
+        def watch(
+            layer: int, q: Tensor, k: Tensor, pairs: Any = pairs, shares: Any = shares
+        ) -> None:
+            q, k = (
+                torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous())
+                for x in (q, k)
+            )
             phase = torch.exp(1j * theta * N[:, None])
             keep = torch.ones(PAIRS)
             keep[list(pairs)] = 0
@@ -246,33 +272,60 @@ def sink(model: Model, text: Tensor) -> Any:
     return found
 
 
+ASKED_AT = (6144, LONG)
+"""Where a long text is interrupted by the questions: within the trained length, and past it."""
+
+
 def read_long(model: Model, tokens: Tensor, needles: list[tuple[int, Tensor, Tensor]],
               change: Change) -> Any:  # fmt: skip
-    """Read a long text with needles in it, then be asked for each.
+    """Read a long text with needles in it, and be asked for those that have been read.
 
     Returns
     -------
     dict
-        ``loss`` in stretches of 1,024 tokens; for each needle, its distance and whether the digits
-        that follow the question are the model's first choice, one by one.
+        ``loss`` in stretches of 1,024 tokens; ``needles`` by the place of the question: of each its
+        distance, the loss of its four digits, how many are the model's first choice and whether
+        the first one is.
     """
     cache: list[Any] = []
-    hidden = []
+    hidden: list[Tensor] = []
+    asked: dict[str, Any] = {}
     with torch.no_grad():
         for part in tokens.split(2048):
             hidden.append(model(part, place(change, sum(map(len, hidden)), len(part)), cache))
+            here = sum(map(len, hidden))
+            if here in ASKED_AT:
+                asked[str(here)] = [ask(model, cache, here, needle, change)
+                                    for needle in needles if needle[0] + 32 < here]  # fmt: skip
         states = torch.cat(hidden)
         loss = model.loss_of(states[:-1], tokens[1:])
-        found = []
+    return {"loss": [float(x.mean()) for x in loss.split(1024)], "needles": asked}
+
+
+def ask(model: Model, cache: list[Any], here: int, needle: tuple[int, Tensor, Tensor],
+        change: Change) -> dict[str, Any]:  # fmt: skip
+    """Return what the model makes of one question, whose tokens stand from ``here`` on."""
+    at, question, answer = needle
+    asked = torch.cat((question, answer))
+    h = model(asked, place(change, here, len(asked)), [(k, v) for k, v in cache])
+    tail = h[len(question) - 1 : -1]
+    best = (tail @ model.weights["token_embd"].T).argmax(-1)
+    return {"distance": here - at, "loss": float(model.loss_of(tail, answer).mean()),
+            "right": int((best == answer).sum()), "first": bool(best[0] == answer[0])}  # fmt: skip
+
+
+def ask_near(model: Model, tokens: Tensor, needles: list[tuple[int, Tensor, Tensor]]) -> Any:
+    """Return the same for each needle of a long text, read alone with 64 tokens on either side."""
+    found = []
+    with torch.no_grad():
         for at, question, answer in needles:
-            own = [(k, v) for k, v in cache]
-            asked = torch.cat((question, answer))
-            h = model(asked, place(change, len(tokens), len(asked)), own)
-            tail = h[len(question) - 1 : -1]
-            best = (tail @ model.weights["token_embd"].T).argmax(-1)
-            found.append({"distance": len(tokens) - at, "right": bool((best == answer).all()),
-                          "loss": float(model.loss_of(tail, answer).mean())})  # fmt: skip
-    return {"loss": [float(x.mean()) for x in loss.split(1024)], "needles": found}
+            start = max(at - 64, 0)
+            cache: list[Any] = []
+            here = len(tokens[start : at + 64])
+            model(tokens[start : at + 64], None, cache)
+            near = (at - start, question, answer)
+            found.append(ask(model, cache, here, near, Change()))
+    return {"needles": found}
 
 
 def place(change: Change, start: int, n: int) -> Change:
@@ -295,9 +348,28 @@ def jobs(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> Iterator
     for text, tokens in short_texts.items():
         yield f"look/all heads/{text}", lambda m, t=tokens: look(m, t)
         yield f"sink/by pairs/{text}", lambda m, t=tokens: sink(m, t)
+    for change in LONGER:
+        for text, tokens in short_texts.items():
+            yield (f"2,048 tokens/{change}/{text}",
+                   lambda m, t=tokens, c=change: read(m, t[:2048], LONGER[c]))  # fmt: skip
+    for change in list(LONGER)[:3]:
+        for text, tokens in short_texts.items():
+            marked = torch.cat((torch.tensor([MARK]), tokens[: WINDOW - 1]))
+            yield (f"first mark/{change}/{text}",
+                   lambda m, t=marked, c=change: read(m, t, LONGER[c]))  # fmt: skip
+    for change in list(LONGER)[:4]:
+        for number in range(6):
+            draw = torch.Generator("cpu").manual_seed(number)
+            drawn = torch.randint(1000, 40_000, (HALF,), generator=draw, device="cpu").repeat(2)
+            yield (f"said twice/{change}/draw {number}",
+                   lambda m, t=drawn, c=change: read(m, t.to(N.device), LONGER[c]))  # fmt: skip
+    yield from doubts.jobs(short_texts)
     for text, (tokens, needles) in long_texts.items():
         for name, change in RESCALINGS.items():
-            if name == "llama3":
-                continue
-            yield (f"past the length/{name}/{text}",
-                   lambda m, t=tokens, n=needles, c=change: read_long(m, t, n, c))  # fmt: skip
+            if name != "llama3":
+                yield (f"past the length/{name}/{text}",
+                       lambda m, t=tokens, n=needles, c=change: read_long(m, t, n, c))  # fmt: skip
+        still = LONGER["22-25 not turned"]
+        yield (f"past the length/22-25 not turned/{text}",
+               lambda m, t=tokens, n=needles, c=still: read_long(m, t, n, c))  # fmt: skip
+        yield f"needles near/as released/{text}", lambda m, t=tokens, n=needles: ask_near(m, t, n)

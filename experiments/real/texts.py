@@ -18,8 +18,9 @@ PROSE = {"Carroll": "alice29.txt", "workshop": "lcet10.txt", "Milton": "plrabn12
 CODE = {"encode.c": "encode.c", "bit stream": "brotli_bit_stream.c", "metablock": "metablock.c"}
 START = 4000
 """Characters left out at the beginning: licences, prefaces, tables of contents."""
-CITIES = ("Paris", "Cairo", "Lima", "Oslo", "Delhi", "Quito", "Rome", "Tokyo",
-          "Accra", "Perth", "Dublin", "Havana")  # fmt: skip
+CITIES = ("Paris", "Cairo", "Lima", "Oslo", "Delhi", "Quito", "Rome", "Tokyo", "Accra", "Perth",
+          "Dublin", "Havana", "Berlin", "Madrid", "Vienna", "Athens", "Lisbon", "Moscow", "Boston",
+          "Sydney", "Dallas", "Geneva", "Prague", "Seoul")  # fmt: skip
 
 
 def read(archive: Path) -> dict[str, str]:
@@ -69,7 +70,7 @@ def long_texts(file: Path, archive: Path) -> dict[str, tuple[Tensor, list[Any]]]
             places.append(sum(map(len, parts)) - len(note))
         text = torch.cat([*parts, words[start:room]])
         assert len(text) == LONG
-        asked = [(place, tokens(file, f"\n\nThe secret code of {city} is"), tokens(file, f" {code}"))
+        asked = [(place, tokens(file, f"\n\nThe secret code of {city} is "), tokens(file, code))
                  for place, city, code in zip(places, CITIES, codes, strict=True)]  # fmt: skip
         found[name] = (text, asked)
     return found

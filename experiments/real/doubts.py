@@ -1,0 +1,176 @@
+"""A sceptic's list: what else than their content could make pairs 22 to 25 so dear?
+
+Each doubt is a run whose outcome was predicted before it (``predictions-real.json``, 23 on).
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .model import HEADS, KEY_HEADS, LAYERS, PAIRS, WIDTH, Change, Model, frequencies
+
+FOUR = (22, 23, 24, 25)
+OTHERS = tuple(i for i in range(PAIRS) if i not in FOUR)
+WINDOW = 512
+
+
+def turning_as(pairs: tuple[int, ...]) -> Change:
+    """Let the four turn as other pairs do."""
+    theta = frequencies()
+    theta[list(FOUR)] = theta[list(pairs)]
+    return Change(frequencies=theta)
+
+
+DOUBTS: dict[str, Change] = {
+    # is it the size of the scores, and not what they say?
+    "spread restored": Change(left_out=FOUR, restored="spread"),
+    "three quarters kept": Change(left_out=FOUR, kept=0.75),
+    "half kept": Change(left_out=FOUR, kept=0.5),
+    "a quarter kept": Change(left_out=FOUR, kept=0.25),
+    "of the others, half kept": Change(left_out=OTHERS, kept=0.5),
+    "random directions": Change(left_out=FOUR, replace_by="random direction"),
+    # is it the sink?
+    "first token's weight restored": Change(left_out=FOUR, restored="first"),
+    "all but the first's weight restored": Change(left_out=FOUR, restored="others"),
+    "29-31, first token's weight restored": Change(left_out=(29, 30, 31), restored="first"),
+    "0-3, first token's weight restored": Change(left_out=(0, 1, 2, 3), restored="first"),
+    "the others, first token's weight restored": Change(left_out=OTHERS, restored="first"),
+    # what do they say: which key, or that it is a key to read? length or direction?
+    "keys of the token before": Change(left_out=FOUR, replace_by="previous"),
+    "mean query": Change(left_out=FOUR, of_queries=True, replace_by="mean"),
+    "own length, mean direction": Change(left_out=FOUR, replace_by="mean direction"),
+    "own direction, mean length": Change(left_out=FOUR, replace_by="mean length"),
+    # need they stand still?
+    "turning as 12-15": turning_as((12, 13, 14, 15)),
+    "turning as 16-19": turning_as((16, 17, 18, 19)),
+    "turning as 28-31": turning_as((28, 29, 30, 31)),
+    "layer 0 alone": Change(left_out=FOUR, layers=range(1)),
+}
+
+BY_HEAD = ("largest four besides", "largest two anywhere", "four in the 9 largest",
+           "four in the other 81")  # fmt: skip
+
+
+def sizes(model: Model, text: Tensor) -> Tensor:
+    """Return the mean of |q| |k| by layer, key head and pair, (30, 3, 32)."""
+    rows: list[Tensor] = []
+
+    def watch(layer: int, q: Tensor, k: Tensor) -> None:
+        q, k = (x.unflatten(-1, (PAIRS, 2)).norm(dim=-1)[:, 1:].mean(1) for x in (q, k))
+        rows.append(q.unflatten(0, (KEY_HEADS, -1)).mean(1) * k)
+
+    with torch.no_grad():
+        model(text, watch=watch)
+    return torch.stack(rows)
+
+
+def by_head(model: Model, text: Tensor, kind: str) -> Change:
+    """Return a change that leaves other pairs out in each head, by their sizes in this text."""
+    found = sizes(model, text)
+    four = torch.zeros(LAYERS, KEY_HEADS, PAIRS, dtype=torch.bool)
+    four[..., list(FOUR)] = True
+    if kind.startswith("largest"):
+        besides = kind.endswith("besides")
+        best = found.masked_fill(four, 0) if besides else found
+        chosen = best.argsort(-1, descending=True)[..., : 4 if besides else 2]
+        return Change(left_out=torch.zeros_like(four).scatter(-1, chosen, True))
+    of_head = (found * four).sum(-1).flatten()
+    largest = torch.zeros(LAYERS * KEY_HEADS, dtype=torch.bool)
+    largest[of_head.argsort(descending=True)[:9]] = True
+    if kind == "four in the other 81":
+        largest = ~largest
+    return Change(left_out=four & largest.view(LAYERS, KEY_HEADS, 1))
+
+
+def losses(model: Model, text: Tensor, change: Change) -> Any:
+    found = model.losses(text, change)
+    return {"loss": float(found.mean()), "second half": float(found[WINDOW // 2 :].mean())}
+
+
+def shares(model: Model, text: Tensor) -> Any:
+    """Return each pair's share of the variance of a query's scores, and that of the four by head.
+
+    The share is the covariance of the pair's part with the whole, over the keys that the query
+    sees but the first, by the variance of the whole: the shares of all pairs add up to one.
+    """
+    turn = torch.exp(1j * frequencies() * torch.arange(WINDOW, dtype=torch.float64)[:, None])
+    asked = slice(WINDOW - 64, WINDOW)
+    visible = torch.ones(WINDOW, WINDOW, dtype=torch.bool).tril()[asked, 1:]
+    count = visible.sum(-1)
+    rows: list[Tensor] = []
+
+    def watch(layer: int, q: Tensor, k: Tensor) -> None:
+        q, k = (torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) * turn
+                for x in (q, k))  # fmt: skip
+        k = k.repeat_interleave(HEADS // KEY_HEADS, 0)[:, 1:]
+        for a, b in zip(q[:, asked], k, strict=True):
+            part = (a[:, None] * b[None].conj()).real * visible[..., None]
+            part = (part - part.sum(1, keepdim=True) / count[:, None, None]) * visible[..., None]
+            whole = part.sum(-1, keepdim=True)
+            rows.append(((part * whole).sum(1) / (whole**2).sum(1)).mean(0))
+
+    with torch.no_grad():
+        model(text, watch=watch)
+    table = torch.stack(rows).cpu().numpy()
+    four = np.quantile(table[:, list(FOUR)].sum(1), np.linspace(0, 1, 11))
+    return {"by pair": table.mean(0).tolist(), "four, deciles over heads": four.tolist()}
+
+
+def rounding(model: Model) -> dict[str, Tensor]:
+    """Return the error that Q4_1 may have left in each row of the query and key maps, by its size.
+
+    A block of 32 weights has 16 equal steps ``d``; a rounding error has the variance d² / 12.
+    """
+    from gguf import GGUFReader
+
+    found = {}
+    for each in GGUFReader(model.file).tensors:
+        if each.name.endswith(("attn_q.weight", "attn_k.weight")):
+            assert each.tensor_type.name == "Q4_1"
+            blocks = torch.tensor(np.asarray(each.data), device="cpu").view(-1, 18, 20)
+            steps = blocks[..., :2].contiguous().view(torch.float16).float()[..., 0]
+            name = each.name.removesuffix(".weight")
+            rows = model.weights[name].cpu()
+            found[name] = (steps**2 / 12).mean(-1).sqrt() / rows.square().mean(-1).sqrt()
+    return found
+
+
+def rounded_again(model: Model, text: Tensor, pairs: tuple[int, ...]) -> Any:
+    """Return the loss where the rows of some pairs carry as much error again as Q4_1's."""
+    draw, weights = torch.Generator("cpu").manual_seed(0), dict(model.weights)
+    rows = torch.tensor([i for p in pairs for i in (2 * p, 2 * p + 1)], device="cpu")
+    for name, error in rounding(model).items():
+        w = weights[name].cpu().clone()
+        at = (torch.arange(0, len(w), WIDTH, device="cpu")[:, None] + rows).flatten()
+        size = (error * w.square().mean(-1).sqrt())[at, None]
+        w[at] += size * torch.randn(len(at), w.shape[1], generator=draw, device="cpu")
+        weights[name] = w.to(model.weights[name])
+    noisy = object.__new__(Model)
+    noisy.weights = weights
+    return losses(noisy, text, Change())
+
+
+def rounding_by_pair(model: Model) -> Any:
+    found = rounding(model)
+    return {side: torch.stack([error.view(-1, PAIRS, 2).mean((0, 2)) for name, error in
+                               found.items() if name.endswith(side)]).mean(0).tolist()
+            for side in ("attn_q", "attn_k")}  # fmt: skip
+
+
+def jobs(texts: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[Model], Any]]]:
+    """Yield the jobs of the sceptic's list."""
+    for name, full in texts.items():
+        text = full[:WINDOW]
+        for doubt, change in DOUBTS.items():
+            yield f"doubts/{doubt}/{name}", partial(losses, text=text, change=change)
+        for kind in BY_HEAD:
+            yield (f"doubts/{kind}/{name}",
+                   lambda m, t=text, k=kind: losses(m, t, by_head(m, t, k)))  # fmt: skip
+        for kind, pairs in (("four rounded again", FOUR), ("others rounded again", OTHERS)):
+            yield f"doubts/{kind}/{name}", partial(rounded_again, text=text, pairs=pairs)
+        yield f"shares/by pair/{name}", partial(shares, text=text)
+    yield "rounding/Q4_1/weights", rounding_by_pair
