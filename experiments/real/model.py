@@ -54,7 +54,7 @@ class Change:
     table
         The number type to which cosines and sines are rounded.
     left_out
-        Pairs whose part of a score is dropped; a table (30, 3, 32) names them by layer and key head.
+        Pairs whose part of a score is dropped; a table (30, 3, 32) says it by layer and key head.
     kept
         The share of that part that stays.
     of_queries
@@ -97,7 +97,7 @@ class Change:
 
 
 def spread(scores: Tensor, visible: Tensor) -> Tensor:
-    """Return the standard deviation of each query's scores over the keys that it sees, (..., n, 1)."""
+    """Return the standard deviation of each query's scores over what it sees, (..., n, 1)."""
     count = visible.sum(-1, keepdim=True)
     mean = (scores * visible).sum(-1, keepdim=True) / count
     square = ((scores - mean) ** 2 * visible).sum(-1, keepdim=True) / count
@@ -227,7 +227,7 @@ class Model:
         return (weights @ v[:, None]).flatten(0, 1)
 
     def without(self, layer: int, x: Tensor, change: Change) -> Tensor:
-        """Return queries (9, n, 64) or keys (3, n, 64), before the rotation, with pairs replaced."""
+        """Return queries (9, n, 64) or keys (3, n, 64), not yet turned, with pairs replaced."""
         z = torch.view_as_complex(x.unflatten(-1, (PAIRS, 2)).contiguous())
         mean, draw = z.mean(1, keepdim=True), torch.Generator("cpu").manual_seed(layer)
         if change.replace_by == "nothing":

