@@ -930,6 +930,37 @@ def test_a_short_prompt_gets_the_frequencies_of_a_long_one(seed: int) -> None:
             assert off(fixed(longest).logits, model(family, **by_call)(longest).logits) < 1e-5
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(3))
+def test_dynamic_ntk_remembers_the_longest_call(seed: int) -> None:
+    """Refuted if a call beyond the trained length gives the same logits before and after a longer
+    one, or a shorter call does not, or LongRoPE remembers, too.
+
+    transformers, without a cache; the trained length is 64.
+    """
+    transformers = pytest.importorskip("transformers")
+    lists = {"short_factor": [1.0] * 8, "long_factor": [4.0] * 8}
+    lists["original_max_position_embeddings"] = 64
+    for kind, more in (("dynamic", {}), ("longrope", lists)):
+        torch.manual_seed(seed)
+        sizes = {**SMALL, "max_position_embeddings": 64, "num_hidden_layers": 2}
+        rope = {"rope_type": kind, "rope_theta": 1e4, "factor": 4.0, **more}
+        config = transformers.LlamaConfig(**sizes, rope_parameters=rope)
+        model = transformers.LlamaForCausalLM(config).double().eval()
+        for count in (20, 63, 64, 100):
+            text = tokens_of(count)
+            model(tokens_of(63, 1))  # forget
+            before = model(text).logits
+            model(tokens_of(250, 2))
+            after = model(text).logits
+            if kind == "dynamic" and count >= 64:
+                assert off(after, before) > 0.25
+            else:
+                assert off(after, before) < 1e-5
+            model(tokens_of(63, 3))
+            assert off(model(text).logits, before) < 1e-5
+
+
 # Layers that differ ------------------------------------------------------------------------------
 
 

@@ -120,15 +120,23 @@ def test_a_static_yarn_changes_short_texts() -> None:
     says(4, "24 pairs stay, 24 slow to a quarter", "by 2% of", "by 67% at 4,000", "by 1.30")
 
 
-@pytest.mark.parametrize(("kind", "static"), [("yarn", True), ("dynamic", False)])
-def test_yarn_is_static_and_dynamic_ntk_follows_the_largest_position(kind, static) -> None:
-    rotation = qwen(64, **FOUR | {"rope_type": kind, "original_max_position_embeddings": 64})
+@pytest.mark.parametrize("kind", ["yarn", "longrope", "dynamic"])
+def test_yarn_is_static_longrope_goes_by_the_call_and_dynamic_ntk_by_the_longest(kind) -> None:
+    lists = {"short_factor": [1.0] * PAIRS, "long_factor": [4.0] * PAIRS}
+    more = {"rope_type": kind, "original_max_position_embeddings": 64}
+    rotation = qwen(64, **FOUR | more | (lists if kind == "longrope" else {}))
     x = torch.zeros(1, 1, 128)
-    tables = [
-        rotation(x, torch.tensor([[5, *more]]))[0][0, 0] for more in ([], [200], [6])
-    ]  # the cosines of position 5, beside others
-    assert torch.equal(tables[0], tables[1]) == static
-    assert torch.equal(tables[0], tables[2])
+    short, middle, long, after, at_end, anew, again = (
+        rotation(x, torch.tensor([[5, largest]]))[0][0, 0]  # the cosines of position 5
+        for largest in (6, 100, 200, 100, 63, 62, 100)
+    )
+    assert torch.equal(short, anew)
+    assert torch.equal(middle, again)
+    assert torch.equal(short, long) == (kind == "yarn")
+    assert torch.equal(short, at_end) == (kind != "dynamic")  # 64 tokens are not shorter than 64
+    assert torch.equal(middle, after) == (kind != "dynamic")
+    assert torch.equal(long, after)
+    says(7, "by the largest position of a call", "by the longest call since one that was shorter")
 
 
 def test_a_rescaling_without_a_base_gets_that_of_the_class() -> None:
@@ -147,6 +155,16 @@ def test_18_pairs_meet_new_angles_and_with_a_larger_base_they_stay_on_their_arc(
     says(17, "From 10,000 to 500,000 the 18 slow pairs")
 
 
+def test_the_recipes_span_what_their_table_adds_up_to() -> None:
+    billions = []
+    for row in re.findall(r"^\|(?! length| \||-).*\| (\d.*illion) \|$", ASKED[17], re.MULTILINE):
+        counts = [float(count) for count in re.findall(r"[\d.]+", row)]
+        of = counts if " and " in row else counts[:1]  # stages are added; of a range the least
+        billions.append(sum(of) / (1000 if "million" in row else 1))
+    assert len(billions) == 5
+    says(17, f"from {min(billions):.2f} to {max(billions):.0f} billion tokens")
+
+
 def deepseek(**more: object) -> modeling_deepseek_v3.DeepseekV3Attention:
     parameters = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 40.0, **more}
     parameters["original_max_position_embeddings"] = 4_096
@@ -163,7 +181,8 @@ def test_what_yarn_and_mscale_multiply() -> None:
     table = modeling_deepseek_v3.DeepseekV3RotaryEmbedding(alike.config)
     assert table.attention_scaling == 1
     assert f"{alike.scaling * alike.qk_head_dim**0.5:.2f}" == "1.87"
-    says(18, "by 1.14 and 1.30", "which is 1 where `mscale` and `mscale_all_dim` are alike", "1.87")
+    says(18, "by 1.14 and 1.30", "which is 1 where `mscale` and `mscale_all_dim` are alike")
+    says(18, "1.87 for $s = 40$ and weight 1")
 
 
 def llama4_query(past: int, tuned: bool, monkeypatch: pytest.MonkeyPatch) -> torch.Tensor:
