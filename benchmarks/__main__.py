@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from tqdm import tqdm
 
-from . import layer, machine, moves
+from . import angles, layer, machine, moves
 from .measure import Case, measure
 
 RESULTS = Path(__file__).parent / "results"
@@ -129,6 +129,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(moves.table(entry))
     if device == "cuda" and not options.quick:
         results["layer"] = layer.measure(device)
+        results["angles"] = {"date": results["date"], "rows": angles.measure(device)}
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
         path = RESULTS / f"{about['name']}.json"

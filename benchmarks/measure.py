@@ -127,11 +127,12 @@ def candidates(case: Case, device: str) -> Iterator[tuple[Form, str, str]]:
     """Yield (form, package, reason why it cannot run or "")."""
     for form in (*FORMS.values(), *peers.module(case.first)):
         yield form, "rope_minimal", _too_long(form, case)
-    for name in COMPILED:
-        yield FORMS[name].compiled(), "rope_minimal", ""
-    if device == "cuda" and case.shape[2] == 1:  # without the time that a launch takes
-        for form in FORMS.values():
-            yield replace(form, mode="graph"), "rope_minimal", ""
+    compiled = [FORMS[name].compiled() for name in COMPILED]
+    for form in compiled:
+        yield form, "rope_minimal", ""
+    graphs = device == "cuda" and case.shape[2] == 1  # without the time that a launch takes
+    for form in (*FORMS.values(), *compiled) if graphs else ():
+        yield _in_a_graph(form), "rope_minimal", ""
     for package, load in (peers.CUDA if device == "cuda" else peers.CPU).items():
         try:
             forms = load(case.first)
@@ -140,6 +141,13 @@ def candidates(case: Case, device: str) -> Iterator[tuple[Form, str, str]]:
             continue
         for form in forms:
             yield form, package, ""
+            if graphs and package == "rope_minimal":
+                yield _in_a_graph(form), package, ""
+
+
+def _in_a_graph(form: Form) -> Form:
+    """Return the form with the mode "graph", or "compiled, graph" and "fused, graph"."""
+    return replace(form, mode="graph" if form.mode == "eager" else f"{form.mode}, graph")
 
 
 def _too_long(form: Form, case: Case) -> str:
@@ -161,7 +169,7 @@ def prepare(
             return replace(candidate, call=None, status="wrong", reason=reason)
         peak = peak_extra_bytes(candidate.call, device=device)
         candidate = replace(candidate, peak=peak, passes=_passes(candidate, case, data[0]))
-        if form.mode == "graph":
+        if form.mode.endswith("graph"):
             graph, rotations = _captured(candidate.call), GRAPH * candidate.rotations
             return replace(candidate, call=graph, rotations=rotations)
         return candidate

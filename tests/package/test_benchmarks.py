@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from benchmarks import __main__ as command
-from benchmarks import layer, machine, moves, peers
+from benchmarks import angles, layer, machine, moves, peers
 from benchmarks import measure as bench
 from benchmarks.measure import Case, Oracle, candidates, make_input, measure, prepare
 from rope_minimal import apply_rope
@@ -173,9 +173,17 @@ def test_a_graph_of_many_calls_counts_one(monkeypatch):
 
 
 def test_one_token_on_cuda_is_measured_with_graphs_too():
-    for case, count in ((TINY, 0), (Case((2, 3, 1, 16)), len(FORMS))):
+    for case, count in ((TINY, 0), (Case((2, 3, 1, 16)), 1)):
         modes = [each.mode for each, _, _ in candidates(case, "cuda")]
-        assert modes.count("graph") == count
+        assert modes.count("graph") == count * len(FORMS)
+        assert modes.count("compiled, graph") == count * len(bench.COMPILED)
+
+
+def test_a_kernel_goes_into_a_graph_too(monkeypatch):
+    kernel = replace(form(apply_rope), mode="fused")
+    monkeypatch.setitem(peers.CUDA, "rope_minimal", lambda first: [kernel])
+    modes = [each.mode for each, _, _ in candidates(Case((2, 3, 1, 16)), "cuda")]
+    assert modes.count("fused, graph") == 1
 
 
 def test_kernels_that_are_not_here_are_named(monkeypatch):
@@ -259,12 +267,15 @@ def test_reused_memory_is_kept():
 # the results
 
 
+GRAPHS = ("graph", "compiled, graph", "fused, graph")
+
+
 def rows_schema():
     number, text = {"type": ["number", "null"]}, {"type": "string"}
     row = {
         "form": text,
         "interleaved": {"enum": [True, False, None]},
-        "mode": {"enum": ["eager", "compiled", "fused", "graph"]},
+        "mode": {"enum": ["eager", "compiled", "fused", *GRAPHS]},
         "package": text,
         **dict.fromkeys(("passes", "us", "ratio", "ratio_low", "ratio_high", "error"), number),
         "rounds": {"type": ["integer", "null"]},
@@ -320,6 +331,7 @@ def schema():
     )
     made["properties"]["moves"] = moves_schema()  # an older record has none
     made["properties"]["layer"] = layer_schema()  # a record of a GPU has it
+    made["properties"]["angles"] = angles_schema()  # and this
     made["properties"]["machine"]["properties"]["instructions"] = text  # an older one has none
     return made
 
@@ -339,6 +351,24 @@ def layer_schema():
     row = exactly({"call": {"type": "string"}, "us": number, "us_low": number, "us_high": number})
     rows = {"type": "array", "items": row, "minItems": 4, "maxItems": 4}
     return exactly({"texts": count, "tokens": count, "rows": rows})
+
+
+def angles_schema():
+    number, text = {"type": "number", "exclusiveMinimum": 0}, {"type": "string"}
+    row = exactly({"setting": text, "product": text, "dtype": text, "error": number})
+    rows = {"type": "array", "items": row, "minItems": 9, "maxItems": 9}
+    return exactly({"date": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"}, "rows": rows})
+
+
+def test_angles_are_asked_under_autocast_and_with_tf32():
+    """A CPU rounds the matrix product under autocast alone; what was set before is set again."""
+    before = torch.get_float32_matmul_precision()
+    rows = angles.measure("cpu")
+    jsonschema.validate({"date": "2026-11-28", "rows": rows}, angles_schema())
+    assert torch.get_float32_matmul_precision() == before
+    rounded = [row["product"] for row in rows if row["dtype"] == "bfloat16"]
+    assert rounded == ["p[:, None] @ theta[None]"]
+    assert {row["error"] for row in rows if row["dtype"] == "float32"} == {0.0002422}
 
 
 def test_a_layer_is_timed_with_its_rotation(monkeypatch):
