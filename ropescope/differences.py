@@ -216,7 +216,8 @@ class _Comparison:
                 start += "for one"
             self.messages.append(
                 f"{start}: {_number(first[worst])} against {_number(second[worst])}. No weight "
-                "makes up for that: change base or rescaling."
+                "makes up for that; base and rescaling are of the configuration: give the second "
+                "those of the first."
             )
         self.convertible &= not (self.off.any() or unsure.any())
         drift = np.where(self.apart <= self.known, 0.0, self.apart)

@@ -250,7 +250,8 @@ function compare(one, two) {
       : `${off} of ${first.length} pairs have another frequency than there, ${pair} the most`;
     words.push(
       `${said}: ${digits(size(first[shown]), 6)} against ${digits(size(second[shown]), 6)}. ` +
-        "No weight makes up for that: change base or rescaling.",
+        "No weight makes up for that; base and rescaling are of the configuration: " +
+        "give the second those of the first.",
     );
   }
   const named = !off || one.axes === 1 || one.layout !== two.layout || one.place !== two.place;

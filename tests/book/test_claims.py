@@ -103,6 +103,18 @@ def test_every_test_named_in_a_text_exists(path):
         assert name in functions(file)
 
 
+@each_chapter
+def test_every_test_of_a_claim_says_what_would_refute_it(path, monkeypatch):
+    monkeypatch.syspath_prepend(str(TESTS.parent / "book" / "_ext"))
+    claims = importlib.import_module("claims")
+    silent = []
+    for title, check, *_ in boxes_with_checks(path, "Claim"):
+        file, names = re.fullmatch(r'\.\./tests/(\S+) "(.+)"', check).groups()
+        known = claims.functions(TESTS / file)
+        silent += [f"{title}: {name}" for name in names.split() if not claims.refutation(known[name])]
+    assert silent == []
+
+
 def test_what_would_refute_a_claim_is_read_from_its_tests(monkeypatch):
     """The page of claims prints it; a docstring of another kind says nothing there."""
     monkeypatch.syspath_prepend(str(TESTS.parent / "book" / "_ext"))

@@ -75,6 +75,7 @@ def severities(findings: Any) -> set[int]:
 
 
 def test_gpt_oss_carries_yarns_factor_and_its_parameters() -> None:
+    """Refuted if gpt-oss' rotation has another factor than YaRN's, or other parameters are found."""
     report = the_rotation(config_of("gpt_oss", "GptOssConfig")).identify()
     assert report.attention_factor == pytest.approx(0.1 * np.log(32) + 1, rel=1e-7)
     assert report.rescaling == (
@@ -224,7 +225,7 @@ def test_a_table_of_three_axes_is_given_three() -> None:
 
 
 def test_llama_becomes_cohere_and_nanochat() -> None:
-    """From a real family to another: what the report says to do gives the same scores."""
+    """Refuted if Llama's weights, converted as the report says, score otherwise in nanochat."""
     one, two = (
         the_rotation(config_of(family, name))
         for family, name in (("llama", "LlamaConfig"), ("nanochat", "NanoChatConfig"))
