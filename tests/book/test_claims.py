@@ -111,7 +111,9 @@ def test_every_test_of_a_claim_says_what_would_refute_it(path, monkeypatch):
     for title, check, *_ in boxes_with_checks(path, "Claim"):
         file, names = re.fullmatch(r'\.\./tests/(\S+) "(.+)"', check).groups()
         known = claims.functions(TESTS / file)
-        silent += [f"{title}: {name}" for name in names.split() if not claims.refutation(known[name])]
+        silent += [
+            f"{title}: {name}" for name in names.split() if not claims.refutation(known[name])
+        ]
     assert silent == []
 
 

@@ -75,7 +75,7 @@ def severities(findings: Any) -> set[int]:
 
 
 def test_gpt_oss_carries_yarns_factor_and_its_parameters() -> None:
-    """Refuted if gpt-oss' rotation has another factor than YaRN's, or other parameters are found."""
+    """Refuted if gpt-oss' rotation has another factor than YaRN's, or other parameters."""
     report = the_rotation(config_of("gpt_oss", "GptOssConfig")).identify()
     assert report.attention_factor == pytest.approx(0.1 * np.log(32) + 1, rel=1e-7)
     assert report.rescaling == (
