@@ -22,7 +22,7 @@ from typing import NamedTuple
 from book_map import parts, short
 from chapter import PAGE_NAME
 from docutils import nodes
-from figures import REFERENCE, STATE, boxes, inside, question_of
+from figures import boxes, question
 from myst_nb.sphinx_ import NbMetadataCollector
 from PIL import Image
 from published import address
@@ -63,16 +63,20 @@ PICTURE = (
 class Standing(NamedTuple):
     """A figure where a chapter shows it."""
 
-    name: str
-    question: str
     page: str
     number: int
     """Which figure of its page it is, from 1: it stands at ``#figure-1``."""
-    root: str
-    models: dict[str, dict]
-    """The widgets of the page."""
-    own: bool = False
-    """Whether it draws a model of the reader's: then it is the chapter's alone."""
+    state: dict
+
+    @property
+    def name(self) -> str:
+        """Return its name in hyphens."""
+        return alone.figure_name(self.state["_anywidget_id"])
+
+    @property
+    def own(self) -> bool:
+        """Tell whether it draws a model of the reader's: then it is the chapter's alone."""
+        return bool(self.state["_own_model"])
 
     @property
     def place(self) -> str:
@@ -80,34 +84,10 @@ class Standing(NamedTuple):
         return f"{self.page}.html#figure-{self.number}"
 
 
-def reached(models: dict[str, dict], root: str) -> dict[str, dict]:
-    """Return a box, all that it shows, and what links these."""
-    found: dict[str, dict] = {}
-    waiting = [root]
-    while waiting:
-        name = waiting.pop()
-        found[name] = models[name]
-        children = models[name]["state"].get("children", [])
-        waiting += [child.removeprefix(REFERENCE) for child in children]
-    for name, model in models.items():
-        ends = [model["state"].get(end, [""])[0] for end in ("source", "target")]
-        if {end.removeprefix(REFERENCE) for end in ends} <= found.keys():
-            found[name] = model
-    return found
-
-
-def figures_of(page: str, models: dict[str, dict], views: list[str]) -> list[Standing]:
-    """Return the figures among the views of a page, questions apart."""
-    found: list[Standing] = []
-    for root in views:
-        if models[root]["model_name"] != "VBoxModel":
-            continue
-        title, *rest = inside(models, root)
-        (kind,) = (m["state"]["_anywidget_id"] for m in rest if "_anywidget_id" in m["state"])
-        name = alone.figure_name(kind)
-        own = any("rope-model" in str(m["state"].get("value")) for m in rest)
-        found.append(Standing(name, question_of(title), page, len(found) + 1, root, models, own))
-    return found
+def figures_of(page: str, states: list[dict]) -> list[Standing]:
+    """Return the figures of a page, questions apart, from their states."""
+    shown = (state for state in states if state["_question"])
+    return [Standing(page, number, state) for number, state in enumerate(shown, 1)]
 
 
 def chapters(app: Sphinx) -> list[str]:
@@ -124,7 +104,8 @@ def figures(app: Sphinx) -> list[Standing]:
             continue
         models = json.loads(files["ipywidgets_state"][1]["body"])["state"]
         raw = "".join(node.astext() for node in app.env.get_doctree(page).findall(nodes.raw))
-        for figure in figures_of(page, models, SHOWN.findall(raw)):
+        states = [alone.figure_of(models, root) for root in SHOWN.findall(raw)]
+        for figure in figures_of(page, states):
             if not figure.own:
                 found.setdefault(figure.name, figure)
     return list(found.values())
@@ -174,7 +155,7 @@ def card(app: Sphinx, figure: Standing, page: str) -> str:
         name=figure.name,
         href=f"{up}{FOLDER}/{figure.name}.html",
         picture=picture(app, figure.name, up),
-        question=figure.question,
+        question=question(figure.state),
         answer=html.escape(seen().get(figure.name, {}).get("answer", ""), quote=False),
         there=up + figure.place,
         chapter=html.escape(chapter_name(app, figure.page)),
@@ -195,17 +176,15 @@ def fill(app: Sphinx, doctree: nodes.document, page: str) -> None:
 def link_alone(page: str) -> str:
     """Lead from a figure of a chapter to its own page."""
     name = PAGE_NAME.search(page)
-    state = STATE.search(page)
-    if not (name and state):
+    if not name:
         return page
-    models = json.loads(state[1])["state"]
     found = boxes(page)
-    here = figures_of(name[1], models, [view[1] for view, _ in found])
+    here = figures_of(name[1], [figure for _, figure in found])
     for (view, _), figure in reversed(list(zip(found, here, strict=True))):
         if figure.own:
             continue
         href = f"{'../' * name[1].count('/')}{FOLDER}/{figure.name}.html"
-        label = f"open alone: {figure.question}".replace('"', "&quot;")
+        label = f"open alone: {question(figure.state)}".replace('"', "&quot;")
         link = f'<p class="alone"><a href="{href}" aria-label="{label}">open alone</a></p>\n'
         page = page[: view.start()] + link + page[view.start() :]
     return page
@@ -222,9 +201,8 @@ def own_page(app: Sphinx, figure: Standing) -> str:
         phone=phone,
     )
     return alone.document(
-        reached(figure.models, figure.root),
-        figure.root,
-        title=f"{html.unescape(figure.question)} · {app.config.html_title}",
+        figure.state,
+        title=f"{figure.state['_question']} · {app.config.html_title}",
         description=seen().get(figure.name, {}).get("answer", ""),
         foot=foot,
         style=SHEET.read_text("utf8"),

@@ -1,8 +1,8 @@
 """Moving figures: their scripts, once for the whole site, and their places in a page.
 
-A page carries the state of its figures alone. ``host.js`` draws them from it, with the script of
-each figure and the style of all, which `write_scripts` puts into ``_static/figures``: classic
-scripts, because a page that was opened as a file loads no modules.
+A page carries the state of its figures alone. ``host.js``, with the figures' kit, draws them from
+it, with the script of each figure and the style of all, which `write_scripts` puts into
+``_static/figures``: classic scripts, because a page that was opened as a file loads no modules.
 
 A moving figure is drawn when its code has come, after the text. Until then its place
 is held open, as high as the figure was when `tests.tools.heights` measured it last, so that nothing
@@ -10,6 +10,7 @@ below it moves: first value for a desk, second for a phone. Without a value it h
 """
 
 import hashlib
+import html
 import json
 import re
 import tempfile
@@ -32,10 +33,8 @@ STATE = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.S
 )
 END = "</script></div>"
-REFERENCE = "IPY_MODEL_"
 OPENINGS = '<div class="openings">'
 SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
-IDENTITY = re.compile(r'"_anywidget_id": ?"([\w.]+)"')
 BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
 SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
@@ -57,26 +56,17 @@ def hold_places(page: str) -> str:
     return VIEW.sub(hold, page)
 
 
-def inside(models: dict[str, dict], root: str) -> list[dict]:
-    """Return the widgets that a box shows."""
-    children = [name.removeprefix(REFERENCE) for name in models[root]["state"]["children"]]
-    return [models[child] for child in children]
-
-
-def question_of(title: dict) -> str:
-    """Return what a figure asks, in HTML: its first widget says it."""
-    return re.sub("<[^>]*>", "", title["state"]["value"])
-
-
-def boxes(page: str) -> list[tuple[re.Match[str], str]]:
-    """Return where a page's figures stand, questions apart, and what each asks, in HTML."""
+def boxes(page: str) -> list[tuple[re.Match[str], dict]]:
+    """Return where a page's figures stand, questions apart, and the state of each."""
     state = STATE.search(page)
     models = json.loads(state[1])["state"] if state else {}
-    found = []
-    for view in VIEW.finditer(page):
-        if models[view[1]]["model_name"] == "VBoxModel":
-            found.append((view, question_of(inside(models, view[1])[0])))
-    return found
+    found = [(view, alone.figure_of(models, view[1])) for view in VIEW.finditer(page)]
+    return [(view, figure) for view, figure in found if figure["_question"]]
+
+
+def question(figure: dict) -> str:
+    """Return what a figure answers, in HTML."""
+    return html.escape(figure["_question"], quote=False)
 
 
 def skip_figures(page: str) -> str:
@@ -96,10 +86,9 @@ def skip_figures(page: str) -> str:
 
 def list_figures(page: str) -> str:
     """List what the figures of a chapter ask, as links to them, under the chapter's question."""
-    asked = [question for _, question in boxes(page)]
     links = "".join(
-        f'<li><a href="#figure-{number}">{question}</a></li>\n'
-        for number, question in enumerate(asked, 1)
+        f'<li><a href="#figure-{number}">{question(figure)}</a></li>\n'
+        for number, (_, figure) in enumerate(boxes(page), 1)
     )
     if not links:
         return page
@@ -107,13 +96,14 @@ def list_figures(page: str) -> str:
 
 
 def texts() -> dict[str, str]:
-    """Return the scripts of all figures, that of their host and their style, by file name."""
+    """Return the scripts of all figures, of their kit and host, and their style, by file name."""
     classes = [getattr(figures, name) for name in figures.__all__]
     kinds = [one for one in classes if isinstance(one, type) and issubclass(one, figures.Figure)]
-    names = {alone.figure_name(one.__name__): one for one in kinds if one is not figures.Figure}
+    names = [alone.figure_name(one.__name__) for one in kinds if one is not figures.Figure]
+    start = 'document.addEventListener("DOMContentLoaded", () => window.ropeHost.drawPage());\n'
     return {
-        **{f"{name}.js": alone.figure_script(name, one._esm) for name, one in names.items()},
-        "host.js": alone.host_script() + "window.ropeHost.drawPage();\n",
+        **{f"{name}.js": alone.figure_script(name) for name in names},
+        "host.js": alone.host_script() + start,
         "figure.css": figures.Figure._css,
     }
 
@@ -136,20 +126,24 @@ def write_scripts(app: Sphinx) -> None:
 def share_code(page: str) -> str:
     """Let a page carry what the host reads of its figures' state, and load their code and style.
 
-    A kind of widget that the host does not draw fails the build.
+    Another kind of widget fails the build. Numbers stand for the random ids of widgets, so that a
+    page that is built again is the same.
     """
     found = STATE.search(page)
     style = BOOK_STYLE.search(page)
     if not found or not style:
         return page
-    state = alone.slim(json.loads(found[1])["state"])
-    data = alone.as_script({"state": state})
+    models = json.loads(found[1])["state"]
+    shown = {view[1]: alone.figure_of(models, view[1]) for view in VIEW.finditer(page)}
+    numbers = {root: str(number) for number, root in enumerate(shown)}
+    state = {numbers[root]: alone.slim(figure) for root, figure in shown.items()}
     start, end = found.span(1)
-    page = alone.renumbered(page[:start] + data + page[end:], state)
-    wanted = {f"{alone.figure_name(name)}.js" for name in IDENTITY.findall(data)}
+    page = page[:start] + alone.as_script({"state": state}) + page[end:]
+    page = re.sub("|".join(numbers), lambda root: numbers[root[0]], page)
+    wanted = {f"{alone.figure_name(one['_anywidget_id'])}.js" for one in shown.values()}
     scripts = "".join(
         f'<script defer src="{style[1]}{addresses[name]}"></script>\n'
-        for name in [*sorted(wanted), "host.js"]
+        for name in ["host.js", *sorted(wanted)]
     )
     link = f'<link rel="stylesheet" href="{style[1]}{addresses["figure.css"]}" />'
     page = page.replace(style[0], f"{style[0]}\n    {link}")

@@ -31,14 +31,13 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 ======================  ==================================================================
 """
 
-from .angle_heatmap import AngleHeatmap, angle_heatmap
+from .angle_heatmap import AngleHeatmap, HeatmapBox, angle_heatmap
 from .atlas import Atlas, atlas
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
 from .byte_budget import ByteBudget, byte_budget
 from .cache_shelf import CacheShelf, cache_shelf
 from .clock import Clock, clock
-from .controls import FigureBox
 from .figure import Figure
 from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
@@ -64,7 +63,7 @@ __all__ = [
     "ChoiceQuestion",
     "Clock",
     "Figure",
-    "FigureBox",
+    "HeatmapBox",
     "HorizonDial",
     "LayoutThreads",
     "NumberQuestion",

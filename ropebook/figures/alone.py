@@ -1,7 +1,7 @@
 """A figure alone: one HTML file that works from a disk, offline, and in a frame of another page.
 
-It holds the figure's state, its code and its style, and ``host.js``, which draws it. Nothing else
-is asked for, and nothing of it is anybody else's.
+It holds the figure's state, its code and its style, and ``host.js``, which draws it. It loads
+nothing else, and nothing of it belongs to anybody else.
 """
 
 import base64
@@ -10,46 +10,21 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import ipywidgets
-from ipywidgets.embed import dependency_state
+import anywidget
 from latex2mathml.converter import convert
 
-from .bundle import bundle, script
+from .bundle import scopes
 
-__all__ = [
-    "Alone",
-    "document",
-    "figure_name",
-    "figure_script",
-    "host_script",
-    "mathml",
-    "page",
-    "slim",
-]
+__all__ = ["document", "figure_name", "figure_of", "figure_script", "host_script", "mathml", "page"]
 
 FOLDER = Path(__file__).parent
-SLIDER = ("value", "min", "max", "step", "readout_format", "description", "_dom_classes")
-CHOOSER = ("index", "_options_labels", "description", "_dom_classes")
-# what host.js draws, and what of its state it reads; of a figure all that is its own
-KINDS: dict[str, tuple[str, ...]] = {
-    "AnyModel": (),
-    "BoxModel": ("children", "_dom_classes"),
-    "CheckboxModel": ("value", "description", "_dom_classes"),
-    "DropdownModel": CHOOSER,
-    "FloatLogSliderModel": (*SLIDER, "base"),
-    "FloatSliderModel": SLIDER,
-    "HTMLModel": ("value", "_dom_classes"),
-    "IntSliderModel": SLIDER,
-    "LinkModel": ("source", "target"),
-    "ToggleButtonsModel": CHOOSER,
-    "VBoxModel": ("children", "_dom_classes"),
-}
-UNDRAWN = re.compile(r"Layout|StyleModel$")
-OF_JUPYTER = re.compile(r"_(model|view)_|_esm$|_css$|_dom_classes$|layout$|tabbable$|tooltip$")
+OF_JUPYTER = re.compile(
+    r"_(model|view)_|_esm$|_css$|_dom_classes$|_elsewhere$|layout$|tabbable$|tooltip$"
+)
 LATEX = re.compile(r'\blatex: ("(?:[^"\\]|\\.)*")')
 
 PAGE = """<!doctype html>
@@ -79,30 +54,13 @@ main { max-width: 62rem; margin: 0 auto; }
 """
 
 
-class Alone:
-    """A widget that can be written into one HTML file."""
-
-    def save(self, path: str | Path) -> None:
-        """Write one HTML file that shows this, by itself and offline, in light and dark.
-
-        Values in its address are where it starts: ``heatmap.html?dim=64``; ``theme=dark`` or
-        ``theme=light`` says what it wears.
-
-        Parameters
-        ----------
-        path
-            Where: ``"heatmap.html"``. A file that is there is written again.
-        """
-        Path(path).write_text(page(self), encoding="utf-8")
-
-
-def page(box: Any, *, title: str | None = None, description: str = "", lang: str = "en") -> str:
-    """Return an HTML page that shows one figure, or a question, and asks for nothing else.
+def page(figure: Any, *, title: str | None = None, description: str = "", lang: str = "en") -> str:
+    """Return an HTML page that shows one figure, or a question, and loads nothing else.
 
     Parameters
     ----------
-    box
-        What a function of `ropebook.figures` returns.
+    figure
+        A figure or a question of `ropebook.figures`.
     title
         Of the page; by default the figure's question.
     description
@@ -113,24 +71,17 @@ def page(box: Any, *, title: str | None = None, description: str = "", lang: str
     Raises
     ------
     TypeError
-        If ``box`` is no widget.
-    ValueError
-        If it holds a kind of widget that ``host.js`` does not draw; the message names it.
+        If ``figure`` is none.
     """
-    if not isinstance(box, ipywidgets.Widget):
-        raise TypeError(f"box must be a widget, got {box!r}")
-    return document(
-        dependency_state([box], drop_defaults=False),
-        box.model_id,
-        title=question(box) if title is None else title,
-        description=description,
-        lang=lang,
-    )
+    if not isinstance(figure, anywidget.AnyWidget):
+        raise TypeError(f"figure must be a figure, got {figure!r}")
+    state = figure.get_state()
+    asked = re.sub(r"\*\*|`", "", state.get("prompt") or state["_question"])
+    return document(state, title=title or asked, description=description, lang=lang)
 
 
 def document(
-    models: dict[str, dict],
-    root: str,
+    state: dict[str, Any],
     *,
     title: str,
     description: str = "",
@@ -140,74 +91,66 @@ def document(
     code: str = "",
     small: Callable[[str, str], str] = lambda text, kind: text,
 ) -> str:
-    """Return such a page of what ipywidgets has written of a box, as a notebook holds it.
+    """Return such a page from the state of a figure, as a notebook holds it.
 
     Parameters
     ----------
-    models
-        The widgets of the box by their ids, and no others.
-    root
-        The id of the box.
+    state
+        The values of its traits.
     title, description, lang
         As for `page`.
     foot, style, code
         HTML below the figure, its style, and a script that runs when the figure stands.
     small
-        Makes a text of a kind, ``"js"`` or ``"css"``, small.
+        Minifies a text of a kind, ``"js"`` or ``"css"``.
     """
-    state = slim(models)
-    figures = [model["state"] for model in models.values() if "_esm" in model["state"]]
-    latex = sorted({text for figure in figures for text in _latex(figure)})
-    data = {"root": root, "state": state, "formulas": {text: mathml(text) for text in latex}}
-    modules = {figure_name(figure["_anywidget_id"]): figure["_esm"] for figure in figures}
-    scripts = [figure_script(name, module) for name, module in modules.items()]
+    module = figure_script(figure_name(state["_anywidget_id"]))
+    formulas = {text: mathml(text) for text in sorted({*_latex(module, state)})}
     start = "window.ropeHost.drawAlone();\n"
-    code = small("\n".join(["", *scripts, host_script(), start, code]), "js")
+    code = small("\n".join(["", host_script(), module, start, code]), "js")
     code = code.replace("</script", r"<\/script")
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
-    styles = [STYLE, *{figure["_css"] for figure in figures}, style]
     return PAGE.format(
         lang=html.escape(lang),
         title=html.escape(title, quote=False),
         description=html.escape(description or title),
         digest=digest,
-        style=small("".join(styles), "css"),
-        state=renumbered(as_script(data), state),
+        style=small("".join([STYLE, state["_css"], style]), "css"),
+        state=as_script({"state": slim(state), "formulas": formulas}),
         foot=foot,
         code=code,
     )
 
 
-def slim(state: dict[str, dict]) -> dict[str, dict]:
-    """Return what ``host.js`` reads of the state that ipywidgets writes.
+def figure_of(models: dict[str, dict], root: str) -> dict[str, Any]:
+    """Return the state of the figure that a widget is, or holds beside widgets of ipywidgets.
+
+    Parameters
+    ----------
+    models
+        The widgets of a notebook by their ids, as ipywidgets writes them.
+    root
+        The id of the widget.
 
     Raises
     ------
     ValueError
-        If a kind of widget is none that it draws, or carries binary data; the message names it.
+        If there is none, or more than one, or it carries binary data, which `slim` does not keep.
     """
-    kept = {}
-    for key, model in state.items():
-        name = model["model_name"]
-        if UNDRAWN.search(name):
-            continue
-        if name not in KINDS:
-            raise ValueError(f"host.js draws no widget of the kind {name.removesuffix('Model')}")
-        if model.get("buffers"):
-            raise ValueError(f"host.js reads no binary data, got some of {name}")
-        values = {
-            trait: value
-            for trait, value in model["state"].items()
-            if (trait in KINDS[name] if KINDS[name] else not OF_JUPYTER.match(trait))
-        }
-        kept[key] = {"model_name": name, "state": values}
-    return kept
+    state = models[root]["state"]
+    inside = [key.removeprefix("IPY_MODEL_") for key in state.get("children", ())]
+    found = [key for key in (root, *inside) if "_esm" in models[key]["state"]]
+    if len(found) != 1:
+        kind = models[root]["model_name"].removesuffix("Model")
+        raise ValueError(f"a page shows figures, and this {kind} holds {len(found)} of them")
+    if models[found[0]].get("buffers"):
+        raise ValueError(f"host.js reads no binary data, got some of {state['_anywidget_id']}")
+    return models[found[0]]["state"]
 
 
-def renumbered(text: str, ids: Iterable[str]) -> str:
-    """Return a text in which numbers stand for the random ids of widgets: it is the same again."""
-    numbers = {key: str(number) for number, key in enumerate(ids)}
-    return re.sub("|".join(numbers), lambda found: numbers[found[0]], text)
+def slim(state: dict[str, Any]) -> dict[str, Any]:
+    """Return what ``host.js`` reads of a figure's state."""
+    return {trait: value for trait, value in state.items() if not OF_JUPYTER.match(trait)}
 
 
 def as_script(data: Any) -> str:
@@ -221,25 +164,29 @@ def figure_name(identity: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "-", identity.rpartition(".")[2]).lower()
 
 
-def figure_script(name: str, module: str) -> str:
+@functools.cache
+def _kit() -> dict[str, str]:
+    """Return the scopes of the kit, which figures and host share on a page."""
+    return scopes(FOLDER, *(f"kit/{path.name}" for path in sorted((FOLDER / "kit").glob("*.js"))))
+
+
+def figure_script(name: str) -> str:
     """Return the code of a figure as a classic script that registers it under its name."""
-    return script(module, f"(window.ropeFigures ??= {{}})[{json.dumps(name)}]")
+    code = scopes(FOLDER, f"{name.replace('-', '_')}.js")
+    kit = [scope for scope in code if scope in _kit()]
+    own = "".join(text for scope, text in code.items() if scope not in kit)
+    return (
+        f"(() => {{\nconst {{ {', '.join(kit)} }} = window.ropeKit;\n{own}"
+        f"(window.ropeFigures ??= {{}})[{json.dumps(name)}] = {list(code)[-1]}.default;\n}})();\n"
+    )
 
 
 @functools.cache
 def host_script() -> str:
-    """Return ``host.js`` as a classic script: ``window.ropeHost``."""
-    return script(bundle(FOLDER / "host.js"), "window.ropeHost")
-
-
-def question(box: Any) -> str:
-    """Return what a figure or a question asks, as plain text."""
-    if hasattr(box, "prompt"):
-        return re.sub(r"\*\*|`", "", box.prompt)
-    for widget in _inside(box):
-        if isinstance(widget, ipywidgets.HTML):
-            return html.unescape(re.sub("<[^>]*>", "", widget.value))
-    return type(box).__name__
+    """Return the kit and ``host.js`` as a classic script: ``window.ropeKit``, ``.ropeHost``."""
+    code = "".join((_kit() | scopes(FOLDER, "host.js")).values())
+    kit = f"window.ropeKit = {{ {', '.join(_kit())} }};\n"
+    return f"(() => {{\n{code}{kit}window.ropeHost = $host_js.default;\n}})();\n"
 
 
 def mathml(latex: str) -> str:
@@ -248,16 +195,10 @@ def mathml(latex: str) -> str:
     return convert(known)
 
 
-def _inside(widget: ipywidgets.Widget) -> Iterator[ipywidgets.Widget]:
-    yield widget
-    for child in getattr(widget, "children", ()):
-        yield from _inside(child)
-
-
-def _latex(figure: dict[str, Any]) -> Iterator[str]:
-    """Yield the formulas of a figure's state: those in its code, and those in its data."""
-    yield from map(json.loads, LATEX.findall(figure["_esm"]))
-    waiting: list[Any] = [figure]
+def _latex(module: str, state: dict[str, Any]) -> Iterator[str]:
+    """Yield the formulas of a figure: those in its code, and those in its data."""
+    yield from map(json.loads, LATEX.findall(module))
+    waiting: list[Any] = [state]
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):

@@ -1,14 +1,16 @@
 """The angle of every pair at every position, as it is and as it is shown."""
 
+import math
+from pathlib import Path
 from typing import Any
 
+import ipywidgets
 import traitlets
 
-from . import controls
 from .figure import Choice, Even, Figure, Real, Whole
 from .own_model import MOST, read_model
 
-__all__ = ["AngleHeatmap", "angle_heatmap"]
+__all__ = ["AngleHeatmap", "HeatmapBox", "angle_heatmap"]
 
 FARTHEST = 131072
 
@@ -16,16 +18,53 @@ FARTHEST = 131072
 class AngleHeatmap(Figure):
     """The true angle beside what is shown of it, and one pair of both (``angle_heatmap.js``)."""
 
-    dim = Even(128, low=2, high=256, help="rotated width of one head")
-    base = Real(10000.0, low=10.0, high=1e7, help="base of the inverse frequencies")
-    first = Whole(0, low=0, high=FARTHEST, help="first position shown")
-    count = Whole(256, low=8, high=512, help="number of positions shown")
-    show = Choice(["wrapped angle", "cosine"], help="what stands beside the true angle")
+    question = "Along a text, does a pair ever turn backwards?"
+
+    show = Choice(["wrapped angle", "cosine"], label="Beside the true angle")
+    dim = Even(128, low=2, high=256, label="Head width", unit="channels", fold=True)
+    base = Real(10000.0, low=10.0, high=1e7, label="Base", per_decade=10, digits=3, fold=True)
+    first = Whole(0, low=0, high=FARTHEST, label="First position", every=32, fold=True)
+    count = Whole(256, low=8, high=512, label="Number of positions", every=8, fold=True)
     position = Whole(44, low=0, high=FARTHEST + 512, help="the cursor's position")
     pair = Whole(8, low=0, high=MOST - 1, help="the cursor's pair")
-    data = traitlets.Dict(help="the frequencies of the reader's own model").tag(
-        sync=True, fixed=True
+    _elsewhere: traitlets.List[str] = traitlets.List(help="traits with a slider of ipywidgets").tag(
+        sync=True
     )
+
+
+class HeatmapBox(ipywidgets.VBox):
+    """The angle heatmap above sliders of ipywidgets, linked to it in the browser.
+
+    A page without a kernel, or a saved file, shows the heatmap with controls of its own instead.
+    """
+
+    def __init__(self, figure: AngleHeatmap) -> None:
+        self.figure = figure
+        folded = [control for control in figure._controls if control["fold"]]
+        figure._elsewhere = [control["name"] for control in folded]
+        super().__init__([figure, *(self._slider(control) for control in folded)])
+
+    def _slider(self, control: dict[str, Any]) -> ipywidgets.Widget:
+        name = control["name"]
+        low, high, _ = self.figure._limits[name]
+        ends: dict[str, Any] = {"min": low, "max": high, "step": control.get("every")}
+        make = ipywidgets.IntSlider
+        if per_decade := control.get("per_decade"):
+            make = ipywidgets.FloatLogSlider
+            ends = {"min": math.log10(low), "max": math.log10(high), "step": 1 / per_decade}
+        slider = make(
+            value=getattr(self.figure, name),
+            description=control["label"],
+            style={"description_width": "11em"},
+            layout={"width": "auto"},
+            **ends,
+        )
+        slider.link = ipywidgets.jslink((slider, "value"), (self.figure, name))
+        return slider
+
+    def save(self, path: str | Path) -> None:
+        """Write one HTML file that shows the heatmap, as `Figure.save` does."""
+        self.figure.save(path)
 
 
 def angle_heatmap(
@@ -36,8 +75,8 @@ def angle_heatmap(
     show: str = "wrapped angle",
     pair: int | None = None,
     model: Any = None,
-) -> controls.FigureBox:
-    """Return the angle heatmap with its controls.
+) -> HeatmapBox:
+    """Return the angle heatmap with its controls: in a notebook, sliders of ipywidgets.
 
     Parameters
     ----------
@@ -60,8 +99,9 @@ def angle_heatmap(
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls. The cursor follows the pointer and the arrow keys.
+    HeatmapBox
+        The figure, which is its attribute ``figure``, above its sliders. The cursor follows the
+        pointer and the arrow keys.
 
     Raises
     ------
@@ -76,24 +116,8 @@ def angle_heatmap(
     if figure.pair >= pairs:
         of = f"the model's {pairs} pairs" if own else f"dim/2 = {pairs}"
         raise ValueError(f"pair must be below {of}, got {pair}")
-    figure.data = own.data if own else {}
     figure.position = first + min(44, count - 1)
     figure.start_here()
-    return controls.box(
-        figure,
-        [controls.choice(figure, "show", "Beside the true angle")],
-        more=[
-            *(
-                []
-                if own
-                else [
-                    controls.slider(figure, "dim", "Head width", unit="channels", step=2),
-                    controls.log_slider(figure, "base", "Base"),
-                ]
-            ),
-            controls.slider(figure, "first", "First position", step=32),
-            controls.slider(figure, "count", "Number of positions", step=8),
-        ],
-        question="Along a text, does a pair ever turn backwards?",
-        model=own.words if own else "",
-    )
+    if own:
+        own.draw_in(figure, without=("dim", "base"))
+    return HeatmapBox(figure)

@@ -4,7 +4,6 @@ from typing import Any
 
 import traitlets
 
-from . import controls
 from .figure import Choice, Figure, Flag, Whole
 
 __all__ = ["COLUMNS", "FIELDS", "SHOW", "Atlas", "atlas"]
@@ -55,15 +54,14 @@ frequency, and how pairs are dealt out to several axes.
 class Atlas(Figure):
     """A table of rotations, and two of them side by side (``atlas.js``)."""
 
+    question = "Two hundred families rotate: how, and which keep the promise?"
+
     show = Choice(SHOW, help="which rows are shown")
     sort = Choice(COLUMNS, help="the column that sorts them")
     down = Flag(False, help="whether the last comes first")
     search = traitlets.Unicode(help="words that all occur in a row").tag(sync=True)
     row = Whole(0, low=0, help="the number of the chosen row")
     other = Whole(0, low=0, help="the number of the row beside it")
-    data = traitlets.Dict(help="the rows, from ``ropebook.atlas.atlas_data``").tag(
-        sync=True, fixed=True
-    )
 
 
 def atlas(
@@ -72,7 +70,7 @@ def atlas(
     other: str | None = None,
     show: str = "all rotations",
     search: str = "",
-) -> controls.FigureBox:
+) -> Atlas:
     """Return the atlas as a table, with two of its rows side by side.
 
     Parameters
@@ -90,8 +88,8 @@ def atlas(
 
     Returns
     -------
-    FigureBox
-        Question, table and cards. Rows are chosen by pointer and arrow keys.
+    Atlas
+        Table and cards. Rows are chosen by pointer and arrow keys.
 
     Raises
     ------
@@ -110,6 +108,4 @@ def atlas(
         places[key] = 0 if name is None else names.index(name)
     figure = Atlas(show=show, search=search, **places)
     figure.data = data
-    return controls.box(
-        figure, question="Two hundred families rotate: how, and which keep the promise?"
-    )
+    return figure

@@ -282,7 +282,9 @@ export default figure((fig) => {
     name.textContent = title(kind, theta, zeta);
     setRich(told, meaning(kind, theta, zeta));
     fig.formula(formula, FAMILIES[kind].latex);
-    showSliders(fig.root, FAMILIES[kind].sliders);
+    for (const [variable, slider] of Object.entries(fig.controls)) {
+      slider.hidden = !FAMILIES[kind].sliders.includes(variable);
+    }
     proof.replaceChildren(make("b", {}, "Certificate. "), `${certificate} `);
     if (forced) proof.append(`${forced.certificate} `);
     if (forced?.anchor) proof.append(make("a", { href: `#${forced.anchor}` }, "See the card."));
@@ -303,14 +305,6 @@ export default figure((fig) => {
   });
   fig.notice(NOTICE);
 });
-
-/** Show the sliders of these variables and hide the others, in the box around the figure. */
-function showSliders(root, names) {
-  for (const control of root.closest(".rope-box")?.querySelectorAll('[class*="rope-var-"]') ?? []) {
-    const used = names.some((name) => control.classList.contains(`rope-var-${name}`));
-    control.style.display = used ? "" : "none";
-  }
-}
 
 // one scale for all settings of the sliders, or a slider would move the axis and not the curve
 const SCORES = [-2.3, 1.5];

@@ -8,7 +8,6 @@ import traitlets
 
 from rope_minimal.checks import check_flag
 
-from . import controls
 from .figure import Figure, Flag, Real
 
 __all__ = ["AXIOMS", "KINDS", "Axioms", "axioms"]
@@ -32,16 +31,18 @@ KINDS = (
 class Axioms(Figure):
     """Four demands and the families of encodings that meet them (``axioms.js``)."""
 
+    question = "Which relative encodings meet your demands?"
+
     rule = Flag(True, help="require one rule for query and key, so that M is orthogonal")
     circle = Flag(True, help="require that all eigenvalues of M have size 1")
     diagonalisable = Flag(True, help="require it, over the complex numbers")
     orientation = Flag(True, help="require that the determinant of M is positive")
-    theta = Real(0.3, low=0.0, high=math.pi, help="turn per position, radians")
-    zeta = Real(0.95, low=0.85, high=1.15, help="factor per position")
+    theta = Real(0.3, low=0.0, high=math.pi, label="Turn per position θ", unit="rad", every=0.01)
+    zeta = Real(0.95, low=0.85, high=1.15, label="Factor per position ζ", every=0.005, digits=3)
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
-def axioms(families: Sequence[Mapping[str, Any]]) -> controls.FigureBox:
+def axioms(families: Sequence[Mapping[str, Any]]) -> Axioms:
     """Return the four demands with the families of encodings that meet them.
 
     What is not required may hold or not, so fewer demands leave more families; the freest is drawn.
@@ -57,7 +58,7 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> controls.FigureBox:
 
     Returns
     -------
-    FigureBox
+    Axioms
         Demands, the families that remain, name, formula and certificate of the freest, the path of
         an arrow, the score against distance, and sliders for the turn and the factor per position.
 
@@ -92,14 +93,4 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> controls.FigureBox:
         raise ValueError(f"families must give each of 16 states once, got {len(found)}")
     figure = Axioms()
     figure._families = list(found.values())
-    sliders = [
-        controls.slider(figure, "theta", "Turn per position θ", unit="rad", step=0.01),
-        controls.slider(figure, "zeta", "Factor per position ζ", step=0.005, digits=3),
-    ]
-    for slider, name in zip(sliders, ("theta", "zeta"), strict=True):
-        slider.add_class(f"rope-var-{name}")
-    return controls.box(
-        figure,
-        sliders,
-        question="Which relative encodings meet your demands?",
-    )
+    return figure

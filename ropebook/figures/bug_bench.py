@@ -9,7 +9,6 @@ import traitlets
 
 from ropebook.bugs import BUGS, EXAMINATIONS, examine, mutant
 
-from . import controls
 from .figure import Figure, Whole
 
 __all__ = ["BugBench", "bug_bench", "cases"]
@@ -20,15 +19,14 @@ TOKENS = 48
 class BugBench(Figure):
     """The chart of one patient, four names, the truth after two guesses (``bug_bench.js``)."""
 
-    patient = Whole(1, low=1, high=len(BUGS), help="the package on the bench, counted from 1")
+    question = "One line of this package is wrong. Which bug is it?"
+
+    patient = Whole(1, low=1, high=len(BUGS), label="Patient", fold=True)
     token = Whole(20, low=0, high=TOKENS - 1, help="the token that is read out")
     guesses = traitlets.List(
         traitlets.List(traitlets.Int()), help="of each patient, the options chosen: two at most"
     ).tag(sync=True)
     hint = Whole(0, low=0, high=len(BUGS), help="the patient whose hint is shown, or 0")
-    data = traitlets.Dict(help="the charts, the options and the truth, from `cases`").tag(
-        sync=True, fixed=True
-    )
 
 
 @cache
@@ -73,7 +71,7 @@ def cases() -> dict[str, Any]:
     return {"rows": list(EXAMINATIONS.values()), "healthy": healthy, "patients": patients}
 
 
-def bug_bench(patient: int = 1) -> controls.FigureBox:
+def bug_bench(patient: int = 1) -> BugBench:
     """Return the bench: symptoms first, then a name, then the line, the thread and the test.
 
     Parameters
@@ -83,8 +81,8 @@ def bug_bench(patient: int = 1) -> controls.FigureBox:
 
     Returns
     -------
-    FigureBox
-        Question, figure and control. There are two guesses for each patient.
+    BugBench
+        There are two guesses for each patient.
 
     Raises
     ------
@@ -93,11 +91,7 @@ def bug_bench(patient: int = 1) -> controls.FigureBox:
     """
     figure = BugBench(patient=patient, guesses=[[]] * len(BUGS))
     figure.data = deepcopy(cases())  # the figure is the reader's to change
-    return controls.box(
-        figure,
-        more=[controls.slider(figure, "patient", "Patient")],
-        question="One line of this package is wrong. Which bug is it?",
-    )
+    return figure
 
 
 def _short(values: list[float]) -> list[float]:

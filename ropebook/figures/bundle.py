@@ -1,30 +1,30 @@
-"""A JavaScript file and the files that it imports, as one module."""
+"""JavaScript files and what they import, as one text: a module, or a classic script."""
 
 import re
 from pathlib import Path
 
-__all__ = ["bundle", "script"]
+__all__ = ["bundle", "scopes"]
 
 _IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"(\.{1,2}/[\w/-]+\.js)";', re.MULTILINE)
 _EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export\s+default\s+", re.MULTILINE)
 
 
-def bundle(main: Path) -> str:
-    """Return a file and the files that it imports as one JavaScript module.
-
-    Every imported file becomes a scope of its own, so that private names never collide.
+def scopes(folder: Path, *names: str) -> dict[str, str]:
+    """Return files and the files that they import, each as a scope of its own.
 
     Parameters
     ----------
-    main
-        The file, for instance ``Path(__file__).with_name("angle_heatmap.js")``. Whatever it imports
-        lies in its folder, or below it.
+    folder
+        Where they lie, or below it.
+    names
+        The files, for instance ``"angle_heatmap.js"``.
 
     Returns
     -------
-    str
-        Each file once, the imported ones first.
+    dict of str
+        By the name of its constant, ``$angle_heatmap_js``, the code that makes it from what the
+        file exports; imported files come first.
 
     Raises
     ------
@@ -33,52 +33,42 @@ def bundle(main: Path) -> str:
     ValueError
         If an import is not of the form ``import { a, b } from "./file.js";``.
     """
-    scopes: dict[str, str] = {}
+    folder = folder.resolve()
+    found: dict[str, str] = {}
 
-    def inlined(path: Path) -> str:
+    def add(path: Path) -> str:
+        name = "$" + re.sub(r"\W", "_", str(path.relative_to(folder)))
+        if name in found:
+            return name
         if not path.is_file():
             raise FileNotFoundError(f"{path.parent.name} has no file {path.name}")
+        found[name] = ""  # reserve the place: a file that imports itself must not loop
 
-        def scope(match: re.Match[str]) -> str:
-            names, source = match.groups()
-            imported = (path.parent / source).resolve()
-            name = "$" + re.sub(r"\W", "_", str(imported.relative_to(main.parent.resolve())))
-            if name not in scopes:
-                scopes[name] = ""  # reserve the place: a file that imports itself must not loop
-                code = inlined(imported)
-                exported = ", ".join(found[1] for found in _EXPORT.findall(code))
-                code = _EXPORT.sub(r"\1", code)
-                del scopes[name]  # what it imports itself comes first
-                scopes[name] = (
-                    f"const {name} = (() => {{\n{code}\nreturn {{ {exported} }};\n}})();\n"
-                )
-            return f"const {{{names.replace(' as ', ': ')}}} = {name};"
+        def constants(match: re.Match[str]) -> str:
+            imported = add((path.parent / match[2]).resolve())
+            return f"const {{{match[1].replace(' as ', ': ')}}} = {imported};"
 
-        code = _IMPORT.sub(scope, path.read_text(encoding="utf-8"))
+        code = _IMPORT.sub(constants, path.read_text(encoding="utf-8"))
         if re.search(r"^import\b", code, re.MULTILINE):
             raise ValueError(f'{path.name} must import as: import {{ a, b }} from "./file.js";')
-        return code
+        exported = [match[1] for match in _EXPORT.findall(code)]
+        code, defaults = _DEFAULT.subn("const $default = ", _EXPORT.sub(r"\1", code))
+        exported += ["default: $default"] * defaults
+        del found[name]  # what it imports comes first
+        found[name] = (
+            f"const {name} = (() => {{\n{code}\nreturn {{ {', '.join(exported)} }};\n}})();\n"
+        )
+        return name
 
-    last = inlined(main)
-    return "\n".join([*scopes.values(), last])
+    for name in names:
+        add(folder / name)
+    return found
 
 
-def script(module: str, name: str) -> str:
-    """Return a bundled module as a classic script, which also a page opened as a file may load.
+def bundle(main: Path) -> str:
+    """Return a file with a default export, and the files that it imports, as one module.
 
-    Parameters
-    ----------
-    module
-        What `bundle` returns.
-    name
-        What the script gives the module's default export to: ``window.ropeHost``.
-
-    Raises
-    ------
-    ValueError
-        If the module has no default export, or more than one.
+    Parameters and errors are those of `scopes`.
     """
-    code, count = _DEFAULT.subn(f"{name} = ", _EXPORT.sub(r"\1", module))
-    if count != 1:
-        raise ValueError(f"module must have one default export, got {count}")
-    return f"(() => {{\n{code}\n}})();\n"
+    code = scopes(main.parent, main.name)
+    return "\n".join([*code.values(), f"export default {list(code)[-1]}.default;\n"])

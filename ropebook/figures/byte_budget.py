@@ -4,9 +4,6 @@ from copy import deepcopy
 from functools import cache
 from typing import Any
 
-import traitlets
-
-from . import controls
 from .figure import Choice, Figure
 
 __all__ = ["DTYPES", "FORMS", "SHAPES", "ByteBudget", "budget_data", "byte_budget", "passes"]
@@ -46,13 +43,12 @@ MACHINES = {"CPU": "amd-epyc-2-core", "GPU": "h100-80gb-hbm3"}
 class ByteBudget(Figure):
     """The passes over memory of all forms, and their times (``byte_budget.js``)."""
 
-    shape = Choice(list(SHAPES), help="batch, heads, tokens and channels of x")
-    dtype = Choice(DTYPES, help="number type of x")
+    question = "How many times does the rotation go to memory and back?"
+
+    dtype = Choice(DTYPES, label="Number type")
     form = Choice(list(FORMS), help="the way of writing that is chosen")
-    machine = Choice(list(MACHINES), help="whose copy rate turns bytes into time")
-    data = traitlets.Dict(help="passes and recorded times, from `budget_data`").tag(
-        sync=True, fixed=True
-    )
+    machine = Choice(list(MACHINES), label="Machine", fold=True)
+    shape = Choice(list(SHAPES), label="Shape of x", fold=True)
 
 
 @cache
@@ -113,7 +109,7 @@ def byte_budget(
     form: str = "rotate_half (textbook, Hugging Face)",
     machine: str = "CPU",
     record: dict[str, Any] | None = None,
-) -> controls.FigureBox:
+) -> ByteBudget:
     """Return the byte budget with its controls.
 
     Parameters
@@ -132,8 +128,8 @@ def byte_budget(
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls; the row follows the pointer and the arrow keys.
+    ByteBudget
+        The row follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -149,15 +145,7 @@ def byte_budget(
             raise ValueError(f"record must be a record of ropebook.timing, got {record!r}")
         records["GPU" if record["machine"]["gpu"] else "CPU"] = record
     figure.data = deepcopy(budget_data(records))  # what `passes` keeps stays as it is
-    return controls.box(
-        figure,
-        [controls.choice(figure, "dtype", "Number type")],
-        more=[
-            controls.choice(figure, "machine", "Machine"),
-            controls.choice(figure, "shape", "Shape of x"),
-        ],
-        question="How many times does the rotation go to memory and back?",
-    )
+    return figure
 
 
 def _machine(record: dict[str, Any] | None) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 from typing import Any
 
-import traitlets
-
-from . import controls
 from .figure import Figure, Whole
 from .own_model import read_model
 
@@ -16,14 +13,13 @@ FARTHEST = 131072
 class Clock(Figure):
     """Every distance's code, and the hands at one of them (``clock.js``)."""
 
-    pairs = Whole(64, low=1, high=64, help="hands: pairs of channels of the head")
+    question = "One hand comes back to its start. Do all of them ever come back together?"
+
+    pairs = Whole(64, low=1, high=64, label="Hands", unit="pairs of channels")
     m = Whole(710, low=1, high=FARTHEST, help="the distance whose hands are shown, in tokens")
-    data = traitlets.Dict(help="the frequencies of the reader's own model").tag(
-        sync=True, fixed=True
-    )
 
 
-def clock(pairs: int = 64, m: int = 710, model: Any = None) -> controls.FigureBox:
+def clock(pairs: int = 64, m: int = 710, model: Any = None) -> Clock:
     """Return the clock of a head, all its distances at once, with its control.
 
     Parameters
@@ -39,8 +35,8 @@ def clock(pairs: int = 64, m: int = 710, model: Any = None) -> controls.FigureBo
 
     Returns
     -------
-    FigureBox
-        Question, figure and slider. A tap or the arrow keys choose another distance.
+    Clock
+        A tap or the arrow keys choose another distance.
 
     Raises
     ------
@@ -50,10 +46,6 @@ def clock(pairs: int = 64, m: int = 710, model: Any = None) -> controls.FigureBo
     """
     own = None if model is None else read_model(model)
     figure = Clock(pairs=pairs, m=m)
-    figure.data = own.data if own else {}
-    return controls.box(
-        figure,
-        [] if own else [controls.slider(figure, "pairs", "Hands", unit="pairs of channels")],
-        question="One hand comes back to its start. Do all of them ever come back together?",
-        model=own.words if own else "",
-    )
+    if own:
+        own.draw_in(figure, without=("pairs",))
+    return figure

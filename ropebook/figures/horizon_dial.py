@@ -2,7 +2,6 @@
 
 import math
 
-from . import controls
 from .figure import Figure, Real
 
 __all__ = ["HorizonDial", "horizon_dial"]
@@ -11,10 +10,19 @@ __all__ = ["HorizonDial", "horizon_dial"]
 class HorizonDial(Figure):
     """All hands slowed: where one turns back, and how loud a step is (``horizon_dial.js``)."""
 
-    slower = Real(1.0, low=1.0, high=2000.0, help="factor by which every hand is slowed")
+    question = "What does it cost to slow all hands until none turns back in the window?"
+
+    slower = Real(
+        1.0,
+        low=1.0,
+        high=2000.0,
+        label="All hands slowed by a factor of",
+        per_decade=500,
+        digits=4,
+    )
 
 
-def horizon_dial(slower: float = 2048 / math.pi) -> controls.FigureBox:
+def horizon_dial(slower: float = 2048 / math.pi) -> HorizonDial:
     """Return the two meters of a slowed head, with their slider.
 
     Parameters
@@ -23,18 +31,9 @@ def horizon_dial(slower: float = 2048 / math.pi) -> controls.FigureBox:
         Factor by which the 64 hands of a head, ``10000**(-2i/128)`` radians per token, are slowed,
         1 to 2000. By default the fastest makes half a turn in the window of 2,048 tokens.
 
-    Returns
-    -------
-    FigureBox
-        Question, figure and slider.
-
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind or out of range; the message names it.
     """
-    figure = HorizonDial(slower=slower)
-    label = "All hands slowed by a factor of"
-    slow = controls.log_slider(figure, "slower", label, stops=500, digits=4)
-    question = "What does it cost to slow all hands until none turns back in the window?"
-    return controls.box(figure, [slow], question=question)
+    return HorizonDial(slower=slower)

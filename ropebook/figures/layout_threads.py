@@ -1,6 +1,5 @@
 """Rows of W_q and W_k as threads from one layout to the other, beside the scores they make."""
 
-from . import controls
 from .figure import Choice, Figure, Flag, Whole
 
 __all__ = ["FAMILIES", "LayoutThreads", "layout_threads"]
@@ -21,15 +20,17 @@ FAMILIES = {
 class LayoutThreads(Figure):
     """A head's channels in the file's order and in the code's order (``layout_threads.js``)."""
 
-    family = Choice(list(FAMILIES), help="whose weights are converted")
-    permute_q = Flag(False, help="whether the rows of W_q are permuted")
-    permute_k = Flag(False, help="whether the rows of W_k are permuted")
+    question = "Weights made for one layout, code written for the other: which rows must move?"
+
+    permute_q = Flag(False, label="Permute the rows of W_q")
+    permute_k = Flag(False, label="Permute the rows of W_k")
+    family = Choice(list(FAMILIES), label="Weights of", fold=True)
     channel = Whole(2, low=0, high=255, help="the channel that the reader looks at")
 
 
 def layout_threads(
     family: str = "a small head, 16 channels", permute_q: bool = False, permute_k: bool = False
-) -> controls.FigureBox:
+) -> LayoutThreads:
     """Return the threads of W_q and W_k between the two layouts, with their controls.
 
     Parameters
@@ -43,21 +44,12 @@ def layout_threads(
 
     Returns
     -------
-    FigureBox
-        Question, controls and figure. The channel follows the pointer and the arrow keys.
+    LayoutThreads
+        The channel follows the pointer and the arrow keys.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind or unknown; the message names it.
     """
-    figure = LayoutThreads(family=family, permute_q=permute_q, permute_k=permute_k)
-    return controls.box(
-        figure,
-        [
-            controls.checkbox(figure, "permute_q", "Permute the rows of W_q"),
-            controls.checkbox(figure, "permute_k", "Permute the rows of W_k"),
-        ],
-        more=[controls.choice(figure, "family", "Weights of")],
-        question="Weights made for one layout, code written for the other: which rows must move?",
-    )
+    return LayoutThreads(family=family, permute_q=permute_q, permute_k=permute_k)

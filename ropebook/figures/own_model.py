@@ -4,6 +4,7 @@ A figure that takes ``model`` draws these frequencies instead of those of a base
 may be given what people have at hand: a report of `identify`, a configuration, or the numbers.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,8 @@ import numpy as np
 from rope_minimal.checks import real_numbers
 from ropescope import Report
 from ropescope.formulas import Formula, fit_formulas
+
+from .figure import Figure
 
 __all__ = ["OwnModel", "read_model"]
 
@@ -40,10 +43,11 @@ class OwnModel:
     formula: Formula | None
     attention_factor: float = 1.0
 
-    @property
-    def data(self) -> dict[str, Any]:
-        """What a figure sends to the browser."""
-        return {"inv_freq": self.inv_freq.tolist()}
+    def draw_in(self, figure: Figure, without: Sequence[str] = ()) -> None:
+        """Let a figure draw this model, without the controls of some traits."""
+        figure.data = {"inv_freq": self.inv_freq.tolist()}
+        figure._own_model = self.words
+        figure._controls = [one for one in figure._controls if one["name"] not in without]
 
 
 def read_model(model: Any) -> OwnModel:

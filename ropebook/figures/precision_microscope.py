@@ -2,7 +2,6 @@
 
 from numbers import Integral
 
-from . import controls
 from .figure import Choice, Figure, Whole
 
 __all__ = ["PrecisionMicroscope", "precision_microscope"]
@@ -17,20 +16,24 @@ class PrecisionMicroscope(Figure):
     The error of an angle is the short way round, pi at most.
     """
 
-    dtype = Choice(["fp32", "fp16", "bf16"], default="bf16", help="number type of the rounding")
+    question = "One rounding on the way to the table: where does it hurt?"
+
+    dtype = Choice(["fp32", "fp16", "bf16"], default="bf16", label="Number type")
     stage = Choice(
         ["positions", "inverse frequencies", "product", "table", "everything"],
-        help="what is rounded to it; the rest is float64",
+        label="What is rounded",
     )
-    show = Choice(["cosine", "angle"], help="the error of which quantity")
-    last = Choice(["4,096", "131,072", "1,048,576"], default="131,072", help="number of positions")
+    show = Choice(["cosine", "angle"], label="Error of the", fold=True)
+    last = Choice(
+        ["4,096", "131,072", "1,048,576"], default="131,072", label="Positions up to", fold=True
+    )
     column = Whole(200, low=0, high=COLUMNS - 1, help="the cursor's column")
     pair = Whole(20, low=0, high=63, help="the cursor's pair")
 
 
 def precision_microscope(
     dtype: str = "bf16", stage: str = "positions", show: str = "cosine", last: int = 131072
-) -> controls.FigureBox:
+) -> PrecisionMicroscope:
     """Return the microscope of a 128-channel table with base 10000, with its controls.
 
     Parameters
@@ -48,8 +51,8 @@ def precision_microscope(
 
     Returns
     -------
-    FigureBox
-        Question, controls and figure. The cursor follows the pointer and the arrow keys.
+    PrecisionMicroscope
+        The cursor follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -57,16 +60,4 @@ def precision_microscope(
         If a value is of the wrong kind or unknown; the message names it.
     """
     count = f"{last:,}" if isinstance(last, Integral) else last
-    figure = PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=count)
-    return controls.box(
-        figure,
-        [
-            controls.choice(figure, "dtype", "Number type"),
-            controls.choice(figure, "stage", "What is rounded"),
-        ],
-        more=[
-            controls.choice(figure, "show", "Error of the"),
-            controls.choice(figure, "last", "Positions up to"),
-        ],
-        question="One rounding on the way to the table: where does it hurt?",
-    )
+    return PrecisionMicroscope(dtype=dtype, stage=stage, show=show, last=count)

@@ -1,5 +1,5 @@
 // Predict, then look: what the two kinds of question share.
-import { figureName, make, setRich } from "./kit/dom.js";
+import { figureName, make, newId, setRich } from "./kit/dom.js";
 import { followTheme } from "./kit/theme.js";
 
 /**
@@ -10,8 +10,7 @@ import { followTheme } from "./kit/theme.js";
 export function question(inputs) {
   return {
     render({ model, el }) {
-      // an id of its own: every question of a page is a module of its own, so counting would not do
-      const prompt = `rope-prompt-${Math.random().toString(36).slice(2)}`;
+      const prompt = newId();
       const legend = make("legend", { className: "rope-prompt", id: prompt });
       setRich(legend, model.get("prompt"));
       const ask = make("fieldset", { className: "rope-ask" }, legend);

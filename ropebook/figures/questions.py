@@ -9,13 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import traitlets
 
-from .alone import Alone
 from .figure import Figure, Real
 
 __all__ = ["ChoiceQuestion", "NumberQuestion", "choice", "myth_fails", "number"]
 
 
-class ChoiceQuestion(Alone, Figure):
+class ChoiceQuestion(Figure):
     """One of some answers (``choice_question.js``)."""
 
     prompt = traitlets.Unicode().tag(sync=True)
@@ -24,7 +23,7 @@ class ChoiceQuestion(Alone, Figure):
     why = traitlets.Unicode().tag(sync=True)
 
 
-class NumberQuestion(Alone, Figure):
+class NumberQuestion(Figure):
     """A number, right within a tolerance (``number_question.js``)."""
 
     prompt = traitlets.Unicode().tag(sync=True)

@@ -9,7 +9,6 @@ import traitlets
 from rope_minimal.frequencies import inverse_frequencies
 from rope_minimal.rescaling import rescaled_frequencies
 
-from . import controls
 from .figure import Choice, Figure
 from .own_model import OwnModel, read_model
 
@@ -46,15 +45,14 @@ PUBLISHED = {
 class RescalingFaders(Figure):
     """Sixty-four faders between training and use (``rescaling_faders.js``)."""
 
-    preset = Choice(PRESETS, default="YaRN, code", help="the rescaling that the faders start from")
-    compare = Choice(["nothing", *PRESETS], help="a second rescaling, drawn as a line")
+    question = "Trained on 4,096 tokens, asked for 65,536: which pairs must turn more slowly?"
+
+    preset = Choice(PRESETS, default="YaRN, code", label="Rescaling")
+    compare = Choice(["nothing", *PRESETS], label="Compare with", fold=True)
     faders: traitlets.List[float] = traitlets.List(
         help="64 multipliers once the reader has moved one"
     ).tag(sync=True)
     pair = traitlets.Int(46, help="the fader that the keyboard moves").tag(sync=True)
-    data = traitlets.Dict(help="the reader's own model, and what stands beside it").tag(
-        sync=True, fixed=True
-    )
 
     @traitlets.validate("faders")
     def _check_faders(self, proposal: Any) -> list[float]:
@@ -78,15 +76,15 @@ ModelFaders: type[RescalingFaders] = type(
     {
         "__module__": __name__,
         "__doc__": "The faders of the reader's own model.",
-        "preset": Choice(["your model", *PUBLISHED]),
-        "compare": Choice(["nothing", "your model", *PUBLISHED]),
+        "preset": Choice(["your model", *PUBLISHED], label="Rescaling"),
+        "compare": Choice(["nothing", "your model", *PUBLISHED], label="Compare with", fold=True),
     },
 )
 
 
 def rescaling_faders(
     preset: str | None = None, compare: str = "nothing", model: Any = None
-) -> controls.FigureBox:
+) -> RescalingFaders:
     """Return the faders of a 128-channel head trained on 4,096 tokens, with its controls.
 
     Parameters
@@ -105,8 +103,8 @@ def rescaling_faders(
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls. A pointer draws where it took a handle, as do arrow keys.
+    RescalingFaders
+        A pointer draws where it took a handle, as do arrow keys.
 
     Raises
     ------
@@ -115,27 +113,20 @@ def rescaling_faders(
         rotation, several, one of positions with several axes, or one whose frequencies follow no
         formula over two pairs or more.
     """
-    figure: RescalingFaders
     if model is None:
-        words, spoken = "", "Trained on 4,096 tokens, asked for 65,536"
-        figure = RescalingFaders(preset=preset or "YaRN, code", compare=compare)
-    else:
-        own = read_model(model)
-        data = _beside(own)
-        figure = ModelFaders(preset=preset or "your model", compare=compare)
-        figure.data = data
-        figure.pair = len(data["plain"]) - 1
-        figure.start_here()
-        asked = round(data["trained"] * data["factor"])
-        known = "From" if data["known"] else "If it is to go from"
-        words, spoken = own.words, f"{known} {data['trained']:,} tokens to {asked:,}"
-    return controls.box(
-        figure,
-        [controls.choice(figure, "preset", "Rescaling")],
-        more=[controls.choice(figure, "compare", "Compare with")],
-        question=f"{spoken}: which pairs must turn more slowly?",
-        model=words,
-    )
+        return RescalingFaders(preset=preset or "YaRN, code", compare=compare)
+    own = read_model(model)
+    data = _beside(own)
+    figure = ModelFaders(preset=preset or "your model", compare=compare)
+    figure.data = data
+    figure.pair = len(data["plain"]) - 1
+    figure.start_here()
+    longest = round(data["trained"] * data["factor"])
+    known = "From" if data["known"] else "If it is to go from"
+    change = f"{known} {data['trained']:,} tokens to {longest:,}"
+    figure._question = f"{change}: which pairs must turn more slowly?"
+    figure._own_model = own.words
+    return figure
 
 
 def _beside(own: OwnModel) -> dict[str, Any]:

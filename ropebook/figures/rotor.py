@@ -1,6 +1,5 @@
 """Two words of a sentence as arrows of one plane: the score knows how far apart they are."""
 
-from . import controls
 from .figure import Figure, Flag, Whole
 
 __all__ = ["Rotor", "rotor"]
@@ -9,13 +8,15 @@ __all__ = ["Rotor", "rotor"]
 class Rotor(Figure):
     """Query and key as arrows of one plane, turned by their positions (``rotor.js``)."""
 
-    m = Whole(5, low=0, high=11, help="position of the query")
-    n = Whole(1, low=0, high=11, help="position of the key")
-    theta = Whole(15, low=0, high=180, help="degrees per position")
+    question = "What does the score know about where two words stand?"
+
+    theta = Whole(15, low=0, high=180, label="Turn per word θ", unit="degrees", fold=True)
+    m = Whole(5, low=0, high=11, label="Query at word m", fold=True)
+    n = Whole(1, low=0, high=11, label="Key at word n", fold=True)
     plays = Flag(help="whether it moves by itself, once").tag(fixed=True)
 
 
-def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> controls.FigureBox:
+def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> Rotor:
     """Return the two-dimensional rotor with its controls.
 
     Parameters
@@ -32,8 +33,8 @@ def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> co
 
     Returns
     -------
-    FigureBox
-        Question and figure, its sliders in a fold: the words' markers are handles themselves.
+    Rotor
+        Its sliders lie in a fold: the words' markers are handles themselves.
 
     Raises
     ------
@@ -42,12 +43,4 @@ def rotor(m: int = 5, n: int = 1, theta: int = 15, *, plays: bool = False) -> co
     """
     figure = Rotor(m=m, n=n, theta=theta)
     figure.plays = plays
-    return controls.box(
-        figure,
-        more=[
-            controls.slider(figure, "theta", "Turn per word θ", unit="degrees"),
-            controls.slider(figure, "m", "Query at word m"),
-            controls.slider(figure, "n", "Key at word n"),
-        ],
-        question="What does the score know about where two words stand?",
-    )
+    return figure

@@ -1,6 +1,5 @@
 """A text with an image and a video in it: where its tokens stand, and which pairs listen."""
 
-from . import controls
 from .figure import Choice, Figure, Whole
 
 __all__ = ["ThreeClocks", "three_clocks"]
@@ -9,14 +8,13 @@ __all__ = ["ThreeClocks", "three_clocks"]
 class ThreeClocks(Figure):
     """Time, row and column of every token, and the hands of each (``three_clocks.js``)."""
 
-    plan = Choice(
-        ["chunked", "dealt out"],
-        help="how pairs are shared among the axes: Qwen2-VL's way, or Qwen3-VL's",
-    )
+    question = "An image stands in the text: at which position does the next word stand?"
+
+    plan = Choice(["chunked", "dealt out"], label="Pairs among the axes")
     token = Whole(27, low=0, high=46, help="the token that is looked at")
 
 
-def three_clocks(plan: str = "chunked", token: int = 27) -> controls.FigureBox:
+def three_clocks(plan: str = "chunked", token: int = 27) -> ThreeClocks:
     """Return the three clocks of a text with an image and a video in it, with their control.
 
     Parameters
@@ -29,17 +27,12 @@ def three_clocks(plan: str = "chunked", token: int = 27) -> controls.FigureBox:
 
     Returns
     -------
-    FigureBox
-        Question, figure and control. A tap, a drag or the arrow keys choose another token.
+    ThreeClocks
+        A tap, a drag or the arrow keys choose another token.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind, unknown or out of range; the message names it.
     """
-    figure = ThreeClocks(plan=plan, token=token)
-    return controls.box(
-        figure,
-        [controls.choice(figure, "plan", "Pairs among the axes")],
-        question="An image stands in the text: at which position does the next word stand?",
-    )
+    return ThreeClocks(plan=plan, token=token)

@@ -4,7 +4,6 @@ from typing import Any
 
 import traitlets
 
-from . import controls
 from .figure import Choice, Figure, Whole
 from .trained_models import ENTRIES, TASKS, check_entries
 
@@ -14,12 +13,11 @@ __all__ = ["TrainedHead", "trained_head"]
 class TrainedHead(Figure):
     """A head's attention by distance, its use of the pairs, and its hands (``trained_head.js``)."""
 
-    task = Choice(TASKS, help="what the model was trained for")
-    encoding = Choice(ENTRIES, help="how positions came in")
+    question = "Where does a trained head look, and with which pairs?"
+
+    task = Choice(TASKS, label="Task")
+    encoding = Choice(ENTRIES, label="Encoding")
     m = Whole(7, low=0, high=32, help="the distance that hands and picture show")
-    data = traitlets.Dict(help="the heads, from ``experiments.figure.trained_heads_data``").tag(
-        sync=True, fixed=True
-    )
 
     @traitlets.validate("data")
     def _check_data(self, proposal: Any) -> dict[str, Any]:
@@ -28,7 +26,7 @@ class TrainedHead(Figure):
 
 def trained_head(
     data: dict[str, Any], task: str = "copy", encoding: str = "RoPE", m: int = 7
-) -> controls.FigureBox:
+) -> TrainedHead:
     """Return one trained head with its controls.
 
     Parameters
@@ -44,8 +42,8 @@ def trained_head(
 
     Returns
     -------
-    FigureBox
-        Question, picture and controls. The distance follows the pointer and the arrow keys.
+    TrainedHead
+        The distance follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -54,11 +52,4 @@ def trained_head(
     """
     figure = TrainedHead(task=task, encoding=encoding, m=m)
     figure.data = data
-    return controls.box(
-        figure,
-        [
-            controls.choice(figure, "task", "Task"),
-            controls.choice(figure, "encoding", "Encoding"),
-        ],
-        question="Where does a trained head look, and with which pairs?",
-    )
+    return figure

@@ -4,7 +4,6 @@ from typing import Any
 
 import traitlets
 
-from . import controls
 from .figure import Choice, Figure, Flag
 
 __all__ = ["ENTRIES", "TASKS", "TrainedModels", "check_entries", "trained_models"]
@@ -37,12 +36,11 @@ ENTRIES = [
 class TrainedModels(Figure):
     """Every encoding in every task, each beside RoPE (``trained_models.js``)."""
 
+    question = "The same model, the same text, another encoding: does it matter?"
+
     task = Choice(TASKS, help="the task that sorts the rows")
     encoding = Choice(ENTRIES, default="the proposal, half a turn", help="the chosen row")
     half = Flag(False, help="whether the scores are those in bfloat16")
-    data = traitlets.Dict(help="the records, from ``experiments.figure.trained_models_data``").tag(
-        sync=True, fixed=True
-    )
 
     @traitlets.validate("data")
     def _check_data(self, proposal: Any) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def trained_models(
     task: str = "copy",
     encoding: str = "the proposal, half a turn",
     half: bool = False,
-) -> controls.FigureBox:
+) -> TrainedModels:
     """Return the trained models, side by side.
 
     Parameters
@@ -81,8 +79,8 @@ def trained_models(
 
     Returns
     -------
-    FigureBox
-        Question and picture, with buttons for the task and for 16 bits; the row follows the pointer
+    TrainedModels
+        It has buttons for the task and for 16 bits; the row follows the pointer
         and the arrow keys.
 
     Raises
@@ -92,7 +90,4 @@ def trained_models(
     """
     figure = TrainedModels(task=task, encoding=encoding, half=half)
     figure.data = data
-    return controls.box(
-        figure,
-        question="The same model, the same text, another encoding: does it matter?",
-    )
+    return figure

@@ -5,7 +5,6 @@ from typing import Any
 
 import traitlets
 
-from . import controls
 from .figure import Choice, Figure, Whole
 
 __all__ = ["WaveVectors", "wave_vectors"]
@@ -17,14 +16,14 @@ LONGEST = 1.25
 class WaveVectors(Figure):
     """Eight wave vectors and the map of their mean cosine (``wave_vectors.js``)."""
 
-    plan = Choice(
-        ["axial", "Pixtral", "DINOv3", "mixed"], help="the plan that the vectors start from"
-    )
+    question = "A patch has a row and a column: does its code see them apart, or together?"
+
+    plan = Choice(["axial", "Pixtral", "DINOv3", "mixed"], label="Plan")
     vectors: traitlets.List[list[float]] = traitlets.List(
         help="8 vectors, radians per column and per row, once the reader has moved one"
     ).tag(sync=True)
-    pair = Whole(0, low=0, high=PAIRS - 1, help="the pair whose vector the keyboard moves")
-    size = Whole(16, low=12, high=32, help="patches along each side of the image")
+    pair = Whole(0, low=0, high=PAIRS - 1, label="Pair to move", unit="fast to slow", fold=True)
+    size = Whole(16, low=12, high=32, label="Image", unit="patches a side", fold=True)
 
     @traitlets.validate("vectors")
     def _check_vectors(self, proposal: Any) -> list[list[float]]:
@@ -37,7 +36,7 @@ class WaveVectors(Figure):
         return values
 
 
-def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> controls.FigureBox:
+def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> WaveVectors:
     """Return the wave vectors of a head with 8 pairs, and the map that they make.
 
     Parameters
@@ -54,21 +53,12 @@ def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> controls
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls. The heads of the arrows can be dragged.
+    WaveVectors
+        The heads of the arrows can be dragged.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind, unknown or out of range; the message names it.
     """
-    figure = WaveVectors(plan=plan, size=size, pair=pair)
-    return controls.box(
-        figure,
-        [controls.choice(figure, "plan", "Plan")],
-        more=[
-            controls.slider(figure, "pair", "Pair to move", unit="fast to slow"),
-            controls.slider(figure, "size", "Image", unit="patches a side"),
-        ],
-        question="A patch has a row and a column: does its code see them apart, or together?",
-    )
+    return WaveVectors(plan=plan, size=size, pair=pair)

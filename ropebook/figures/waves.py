@@ -1,6 +1,5 @@
 """The waves of one head: heights and starts from the content, speeds fixed, and their sum."""
 
-from . import controls
 from .figure import Choice, Figure, Whole
 
 __all__ = ["Waves", "waves"]
@@ -11,16 +10,22 @@ FARTHEST = 200
 class Waves(Figure):
     """The score of one head over the distance as a sum of waves (``waves.js``)."""
 
-    distance = Whole(60, low=0, high=FARTHEST, help="distance in tokens")
-    aim = Whole(60, low=0, high=FARTHEST, help="tokens by which the key was turned beforehand")
-    pairs = Choice(["1", "2", "8", "64"], default="64", help="pairs of channels, base 10000")
-    content = Choice(["key = query", "fast half", "slow half", "random"])
+    question = "Every pair adds a wave. At which distance do their crests meet?"
+
+    aim = Whole(60, low=0, high=FARTHEST, label="Key turned beforehand by", unit="tokens")
+    pairs = Choice(["1", "2", "8", "64"], default="64", label="Waves (pairs of channels)")
+    distance = Whole(60, low=0, high=FARTHEST, label="Distance s", unit="tokens", fold=True)
+    content = Choice(
+        ["key = query", "fast half", "slow half", "random"],
+        label="Content of query and key",
+        fold=True,
+    )
     draw = Whole(0, low=0, high=2**31 - 1, help="which random content")
 
 
 def waves(
     distance: int = 60, aim: int = 60, pairs: int = 64, content: str = "key = query"
-) -> controls.FigureBox:
+) -> Waves:
     """Return the waves of one head with their controls.
 
     Parameters
@@ -38,24 +43,12 @@ def waves(
 
     Returns
     -------
-    FigureBox
-        Question, controls and figure. "Random content" draws another query and key.
+    Waves
+        "Random content" draws another query and key.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind or out of range; the message names it.
     """
-    figure = Waves(distance=distance, aim=aim, pairs=str(pairs), content=content)
-    return controls.box(
-        figure,
-        [
-            controls.slider(figure, "aim", "Key turned beforehand by", unit="tokens"),
-            controls.choice(figure, "pairs", "Waves (pairs of channels)"),
-        ],
-        more=[
-            controls.slider(figure, "distance", "Distance s", unit="tokens"),
-            controls.choice(figure, "content", "Content of query and key"),
-        ],
-        question="Every pair adds a wave. At which distance do their crests meet?",
-    )
+    return Waves(distance=distance, aim=aim, pairs=str(pairs), content=content)

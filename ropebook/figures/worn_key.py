@@ -1,6 +1,5 @@
 """A cached key moved many times and stored each time, plainly and mixed, beside one moved once."""
 
-from . import controls
 from .figure import Choice, Figure, Whole
 
 __all__ = ["WornKey", "worn_key"]
@@ -9,19 +8,15 @@ __all__ = ["WornKey", "worn_key"]
 class WornKey(Figure):
     """The error of every pair after many moves and after one (``worn_key.js``)."""
 
-    kept = Choice(
-        ["fp16", "bf16", "fp8", "q8_0", "q4_0"],
-        default="q8_0",
-        help="how the keys are stored; q8_0 and q4_0 are blocks of 32 channels with one scale",
-    )
-    moves = Whole(256, low=1, high=512, help="how often the keys are moved and stored again")
-    step = Whole(1, low=1, high=256, help="tokens by which each move moves them")
+    question = "Move a stored key by one token, often: what is left of it?"
+
+    moves = Whole(256, low=1, high=512, label="Moves")
+    step = Whole(1, low=1, high=256, label="Each move by", unit="tokens")
+    kept = Choice(["fp16", "bf16", "fp8", "q8_0", "q4_0"], default="q8_0", label="Keys stored as")
     pair = Whole(36, low=0, high=63, help="the pair that is read")
 
 
-def worn_key(
-    kept: str = "q8_0", moves: int = 256, step: int = 1, pair: int = 36
-) -> controls.FigureBox:
+def worn_key(kept: str = "q8_0", moves: int = 256, step: int = 1, pair: int = 36) -> WornKey:
     """Return the worn key with its controls: 16 random keys of 128 channels, base 10000.
 
     Parameters
@@ -40,21 +35,12 @@ def worn_key(
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls; the pair follows the pointer and the arrow keys.
+    WornKey
+        The pair follows the pointer and the arrow keys.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind, unknown or out of range; the message names it.
     """
-    figure = WornKey(kept=kept, moves=moves, step=step, pair=pair)
-    return controls.box(
-        figure,
-        [
-            controls.slider(figure, "moves", "Moves"),
-            controls.slider(figure, "step", "Each move by", unit="tokens"),
-            controls.choice(figure, "kept", "Keys stored as"),
-        ],
-        question="Move a stored key by one token, often: what is left of it?",
-    )
+    return WornKey(kept=kept, moves=moves, step=step, pair=pair)

@@ -2,7 +2,6 @@
 
 import math
 
-from . import controls
 from .figure import Even, Figure, Real, Whole
 
 __all__ = ["WrapExplorer", "wrap_explorer"]
@@ -11,12 +10,22 @@ __all__ = ["WrapExplorer", "wrap_explorer"]
 class WrapExplorer(Figure):
     """One hand over all distances, and the head it belongs to (``wrap_explorer.js``)."""
 
-    theta = Real(1.0, low=0.001, high=math.pi, help="radians per token of the fastest hand")
-    dim = Even(128, low=2, high=256, help="rotated width of one head")
+    question = "A hand's angle falls back after each turn: is a far token taken for a near one?"
+
+    theta = Real(
+        1.0,
+        low=0.001,
+        high=math.pi,
+        label="Turn per token θ₀",
+        unit="rad",
+        per_decade=877,  # a stop reads right beside each button
+        digits=4,
+    )
+    dim = Even(128, low=2, high=256, label="Head width d", unit="channels")
     distance = Whole(7, low=1, high=10000, help="the cursor's distance in tokens")
 
 
-def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> controls.FigureBox:
+def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> WrapExplorer:
     """Return the wrap explorer with its controls.
 
     Parameters
@@ -31,22 +40,12 @@ def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> cont
 
     Returns
     -------
-    FigureBox
-        Question, figure and controls. The cursor follows the pointer and the arrow keys.
+    WrapExplorer
+        The cursor follows the pointer and the arrow keys.
 
     Raises
     ------
     TypeError, ValueError
         If a value is of the wrong kind or out of range; the message names it.
     """
-    figure = WrapExplorer(theta=theta, dim=dim, distance=distance)
-    return controls.box(
-        figure,
-        [
-            controls.log_slider(
-                figure, "theta", "Turn per token θ₀", unit="rad", stops=877, digits=4
-            ),  # 877: a stop reads right beside each button
-            controls.slider(figure, "dim", "Head width d", unit="channels", step=2),
-        ],
-        question="A hand's angle falls back after each turn: is a far token taken for a near one?",
-    )
+    return WrapExplorer(theta=theta, dim=dim, distance=distance)

@@ -33,12 +33,5 @@ export function figureName(model) {
   return name.replace(/(?!^)([A-Z])/g, "-$1").toLowerCase();
 }
 
-/** Call `action` once a node is in the page and has a size; returns a function that stops waiting. */
-export function onceShown(node, action) {
-  const shown = new ResizeObserver(() => {
-    shown.disconnect();
-    action();
-  });
-  shown.observe(node);
-  return () => shown.disconnect();
-}
+/** An id that no other figure has: in a notebook each is a module of its own, so counting would not do. */
+export const newId = () => `rope-${Math.random().toString(36).slice(2)}`;

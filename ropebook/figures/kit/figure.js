@@ -42,14 +42,16 @@
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
 //     (with motion reduced, glide goes there at once)
 // fig.reducedMotion   whether the reader wants motion reduced: then jump instead of stepping
+// fig.controls        the nodes of its controls, by the names of their traits
 // fig.element(tag, properties, ...children) -> a DOM node added to the figure's body
 // fig.formula(node, latex)           typeset LaTeX in a node
 //
 // The other files of the kit: draw.js (axes, curves, maps), numbers.js (numbers as text, ticks),
-// theme.js (colours), dom.js (elements), player.js (what the buttons play), controls.js, plot.js.
+// theme.js (colours), dom.js (elements), player.js (what the buttons play), controls.js (what the
+// traits of the Python class declare: sliders, choices, checkboxes), plot.js.
 // The figure's root element carries data-figure ("angle-heatmap"), data-drawn once it is drawn,
 // data-draws (how often) and data-draw-ms (the last duration in milliseconds).
-import { nameControls } from "./controls.js";
+import { makeControls } from "./controls.js";
 import { figureName, make, setRich } from "./dom.js";
 import { makePlayer } from "./player.js";
 import { makePlot } from "./plot.js";
@@ -68,25 +70,31 @@ function mount(setUp, model, el) {
   const buttons = make("div", { className: "rope-buttons" });
   const name = figureName(model);
   const root = make("div", { className: "rope-figure", "data-figure": name }, answer, body, caption, spoken, buttons);
-  el.append(root);
+  const traits = traitsOf(model);
+  const controls = makeControls(model, traits.listen);
+  const words = (className, text) => (text ? [make("p", { className }, text)] : []);
+  const heading = words("rope-question", model.get("_question"));
+  const own = words("rope-model", model.get("_own_model"));
+  const box = make("div", { className: "rope-box" }, ...heading, root, ...own, ...controls.rows);
+  el.append(box);
 
   const plots = [];
   const stops = []; // what ends when the figure leaves the page
   let colors = null; // of the theme, since they were read last
-  const traits = traitsOf(model);
   const painter = makePainter(root, plots);
   const typesetter = makeTypesetter(model, body);
-  const player = makePlayer(root, buttons, { ended: painter.schedule });
+  const player = makePlayer(box, root, buttons, { ended: painter.schedule });
   const voice = makeVoice(root, spoken);
 
   const fig = {
     model,
     root,
+    controls: controls.nodes,
     get traits() {
       return traits.values();
     },
     get colors() {
-      colors ??= themeColors(root);
+      colors ??= themeColors(box);
       return colors;
     },
     get reducedMotion() {
@@ -142,8 +150,8 @@ function mount(setUp, model, el) {
   sizes.observe(body);
   stops.push(
     traits.listen(traits.names, painter.schedule),
-    followTheme(root, retheme),
-    nameControls(root),
+    followTheme(box, retheme),
+    controls.stop,
     () => sizes.disconnect(),
     typesetter.stop,
     player.stop,
@@ -194,14 +202,12 @@ function makePainter(root, plots) {
   return { use, schedule, stop: () => cancelAnimationFrame(pending) };
 }
 
-const PRIVATE = new Set(["layout", "tabbable", "tooltip"]);
-
 /** The traits of a figure's model by name, where a Choice trait is the text of its option. */
 function traitsOf(model) {
   const options = model.get("_options") ?? {};
   const start = model.get("_start") ?? {};
-  const whole = new Set(model.get("_whole"));
-  const names = Object.keys(start).filter((name) => !PRIVATE.has(name));
+  const steps = model.get("_limits") ?? {};
+  const names = Object.keys(start);
   const raw = (name, wanted) => {
     if (!(name in options)) return wanted;
     const index = options[name].indexOf(wanted);
@@ -227,7 +233,7 @@ function traitsOf(model) {
         Object.fromEntries(
           way.map(([name, from, to]) => {
             const at = part === 1 ? to : from + (to - from) * part;
-            return [name, whole.has(name) ? Math.round(at) : at];
+            return [name, steps[name]?.[2] ? Math.round(at) : at];
           }),
         );
     },

@@ -4,11 +4,11 @@ import { reducedMotion } from "./theme.js";
 const STOPPED = Symbol("stopped");
 
 /**
- * The player of the figure in `root`: { play, tween, pause, stop }. A play ends when its action
- * does, when another play begins, when the reader takes a control of the figure's box that is not
- * one of `buttons`, or with stop(). ended() is called after it.
+ * The player of the figure `root` in its `box`: { play, tween, pause, stop }. A play ends when its
+ * action does, when another play begins, when the reader takes a control of the box that is not one
+ * of `buttons`, or with stop(). ended() is called after it.
  */
-export function makePlayer(root, buttons, { ended }) {
+export function makePlayer(box, root, buttons, { ended }) {
   let current = null; // the play in progress
 
   const finish = (which) => {
@@ -20,7 +20,6 @@ export function makePlayer(root, buttons, { ended }) {
     ended();
   };
   const interrupt = ({ target, key }) => {
-    const box = root.closest(".rope-box") ?? root;
     if (key !== "Tab" && box.contains(target) && !buttons.contains(target)) finish(current);
   };
 

@@ -1,6 +1,5 @@
 // theme.js: the colours of the book's palette, and those of the page's theme.
 import { PALETTE } from "../palette.js";
-import { onceShown } from "./dom.js";
 import { clamp } from "./numbers.js";
 
 // ---- the palette --------------------------------------------------------------------------------
@@ -46,31 +45,23 @@ export function isDark() {
 
 const COLORS = ["ink", "muted", "rule", "paper", "accent", "warm", "q", "k"];
 
-/** { dark, font, ink, muted, ... }: what figure.css sets in the theme of `root`. */
+/** { dark, font, ink, muted, ... }: what figure.css sets in the theme that `root` is marked with. */
 export function themeColors(root) {
   const style = getComputedStyle(root);
   const read = (name) => [name, style.getPropertyValue(`--rope-${name}`).trim()];
   return { ...Object.fromEntries(COLORS.map(read)), font: style.fontFamily, dark: root.dataset.ropeTheme === "dark" };
 }
 
-/**
- * Mark `root` and the box around it with the page's theme, as soon as they are in the page and
- * whenever it changes; returns a function that stops.
- */
+/** Mark `root` with the page's theme, now and whenever it changes; returns a function that stops. */
 export function followTheme(root, changed = () => {}) {
   const mark = () => {
     root.dataset.ropeTheme = isDark() ? "dark" : "light";
-    root.closest(".rope-box")?.setAttribute("data-rope-theme", root.dataset.ropeTheme);
     changed();
   };
   const themes = new MutationObserver(mark);
   const watched = { attributes: true, attributeFilter: ["data-theme", "data-jp-theme-light"] };
   themes.observe(document.documentElement, watched);
   themes.observe(document.body, watched);
-  const stopWaiting = onceShown(root, mark);
   mark();
-  return () => {
-    themes.disconnect();
-    stopWaiting();
-  };
+  return () => themes.disconnect();
 }
