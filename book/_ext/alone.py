@@ -22,7 +22,7 @@ from typing import NamedTuple
 from book_map import parts, short
 from chapter import PAGE_NAME
 from docutils import nodes
-from figures import boxes, question
+from figures import SHOWN, boxes, question
 from myst_nb.sphinx_ import NbMetadataCollector
 from PIL import Image
 from published import address
@@ -39,7 +39,6 @@ SHEET = Path(__file__).with_suffix(".css")
 FOLDER = "figures"
 DEFAULT = 800, 900  # the height of a frame for a figure that has not been measured
 PICTURES = "_static/gallery"
-SHOWN = re.compile(r'widget-view\+json">[^<]*"model_id": "(\w+)"')
 CHAPTER = re.compile(r'<a class="chapter" href="\.\./([^"]*)">(.*?)</a>')
 FOOT = """<footer>
 <p>From <a class="chapter" href="../{href}">{chapter}</a> in <cite>{book}</cite></p>

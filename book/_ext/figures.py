@@ -29,6 +29,7 @@ VIEW = re.compile(
     r'<div class="cell_output docutils container">(?=\s*'
     r'<script type="application/vnd\.jupyter\.widget-view\+json">[^<]*"model_id": "(\w+)")'
 )
+SHOWN = re.compile(r'widget-view\+json">[^<]*"model_id": "(\w+)"')
 STATE = re.compile(
     r'<script type="application/vnd\.jupyter\.widget-state\+json">(.*?)</script>', re.S
 )
@@ -134,7 +135,7 @@ def share_code(page: str) -> str:
     if not found or not style:
         return page
     models = json.loads(found[1])["state"]
-    shown = {view[1]: alone.figure_of(models, view[1]) for view in VIEW.finditer(page)}
+    shown = {root: alone.figure_of(models, root) for root in SHOWN.findall(page)}
     numbers = {root: str(number) for number, root in enumerate(shown)}
     state = {numbers[root]: alone.slim(figure) for root, figure in shown.items()}
     start, end = found.span(1)

@@ -31,7 +31,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 ======================  ==================================================================
 """
 
-from .angle_heatmap import AngleHeatmap, HeatmapBox, angle_heatmap
+from .angle_heatmap import AngleHeatmap, angle_heatmap
 from .atlas import Atlas, atlas
 from .axioms import Axioms, axioms
 from .bug_bench import BugBench, bug_bench
@@ -63,7 +63,6 @@ __all__ = [
     "ChoiceQuestion",
     "Clock",
     "Figure",
-    "HeatmapBox",
     "HorizonDial",
     "LayoutThreads",
     "NumberQuestion",

@@ -1,7 +1,6 @@
 """The angle of every pair at every position, as it is and as it is shown."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import ipywidgets
@@ -10,7 +9,7 @@ import traitlets
 from .figure import Choice, Even, Figure, Real, Whole
 from .own_model import MOST, read_model
 
-__all__ = ["AngleHeatmap", "HeatmapBox", "angle_heatmap"]
+__all__ = ["AngleHeatmap", "angle_heatmap"]
 
 FARTHEST = 131072
 
@@ -31,40 +30,30 @@ class AngleHeatmap(Figure):
         sync=True
     )
 
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Show the heatmap above sliders of ipywidgets, linked to it in the browser.
 
-class HeatmapBox(ipywidgets.VBox):
-    """The angle heatmap above sliders of ipywidgets, linked to it in the browser.
+        A page without a kernel, or a saved file, shows the heatmap with controls of its own.
+        """
+        folded = [control for control in self._controls if control["fold"]]
+        self._elsewhere = [control["name"] for control in folded]
+        box = ipywidgets.VBox([self, *(self._slider(**control) for control in folded)])
+        return box._repr_mimebundle_(**kwargs)
 
-    A page without a kernel, or a saved file, shows the heatmap with controls of its own instead.
-    """
-
-    def __init__(self, figure: AngleHeatmap) -> None:
-        self.figure = figure
-        folded = [control for control in figure._controls if control["fold"]]
-        figure._elsewhere = [control["name"] for control in folded]
-        super().__init__([figure, *(self._slider(control) for control in folded)])
-
-    def _slider(self, control: dict[str, Any]) -> ipywidgets.Widget:
-        name = control["name"]
-        low, high, _ = self.figure._limits[name]
-        ends: dict[str, Any] = {"min": low, "max": high, "step": control.get("every")}
-        make = ipywidgets.IntSlider
-        if per_decade := control.get("per_decade"):
-            make = ipywidgets.FloatLogSlider
-            ends = {"min": math.log10(low), "max": math.log10(high), "step": 1 / per_decade}
-        slider = make(
-            value=getattr(self.figure, name),
-            description=control["label"],
-            style={"description_width": "11em"},
-            layout={"width": "auto"},
-            **ends,
-        )
-        slider.link = ipywidgets.jslink((slider, "value"), (self.figure, name))
+    def _slider(
+        self, name: str, label: str, every: int = 1, per_decade: int = 0, **_: Any
+    ) -> ipywidgets.Widget:
+        low, high, _ = self._limits[name]
+        if per_decade:
+            slider = ipywidgets.FloatLogSlider(
+                min=math.log10(low), max=math.log10(high), step=1 / per_decade
+            )
+        else:
+            slider = ipywidgets.IntSlider(min=low, max=high, step=every)
+        slider.value, slider.description = getattr(self, name), label
+        slider.style.description_width, slider.layout.width = "11em", "auto"
+        slider.link = ipywidgets.jslink((slider, "value"), (self, name))
         return slider
-
-    def save(self, path: str | Path) -> None:
-        """Write one HTML file that shows the heatmap, as `Figure.save` does."""
-        self.figure.save(path)
 
 
 def angle_heatmap(
@@ -75,7 +64,7 @@ def angle_heatmap(
     show: str = "wrapped angle",
     pair: int | None = None,
     model: Any = None,
-) -> HeatmapBox:
+) -> AngleHeatmap:
     """Return the angle heatmap with its controls: in a notebook, sliders of ipywidgets.
 
     Parameters
@@ -99,9 +88,8 @@ def angle_heatmap(
 
     Returns
     -------
-    HeatmapBox
-        The figure, which is its attribute ``figure``, above its sliders. The cursor follows the
-        pointer and the arrow keys.
+    AngleHeatmap
+        The cursor follows the pointer and the arrow keys.
 
     Raises
     ------
@@ -120,4 +108,4 @@ def angle_heatmap(
     figure.start_here()
     if own:
         own.draw_in(figure, without=("dim", "base"))
-    return HeatmapBox(figure)
+    return figure

@@ -50,7 +50,6 @@ async function open(options = {}) {
     _anywidget_id: "ropebook.figures.Atlas",
     _start: start,
     _options: { show: Object.keys(SHOW), sort: Object.keys(COLUMNS) },
-    _whole: ["row", "other"],
     data: { columns, rows, series: [] },
     ...start,
   };
@@ -180,6 +179,6 @@ test("a factor on cos and sin is not told as that of a rescaling", async () => {
 });
 
 test("in a dark notebook it is marked so", async () => {
-  const { root } = await open({ dark: true, lab: true });
-  assert.equal(root.dataset.ropeTheme, "dark");
+  const { box } = await open({ dark: true, lab: true });
+  assert.equal(box.dataset.ropeTheme, "dark");
 });

@@ -9,7 +9,8 @@ import { openPage, show } from "../tools/stage.mjs";
 async function open(module, plans, start, options = { width: 680 }) {
   const page = openPage(options);
   const state = { _anywidget_id: "ropebook.figures.Axes", _start: start, _options: { plan: plans } };
-  const shown = await show(page, module, { ...state, _whole: ["pair", "size", "token"], ...start });
+  const _limits = { pair: [0, 7, 1], size: [12, 32, 1], token: [0, 46, 1] };
+  const shown = await show(page, module, { ...state, _limits, ...start });
   const canvas = shown.root.querySelector("canvas");
   const values = () => JSON.parse(shown.root.dataset.values);
   const press = async (key, shiftKey = false) => {

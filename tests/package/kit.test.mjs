@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import choice from "../../ropebook/figures/choice_question.js";
+import { formatted, stops, typed } from "../../ropebook/figures/kit/controls.js";
 import { setRich } from "../../ropebook/figures/kit/dom.js";
 import { arrow, axes, cellAt, colorBar, pairAxis, scale } from "../../ropebook/figures/kit/draw.js";
 import { figure } from "../../ropebook/figures/kit/figure.js";
@@ -21,20 +22,22 @@ import number from "../../ropebook/figures/number_question.js";
 import { openPage, show } from "../tools/stage.mjs";
 
 const near = (a, b, within = 1e-9) => assert.ok(Math.abs(a - b) <= within, `${a} is not ${b}`);
-const SLIDER = `<div><label class="widget-label">Distance (tokens) </label><div class="noUi-handle" title="null"></div>
-  <div class="widget-readout">40</div></div>`;
-const TOGGLE = `<div class="widget-toggle-buttons"><label class="widget-label">Show</label>
-  <button class="mod-active">angle</button><button>cosine</button></div>`;
 
 /** A figure with a number, a whole number and a choice; it says them. */
-async function probe(options = {}, controls = SLIDER + TOGGLE, setUp = () => {}) {
+async function probe(options = {}, setUp = () => {}) {
   const page = openPage(options);
   const start = { size: 0.5, m: 3, show: 1 };
   const state = {
     _anywidget_id: "ropebook.figures.PhaseDial",
+    _question: "Is it <2?",
+    _own_model: "Your model",
     _start: start,
     _options: { show: ["angle", "cosine"] },
-    _whole: ["m"],
+    _limits: { size: [0, 3, 0], m: [0, 100, 1] },
+    _controls: [
+      { name: "m", label: "Distance (tokens)", every: 1 },
+      { name: "show", label: "Show" },
+    ],
   };
   const seen = { draws: 0, traits: [] };
   const module = figure((fig) => {
@@ -48,7 +51,7 @@ async function probe(options = {}, controls = SLIDER + TOGGLE, setUp = () => {})
     });
     setUp(fig);
   });
-  const shown = await show(page, module, { ...state, ...start }, controls);
+  const shown = await show(page, module, { ...state, ...start });
   const [answer, caption, spoken] = ["answer", "caption", "spoken"].map((name) =>
     shown.root.querySelector(`.rope-${name}`),
   );
@@ -256,13 +259,16 @@ test("rich text is bold and code, and never HTML", () => {
 // ---- the figure ---------------------------------------------------------------------------------
 
 test("a figure is drawn once its box has a width, once a frame, and again after every change", async () => {
-  const { page, seen, root, answer, caption, model } = await probe();
+  const { page, seen, box, root, answer, caption, model } = await probe();
   assert.equal(root.dataset.figure, "phase-dial");
   assert.deepEqual(seen.traits.at(-1), { size: 0.5, m: 3, show: "cosine" });
   assert.equal(answer.innerHTML, "<b>3</b> and cosine");
   assert.equal(caption.innerHTML, "and <code>numbers</code>");
   const order = [...root.children].map(({ className }) => className);
   assert.deepEqual(order, ["rope-answer", "rope-body", "rope-caption", "rope-spoken", "rope-buttons"]);
+  const rows = [...box.children].map(({ className, textContent }) => [className, textContent]);
+  assert.deepEqual(rows[0], ["rope-question", "Is it <2?"]);
+  assert.deepEqual(rows[2], ["rope-model", "Your model"]);
   const before = seen.draws;
   await page.pass(160);
   assert.equal(seen.draws, before, "nothing changed");
@@ -296,7 +302,7 @@ test("nothing is drawn where there is no room", async () => {
 
 test("glide moves slowly at both ends, keeps whole numbers whole and ends where it should", async () => {
   const seenAt = [];
-  const { page, seen, press } = await probe({}, "", (fig) => {
+  const { page, seen, press } = await probe({}, (fig) => {
     fig.button("go", () => fig.glide({ m: 13, size: 0.1 }, 160));
     fig.whenChanged("size", () => seenAt.push([fig.model.get("m"), fig.model.get("size")]));
   });
@@ -318,7 +324,7 @@ test("glide moves slowly at both ends, keeps whole numbers whole and ends where 
 
 test("a real number glides between two that happen to be whole", async () => {
   const seenAt = [];
-  const { page, press } = await probe({}, "", (fig) => {
+  const { page, press } = await probe({}, (fig) => {
     fig.button("go", () => fig.glide({ size: 3 }, 160));
     fig.whenChanged("size", () => seenAt.push(fig.model.get("size")));
     fig.set({ size: 1 });
@@ -331,7 +337,7 @@ test("a real number glides between two that happen to be whole", async () => {
 
 test("with motion reduced a glide is a jump", async () => {
   const seenAt = [];
-  const { page, press } = await probe({ calm: true }, "", (fig) => {
+  const { page, press } = await probe({ calm: true }, (fig) => {
     assert.equal(fig.reducedMotion, true);
     fig.button("go", () => fig.glide({ m: 13 }, 10_000));
     fig.whenChanged("m", () => seenAt.push(fig.model.get("m")));
@@ -343,7 +349,7 @@ test("with motion reduced a glide is a jump", async () => {
 
 /** A figure whose "Show me" pauses, moves m to 10, pauses, and moves it to 20. */
 const playing = (options) =>
-  probe(options, SLIDER + TOGGLE, (fig) => {
+  probe(options, (fig) => {
     fig.showMe(async () => {
       await fig.pause(100);
       fig.set({ m: 10 });
@@ -388,8 +394,8 @@ test("of many changes a screen reader hears the last answer, once, and nothing o
 
 test("a reader who takes a control has it: the play stops and does not come back", async () => {
   for (const [what, event] of [
-    [".noUi-handle", "pointerdown"],
-    [".noUi-handle", "keydown"],
+    [".rope-track", "pointerdown"],
+    [".rope-value", "keydown"],
     ["canvas", "pointerdown"],
   ]) {
     const { page, seen, root, box, press } = await playing();
@@ -429,8 +435,8 @@ test("another button takes over, and Reset goes back to the start", async () => 
 });
 
 test("an action that fails is not swallowed, and ends its play", async () => {
-  const { root } = await probe();
-  const player = makePlayer(root, root.querySelector(".rope-buttons"), { ended() {} });
+  const { box, root } = await probe();
+  const player = makePlayer(box, root, root.querySelector(".rope-buttons"), { ended() {} });
   const fail = async () => {
     throw new Error("on purpose");
   };
@@ -515,7 +521,7 @@ test("arrow keys are read with Shift and to both ends, and other keys are left t
 test("a pointer over the picture is told where it is, unless something plays", async () => {
   const found = [];
   const point = ({ x, y, type }) => found.push([x, y, type]);
-  const { page, root, press } = await probe({ canvas: { point } }, "", (fig) => fig.showMe(() => fig.pause(100)));
+  const { page, root, press } = await probe({ canvas: { point } }, (fig) => fig.showMe(() => fig.pause(100)));
   const canvas = root.querySelector("canvas");
   const move = (type) => canvas.dispatchEvent(new window.PointerEvent(type, { clientX: 30, clientY: 5 }));
   move("pointermove");
@@ -572,19 +578,18 @@ test("a pointer that takes hold of something keeps it until it lets go", async (
 // ---- themes -------------------------------------------------------------------------------------
 
 test("the book's theme decides the colours, now and when it changes", async () => {
-  const { page, seen, root, box } = await probe({ dark: false });
-  assert.deepEqual([seen.colors.dark, seen.colors.ink, root.dataset.ropeTheme], [false, "#1d2630", "light"]);
+  const { page, seen, box } = await probe({ dark: false });
+  assert.deepEqual([seen.colors.dark, seen.colors.ink, box.dataset.ropeTheme], [false, "#1d2630", "light"]);
   document.documentElement.dataset.theme = "dark";
   await page.pass();
   assert.deepEqual([seen.colors.dark, seen.colors.ink, seen.colors.paper], [true, "#dfe5ea", "#171d23"]);
-  assert.deepEqual([root.dataset.ropeTheme, box.getAttribute("data-rope-theme")], ["dark", "dark"]);
+  assert.equal(box.dataset.ropeTheme, "dark");
 });
 
 test("in JupyterLab its own theme decides", async () => {
   for (const dark of [true, false]) {
-    const { page, seen, root, box } = await probe({ dark, lab: true });
-    assert.deepEqual([seen.colors.dark, root.dataset.ropeTheme], [dark, dark ? "dark" : "light"]);
-    assert.equal(box.getAttribute("data-rope-theme"), dark ? "dark" : "light");
+    const { page, seen, box } = await probe({ dark, lab: true });
+    assert.deepEqual([seen.colors.dark, box.dataset.ropeTheme], [dark, dark ? "dark" : "light"]);
     document.body.dataset.jpThemeLight = String(dark);
     await page.pass();
     assert.equal(seen.colors.dark, !dark);
@@ -593,31 +598,156 @@ test("in JupyterLab its own theme decides", async () => {
 
 // ---- controls -----------------------------------------------------------------------------------
 
-test("controls get the names of their labels, and speak the number that is shown", async () => {
-  const { page, box } = await probe();
-  const [handle, readout, toggle] = [".noUi-handle", ".widget-readout", ".widget-toggle-buttons"].map((s) =>
-    box.querySelector(s),
+const TRAITS = { m: 3, dim: 64, size: 0.5, show: 1, kind: 0, trail: false };
+const CONTROLS = [
+  { name: "m", label: "Distance (tokens)", every: 1 },
+  { name: "dim", label: "Width", every: 2, fold: true },
+  { name: "size", label: "Size", per_decade: 10, digits: 3 },
+  { name: "show", label: "Show" },
+  { name: "kind", label: "Kind" },
+  { name: "trail", label: "Leave a trail" },
+];
+
+/** A figure with a control of every kind, and what a reader does to one. */
+async function controlled(more = {}) {
+  let fig;
+  const module = figure((made) => {
+    fig = made;
+  });
+  const shown = await show(openPage(), module, {
+    _anywidget_id: "a.PhaseDial",
+    _start: TRAITS,
+    _limits: { size: [0.01, 1, 0], m: [0, 100, 1], dim: [2, 128, 2] },
+    _options: { show: ["angle", "cosine"], kind: [..."abcde"] },
+    _controls: CONTROLS,
+    ...TRAITS,
+    ...more,
+  });
+  const at = (name, what) => fig.controls[name].querySelector(what);
+  const track = (name) => at(name, ".rope-track");
+  const readout = (name) => at(name, ".rope-value");
+  const fire = (node, type, init = {}) =>
+    node.dispatchEvent(Object.assign(new window.Event(type, { bubbles: true }), init));
+  const write = (name, text, key = "Enter") => {
+    readout(name).value = text;
+    fire(readout(name), "keydown", { key });
+    return [shown.model.get(name), readout(name).value];
+  };
+  return { fig, at, track, readout, fire, write, ...shown };
+}
+
+test("every control has the name of its label, and says its value", async () => {
+  const { at, track, readout, box, fig } = await controlled();
+  assert.equal(at("m", "label").htmlFor, track("m").id);
+  assert.equal(at("m", "label").textContent, "Distance (tokens)");
+  assert.equal(readout("m").getAttribute("aria-label"), "Distance (tokens), value");
+  assert.deepEqual([track("m").getAttribute("aria-valuetext"), readout("m").value], ["3", "3"]);
+  assert.equal(track("size").getAttribute("aria-valuetext"), "0.500");
+  const group = fig.controls.show;
+  assert.equal(group.getAttribute("role"), "group");
+  assert.equal(box.querySelector(`#${group.getAttribute("aria-labelledby")}`).textContent, "Show");
+  assert.deepEqual(
+    [...group.querySelectorAll("button")].map((button) => button.getAttribute("aria-pressed")),
+    ["false", "true"],
   );
-  const read = (node, ...names) => names.map((name) => node.getAttribute(name));
-  assert.deepEqual(read(handle, "aria-label", "aria-valuetext", "title"), ["Distance (tokens)", "40", null]);
-  assert.deepEqual(read(readout, "role", "aria-label"), ["textbox", "Distance (tokens), value"]);
-  assert.deepEqual(read(toggle, "role", "aria-label"), ["group", "Show"]);
-  const pressed = () => [...toggle.querySelectorAll("button")].map((button) => button.getAttribute("aria-pressed"));
-  assert.deepEqual(pressed(), ["true", "false"]);
-  readout.textContent = "41";
-  const [first, second] = toggle.querySelectorAll("button");
-  first.classList.remove("mod-active");
-  second.classList.add("mod-active");
-  await page.pass();
-  assert.equal(handle.getAttribute("aria-valuetext"), "41");
-  assert.deepEqual(pressed(), ["false", "true"]);
+  assert.equal(box.querySelector(`label[for=${at("kind", "select").id}]`).textContent, "Kind");
+  assert.equal(at("trail", "input").closest("label").textContent, "Leave a trail");
+  const ids = [...box.querySelectorAll("[id]"), ...(await controlled()).box.querySelectorAll("[id]")].map((e) => e.id);
+  assert.equal(new Set(ids).size, ids.length, "no two figures share an id");
 });
 
-test("a control that comes after the figure is named too", async () => {
-  const { page, box } = await probe({}, "");
-  box.querySelector(".rope-controls").innerHTML = SLIDER;
-  await page.pass();
-  assert.equal(box.querySelector(".noUi-handle").getAttribute("aria-label"), "Distance (tokens)");
+test("a control moves its figure, and a figure its controls", async () => {
+  const { fig, model, at, track, readout, fire } = await controlled();
+  assert.deepEqual([track("dim").min, track("dim").max, track("dim").value, track("dim").step], ["0", "63", "31", "1"]);
+  track("dim").value = "40";
+  fire(track("dim"), "input");
+  assert.deepEqual([model.get("dim"), readout("dim").value], [82, "82"]);
+  at("show", "button").click();
+  assert.equal(fig.traits.show, "angle");
+  at("kind", "select").selectedIndex = 3;
+  fire(at("kind", "select"), "change");
+  assert.equal(fig.traits.kind, "d");
+  at("trail", "input").checked = true;
+  fire(at("trail", "input"), "change");
+  assert.equal(model.get("trail"), true);
+  fig.set({ m: 12, show: "cosine", kind: "b", trail: false });
+  assert.deepEqual([track("m").value, readout("m").value, at("trail", "input").checked], ["12", "12", false]);
+  assert.equal(at("show", "[aria-pressed=true]").textContent, "cosine");
+  assert.equal(at("kind", "select").selectedIndex, 1);
+});
+
+test("a typed number counts as it is, within the limits; what is none does not", async () => {
+  const { track, readout, write, fire } = await controlled();
+  for (const [name, text, value, shown] of [
+    ["m", "1,7", 17, "17"],
+    ["m", "250", 100, "100"],
+    ...["many", "", "  ", "1e999"].map((none) => ["m", none, 100, "100"]),
+    ["m", "41.6", 42, "42"],
+    ["dim", "7", 8, "8"], // a width is even
+    ["size", "0.1234", 0.1234, "0.123"], // between two stops of the slider
+    ["size", "0", 0.01, "0.0100"],
+    ["size", "0.12345678", 0.12345678, "0.123"],
+  ])
+    assert.deepEqual(write(name, text), [value, shown], text);
+  assert.equal(track("size").value, "11");
+  fire(readout("size"), "change");
+  assert.equal(write("size", "0.123")[0], 0.12345678, "what only shows fewer digits stays as it is");
+  assert.deepEqual(write("m", "5", "Escape"), [42, "42"]);
+});
+
+test("numbers are shown whole, with digits after the point, or with significant ones", () => {
+  const three = { per_decade: 10, digits: 3 };
+  for (const [value, control, text] of [
+    [131072, {}, "131,072"],
+    [-3, {}, "−3"],
+    [0.1, { digits: 3 }, "0.100"],
+    [1234.5, { digits: 2 }, "1,234.50"],
+    [10000, three, "10,000"],
+    [0.12345, three, "0.123"],
+    [1234567, three, "1,230,000"],
+  ])
+    assert.equal(formatted(value, control), text);
+  assert.deepEqual(["−2", " 1,000 ", "1e3", ""].map(typed), [-2, 1000, 1000, Number.NaN]);
+});
+
+test("both ends of a slider are reached, and no stop carries the noise of binary fractions", () => {
+  const log = stops([1, 131072], { per_decade: 10 });
+  assert.deepEqual([log.value(0), log.value(10), log.value(log.last)], [1, 10, 131072]);
+  assert.deepEqual([log.stop(131072), log.stop(1), log.stop(1e9), log.stop(0.1)], [log.last, 0, log.last, 0]);
+  const fine = stops([0, 3], { every: 0.1 });
+  assert.deepEqual([fine.last, fine.value(3), fine.value(30)], [30, 0.3, 3]);
+  for (const one of [fine, log]) {
+    for (let stop = 0; stop <= one.last; stop++) assert.equal(one.stop(one.value(stop)), stop);
+  }
+  const uneven = stops([1, 64], { every: 10 });
+  assert.deepEqual([uneven.last, uneven.value(7)], [7, 64]);
+});
+
+test("what is seldom wanted lies in a fold that says whether it is open", async () => {
+  const { box, fig } = await controlled();
+  const [button] = box.querySelectorAll(".rope-unfold");
+  const more = button.nextSibling;
+  assert.ok(more.contains(fig.controls.dim));
+  assert.ok(!more.contains(fig.controls.m));
+  const open = () => [more.hidden, button.getAttribute("aria-expanded"), button.getAttribute("aria-controls")];
+  assert.deepEqual(open(), [true, "false", more.id]);
+  button.click();
+  assert.deepEqual(open(), [false, "true", more.id]);
+  assert.equal((await controlled({ _controls: [] })).box.querySelectorAll(".rope-controls, .rope-unfold").length, 0);
+});
+
+test("a trait with a slider of ipywidgets has none of the kit's", async () => {
+  const { fig } = await controlled({ _elsewhere: ["m", "size"] });
+  assert.deepEqual(Object.keys(fig.controls), ["dim", "show", "kind", "trail"]);
+});
+
+test("a key that a control obeys does not reach the notebook, and its own commands do", async () => {
+  const { track, fire } = await controlled();
+  const seen = [];
+  document.addEventListener("keydown", ({ key }) => seen.push(key));
+  fire(track("m"), "keydown", { key: "ArrowDown" });
+  fire(track("m"), "keydown", { key: "Enter", ctrlKey: true });
+  assert.deepEqual(seen, ["Enter"]);
 });
 
 // ---- formulas -----------------------------------------------------------------------------------
@@ -732,7 +862,7 @@ test("a number is graded with its tolerance, by the Enter key too, which the not
   assert.deepEqual([page.sizes.size, page.observers.size], [0, 0]);
 });
 
-// ---- fingers, and the fold ----------------------------------------------------------------------
+// ---- fingers ------------------------------------------------------------------------------------
 
 test("a mouse points where it is, a finger where it taps and not where it scrolls by", async () => {
   const points = [];
@@ -747,26 +877,4 @@ test("a mouse points where it is, a finger where it taps and not where it scroll
   assert.deepEqual(points, [], "it swipes across");
   for (const type of ["pointerdown", "pointerup"]) send(type, "touch");
   assert.deepEqual(points, ["pointerdown"]);
-});
-
-test("what is seldom wanted lies in a fold that says whether it is open", async () => {
-  const page = openPage();
-  const state = { _anywidget_id: "ropebook.figures.PhaseDial", _start: {}, _options: {} };
-  const module = figure((fig) => fig.draw(() => {}));
-  const { box } = await show(page, module, state, "");
-  const more = Object.assign(document.createElement("div"), { className: "rope-controls rope-more" });
-  box.append(more); // ipywidgets puts the controls in after the figure
-  await page.pass();
-  const [button] = box.querySelectorAll(".rope-unfold");
-  assert.equal(button.nextSibling, more);
-  const open = () => [
-    more.hidden,
-    button.getAttribute("aria-expanded"),
-    button.getAttribute("aria-controls") === more.id,
-  ];
-  assert.deepEqual(open(), [true, "false", true]);
-  button.click();
-  assert.deepEqual(open(), [false, "true", true]);
-  await page.pass();
-  assert.equal(box.querySelectorAll(".rope-unfold").length, 1);
 });

@@ -1,21 +1,24 @@
 """The moving figures: their mathematics against the package, their colours, their traits."""
 
 import base64
+import itertools
 import math
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ipywidgets.widgets.widget import _instances
 
+from experiments.figure import trained_heads_data, trained_models_data
 from rope_minimal import inverse_frequencies, reference, wavelengths
 from ropebook import aliasing, figures
-from ropebook.figures import controls, palette
+from ropebook.figures import palette
 from ropebook.figures.bundle import bundle
 from ropebook.figures.figure import Choice, Even, Figure, Flag, Real, Whole
-from tests.tools.node import FOLDER, Node
-from tests.tools.widgets import links
+from tests.tools.node import FOLDER
 
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
 FIGURES = {
@@ -27,12 +30,13 @@ FIGURES = {
 }
 
 
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
-
+STATES = itertools.product([True, False], repeat=4)
+PROVED = [{"axioms": state, "kind": "rope", "certificate": "checked"} for state in STATES]
+GIVEN = {  # what a figure cannot be without
+    "axioms": lambda: {"families": PROVED},
+    "trained_head": lambda: {"data": trained_heads_data()},
+    "trained_models": lambda: {"data": trained_models_data()},
+}
 
 # ---- the mathematics ----------------------------------------------------------------------------
 
@@ -395,67 +399,106 @@ def test_the_matplotlib_style_is_opaque_and_fits_the_column():
 
 # ---- traits -------------------------------------------------------------------------------------
 
+BAD = {
+    ("angle_heatmap", ValueError): [
+        *(("dim", 7), ("dim", 0), ("dim", 1000), ("base", 0), ("base", math.nan), ("first", -1)),
+        *(("count", 513), ("show", "sine"), ("show", 3)),
+    ],
+    ("angle_heatmap", TypeError): [
+        *(("dim", 64.0), ("base", True), ("base", "1e4"), ("show", None)),
+    ],
+    ("bug_bench", ValueError): [("patient", 0), ("patient", 13)],
+    ("bug_bench", TypeError): [("patient", 2.0), ("patient", True)],
+    ("byte_budget", ValueError): [
+        *(("shape", "?"), ("dtype", "?"), ("form", "?"), ("machine", "?"), ("record", {"x": 1})),
+    ],
+    ("cache_shelf", ValueError): [("change", "cut"), ("cached", "raw"), ("words", 9), ("pair", 4)],
+    ("cache_shelf", TypeError): [("words", True)],
+    ("clock", ValueError): [("m", 0), ("pairs", 65)],
+    ("horizon_dial", ValueError): [("slower", 0.5)],
+    ("horizon_dial", TypeError): [("slower", "A")],
+    ("layout_threads", ValueError): [("family", "Bert")],
+    ("layout_threads", TypeError): [("permute_q", 1)],
+    ("precision_microscope", ValueError): [("dtype", "fp8"), ("last", 5), ("last", "4096")],
+    ("precision_microscope", TypeError): [("last", None)],
+    ("rescaling_faders", ValueError): [("preset", "boost")],
+    ("rotor", ValueError): [("m", 12), ("theta", 181), ("m", 10**400)],
+    ("rotor", TypeError): [("n", 1.5), ("plays", "no")],
+    ("three_clocks", ValueError): [("plan", "shuffled"), ("token", 47)],
+    ("three_clocks", TypeError): [("token", True)],
+    ("trained_head", ValueError): [("task", "chess"), ("encoding", "xPos"), ("m", 33)],
+    ("trained_models", ValueError): [("task", "chess"), ("encoding", "xPos")],
+    ("trained_models", TypeError): [("half", 2)],
+    ("wave_vectors", ValueError): [("plan", "learned"), ("size", 33), ("pair", 8)],
+    ("wave_vectors", TypeError): [("size", 16.5)],
+    ("waves", ValueError): [("distance", 201), ("aim", -1), ("pairs", 3), ("content", "equal")],
+    ("waves", TypeError): [("aim", 1.5)],
+    ("worn_key", ValueError): [
+        *(("moves", 0), ("moves", 513), ("step", 257), ("kept", "int8"), ("pair", 64)),
+    ],
+    ("worn_key", TypeError): [("step", 0.5)],
+    ("wrap_explorer", ValueError): [("theta", 0.0), ("dim", 7), ("distance", 0)],
+    ("RescalingFaders", ValueError): [("faders", [1.0]), ("faders", [3.0] * 64), ("pair", 64)],
+    ("WaveVectors", ValueError): [("vectors", [[1.0, 0.0]]), ("vectors", [[2.0, 0.0]] * 8)],
+}
+
 
 @pytest.mark.parametrize(
-    ("make", "error", "message"),
+    ("make", "error", "name", "value"),
+    [(make, error, *case) for (make, error), cases in BAD.items() for case in cases],
+)
+def test_a_bad_value_raises_an_error_that_names_it(make, error, name, value):
+    given = GIVEN.get(make, dict)()
+    with pytest.raises(error, match=f"{name} must .*got '?{re.escape(str(value)[:20])}"):
+        getattr(figures, make)(**given, **{name: value})
+
+
+QUESTION = {"prompt": "?", "options": ["a", "b"], "answer": "a", "why": "w"}
+NUMBER = {"prompt": "?", "answer": 1, "tolerance": 0, "why": "w"}
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "error", "name", "value"),
     [
-        (lambda: figures.AngleHeatmap(dim=7), ValueError, "dim .* got 7"),
-        (lambda: figures.AngleHeatmap(dim=0), ValueError, "dim .* got 0"),
-        (lambda: figures.AngleHeatmap(dim=1000), ValueError, "dim .* got 1000"),
-        (lambda: figures.AngleHeatmap(dim=64.0), TypeError, r"dim .* got 64\.0"),
-        (lambda: figures.AngleHeatmap(base=0), ValueError, "base .* got 0"),
-        (lambda: figures.AngleHeatmap(base=math.nan), ValueError, "base .* got nan"),
-        (lambda: figures.AngleHeatmap(base=True), TypeError, "base .* got True"),
-        (lambda: figures.AngleHeatmap(base="1e4"), TypeError, "base .* got '1e4'"),
-        (lambda: figures.AngleHeatmap(first=-1), ValueError, "first .* got -1"),
-        (lambda: figures.AngleHeatmap(count=513), ValueError, "count .* got 513"),
-        (lambda: figures.AngleHeatmap(show="sine"), ValueError, "show .* got 'sine'"),
-        (lambda: figures.AngleHeatmap(show=3), ValueError, "show .* got 3"),
-        (lambda: figures.AngleHeatmap(show=None), TypeError, "show .* got None"),
-        (lambda: figures.AngleHeatmap(bse=2.0), TypeError, "no trait 'bse'"),
-        (lambda: figures.angle_heatmap(dim=8, pair=4), ValueError, "pair .* got 4"),
-        (lambda: figures.rotor(m=12), ValueError, "m must .* got 12"),
-        (lambda: figures.rotor(n=1.5), TypeError, r"n must .* got 1\.5"),
-        (lambda: figures.rotor(theta=181), ValueError, "theta .* got 181"),
-        (lambda: figures.rotor(plays="no"), TypeError, "plays .* got 'no'"),
-        (lambda: figures.choice("?", ["a"], "a", "w"), ValueError, r"options .* got \['a'\]"),
-        (lambda: figures.choice("?", ["a", "a"], 0, "w"), ValueError, "options .* got"),
-        (lambda: figures.choice("?", "yes", 0, "w"), TypeError, "options .* got 'yes'"),
-        (lambda: figures.choice("?", {"a", "b"}, 0, "w"), TypeError, "options must be a seq"),
-        (lambda: figures.choice("?", None, 0, "w"), TypeError, "options .* got None"),
-        (lambda: figures.choice("?", ["a", "b"], "c", "w"), ValueError, "answer .* got 'c'"),
-        (lambda: figures.choice("?", ["a", "b"], 2, "w"), ValueError, "answer .* got 2"),
-        (lambda: figures.choice("?", ["a", "b"], 0.0, "w"), TypeError, r"answer .* got 0\.0"),
-        (lambda: figures.choice("", ["a", "b"], 0, "w"), ValueError, "prompt .* got ''"),
-        (lambda: figures.number("?", math.nan, 0, "w"), ValueError, "answer .* got nan"),
-        (lambda: figures.number("?", 1, -0.1, "w"), ValueError, r"tolerance .* got -0\.1"),
-        (lambda: figures.number("?", 10**400, 0, "w"), ValueError, "answer must be finite, got 10"),
-        (lambda: figures.rotor(m=10**400), ValueError, "m must be finite, got 10"),
-        (lambda: figures.number("?", "1", 0, "w"), TypeError, "answer .* got '1'"),
-        (lambda: figures.number("?", 1, 0, None), TypeError, "why .* got None"),
+        *((figures.choice, QUESTION, ValueError, "options", bad) for bad in (["a"], ["a", "a"])),
+        *((figures.choice, QUESTION, TypeError, "options", bad) for bad in ("yes", {"a"}, None)),
+        *((figures.choice, QUESTION, ValueError, "answer", bad) for bad in ("c", 2)),
+        (figures.choice, QUESTION, TypeError, "answer", 0.0),
+        (figures.choice, QUESTION, ValueError, "prompt", ""),
+        *((figures.number, NUMBER, ValueError, "answer", bad) for bad in (math.nan, 10**400)),
+        (figures.number, NUMBER, ValueError, "tolerance", -0.1),
+        (figures.number, NUMBER, TypeError, "answer", "1"),
+        (figures.number, NUMBER, TypeError, "why", None),
     ],
 )
-def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
-    with pytest.raises(error, match=message):
-        make()
+def test_a_question_refuses_a_bad_value_by_its_name(make, given, error, name, value):
+    with pytest.raises(error, match=f"{name} must .*got '?{re.escape(str(value)[:20])}"):
+        make(**given | {name: value})
+
+
+def test_what_is_no_trait_is_refused_by_its_name():
+    with pytest.raises(TypeError, match="no trait 'bse'; it has show, dim, base, first, count,"):
+        figures.AngleHeatmap(bse=2.0)
+    with pytest.raises(ValueError, match="pair must be below dim/2 = 4, got 4"):
+        figures.angle_heatmap(dim=8, pair=4)
 
 
 class _Lab(figures.Rotor):
     """A figure with one trait of every kind, drawn by the rotor's script."""
 
     _esm = figures.Rotor._esm
-    width = Even(8, low=2, high=16)
-    size = Real(0.5, low=0.0, high=1.0)
+    question = "Which is <larger>?"
+    width = Even(8, low=2, high=16, label="Width", unit="channels")
+    size = Real(0.5, low=0.1, high=10.0, label="Size", per_decade=10)
     free = Real(0.5)
     steps = Whole(3, low=0, high=9)
-    show = Choice(["a", "b", "c"], default="b")
-    kind = Choice(["a", "b", "c", "d", "e"])
-    trail = Flag(False)
+    show = Choice(["a", "b", "c"], default="b", label="Show", fold=True)
+    trail = Flag(False, label="Leave a trail")
 
 
 def test_assigning_a_bad_value_keeps_the_old_one():
     lab = _Lab()
-    for name, bad in [("width", 3), ("size", 2.0), ("steps", 1.5), ("show", "z"), ("trail", 1)]:
+    for name, bad in [("width", 3), ("size", 20.0), ("steps", 1.5), ("show", "z"), ("trail", 1)]:
         before = getattr(lab, name)
         with pytest.raises((TypeError, ValueError), match=name):
             setattr(lab, name, bad)
@@ -471,83 +514,88 @@ def test_reset_goes_back_to_the_values_given():
     lab = _Lab(steps=7)
     lab.steps = 2
     assert lab._start["steps"] == 7
-    assert set(lab._start) == set(_Lab.figure_traits())
+    assert list(lab._start) == _Lab.figure_traits()
     lab.start_here()
     assert lab._start["steps"] == 2
 
 
-def test_a_choice_takes_its_text_and_tells_the_script_the_texts():
+@pytest.mark.parametrize(
+    ("make", "start"),
+    [
+        ("byte_budget", {"dtype": 0, "form": 0, "machine": 0, "shape": 0}),
+        ("bug_bench", {"patient": 1, "token": 20, "guesses": [[]] * 12, "hint": 0}),
+        ("trained_models", {"task": 0, "encoding": 1, "half": False}),
+        ("trained_head", {"task": 0, "encoding": 0, "m": 7}),
+    ],
+)
+def test_reset_leaves_data_alone(make, start):
+    figure = getattr(figures, make)(**GIVEN.get(make, dict)())
+    assert figure._start == start
+    assert figure.data
+
+
+def test_the_browser_knows_limits_options_and_controls():
     lab = _Lab(show="c")
     assert lab.show == 2
-    assert lab._options == {"show": ["a", "b", "c"], "kind": ["a", "b", "c", "d", "e"]}
-
-
-def test_the_script_is_told_which_numbers_stay_whole():
-    numbers = {"size", "free", "steps", "width"}
-    assert numbers & set(_Lab()._whole) == {"steps", "width"}
+    assert lab._options == {"show": ["a", "b", "c"]}
+    assert lab._limits["width"] == [2, 16, 2]
+    assert (lab._limits["free"], lab._limits["steps"]) == ([None, None, 0], [0, 9, 1])
+    assert lab._controls[3:] == [  # after the rotor's
+        {"name": "width", "label": "Width (channels)", "fold": False, "every": 2},
+        {"name": "size", "label": "Size", "fold": False, "digits": 2, "per_decade": 10},
+        {"name": "show", "label": "Show", "fold": True},
+        {"name": "trail", "label": "Leave a trail", "fold": False},
+    ]
 
 
 # ---- controls -----------------------------------------------------------------------------------
 
-
-@pytest.mark.parametrize("make", [figures.angle_heatmap, figures.rotor])
-def test_every_control_is_labelled_and_linked_to_a_trait_of_its_value(make):
-    title, figure, *rows = make().children
-    assert "rope-question" in title.value
-    assert rows
-    linked = links()
-    for control in (control for row in rows for control in row.children):
-        name = "index" if hasattr(control, "index") else "value"
-        target, trait = linked[control, name]
-        assert target is figure
-        assert trait in figure.figure_traits()
-        assert getattr(figure, trait) == pytest.approx(getattr(control, name))
-        assert control.description.strip()
-
-
-def test_controls_know_every_kind_of_trait():
-    lab = _Lab()
-    made = [
-        controls.slider(lab, "width", "Width", step=2, unit="channels"),
-        controls.slider(lab, "size", "Size"),
-        controls.log_slider(lab, "free", "Free", low=0.1, high=10.0),
-        controls.choice(lab, "show", "Show"),
-        controls.choice(lab, "kind", "Kind"),
-        controls.checkbox(lab, "trail", "Leave a trail"),
-    ]
-    assert [type(control).__name__ for control in made] == [
-        "IntSlider",
-        "FloatSlider",
-        "FloatLogSlider",
-        "ToggleButtons",
-        "Dropdown",
-        "Checkbox",
-    ]
-    assert made[0].description == "Width (channels)"
-    assert (made[0].min, made[0].max, made[0].step) == (2, 16, 2)
-    box = controls.box(lab, made, question="Which is <larger>?")
-    assert "&lt;larger&gt;" in box.children[0].value
+CONTROLS = {  # in sight, and in the fold
+    "angle_heatmap": "Beside the true angle | Head width (channels), Base, First position, "
+    "Number of positions",
+    "axioms": "Turn per position θ (rad), Factor per position ζ",
+    "bug_bench": " | Patient",
+    "byte_budget": "Number type | Machine, Shape of x",
+    "cache_shelf": "The text, Cached keys, How many words | Pair that the arrows show",
+    "clock": "Hands (pairs of channels)",
+    "horizon_dial": "All hands slowed by a factor of",
+    "layout_threads": "Permute the rows of W_q, Permute the rows of W_k | Weights of",
+    "precision_microscope": "Number type, What is rounded | Error of the, Positions up to",
+    "rescaling_faders": "Rescaling | Compare with",
+    "rotor": " | Turn per word θ (degrees), Query at word m, Key at word n",
+    "three_clocks": "Pairs among the axes",
+    "trained_head": "Task, Encoding",
+    "trained_models": "",
+    "wave_vectors": "Plan | Pair to move (fast to slow), Image (patches a side)",
+    "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "
+    "Distance s (tokens), Content of query and key",
+    "worn_key": "Moves, Each move by (tokens), Keys stored as",
+    "wrap_explorer": "Turn per token θ₀ (rad), Head width d (channels)",
+}
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda lab: controls.slider(lab, "nothing", "?"), "Rotor|_Lab, got 'nothing'"),
-        (lambda lab: controls.slider(lab, "trail", "?"), "got 'trail'"),
-        (lambda lab: controls.choice(lab, "size", "?"), "got 'size'"),
-        (lambda lab: controls.checkbox(lab, "size", "?"), "got 'size'"),
-        (lambda lab: controls.slider(lab, "free", "?"), "low and high .* got -inf"),
-        (lambda lab: controls.slider(lab, "steps", "?", low=-100), r"in 0 \.\. 9, got -100 and 9"),
-        (lambda lab: controls.slider(lab, "size", "?", high=1000), "low and high must be in"),
-        (lambda lab: controls.slider(lab, "steps", "?", step=0), "step must be finite and > 0"),
-        (lambda lab: controls.slider(lab, "steps", "?", step=math.nan), "step must be finite"),
-        (lambda lab: controls.slider(lab, "steps", "?", step=0.5), r"step .* whole .* got 0\.5"),
-        (lambda lab: controls.slider(lab, "steps", "?", low=0.5), r"low .* whole .* got 0\.5"),
-        (lambda lab: controls.log_slider(lab, "size", "?", stops=0), "stops must be finite and"),
-        (lambda lab: controls.slider(lab, "size", "?", low=0.6), r"size .* got 0\.5"),
-        (lambda lab: controls.log_slider(lab, "size", "?"), r"low must be > 0.*got 0\.0"),
-    ],
-)
-def test_a_control_that_cannot_be_linked_raises(make, message):
-    with pytest.raises(ValueError, match=message):
-        make(_Lab())
+@pytest.mark.parametrize("make", CONTROLS)
+def test_a_question_and_three_labelled_controls_at_most_in_sight(make):
+    figure = getattr(figures, make)(**GIVEN.get(make, dict)())
+    assert figure._question.count("?") == 1
+    found = [[c["label"] for c in figure._controls if c["fold"] == fold] for fold in (False, True)]
+    seen, _, folded = CONTROLS[make].partition(" | ")
+    assert found == [seen.split(", ") if seen.strip() else [], folded.split(", ") if folded else []]
+    assert len(found[0]) <= 3
+    for control in figure._controls:
+        low, high, _ = figure._limits.get(control["name"], (0, 1, 0))
+        assert low < high, "a slider has two ends"
+        assert control["name"] not in figure._limits or {"every", "per_decade"} & set(control)
+
+
+def test_in_a_notebook_sliders_of_ipywidgets_move_the_heatmap():
+    heatmap = figures.angle_heatmap(first=64)
+    view = heatmap._repr_mimebundle_()["application/vnd.jupyter.widget-view+json"]
+    figure, *sliders = _instances[view["model_id"]].children
+    assert figure is heatmap
+    assert heatmap._elsewhere == ["dim", "base", "first", "count"]
+    assert [slider.value for slider in sliders] == [128, 10_000, 64, 256]
+    ends = [[getattr(slider, name) for name in ("min", "max", "step")] for slider in sliders]
+    assert ends == [[2, 256, 2], [1, 7, 0.1], [0, 131_072, 32], [8, 512, 8]]
+    for slider, name in zip(sliders, heatmap._elsewhere, strict=True):
+        assert (slider.link.source, slider.link.target) == ((slider, "value"), (heatmap, name))

@@ -19,19 +19,12 @@ from ropebook import figures
 from ropebook.atlas import Row, compact, read_atlas, record
 from ropebook.figures.atlas import COLUMNS, SHOW, Atlas
 from ropescope import Report, identify
-from tests.tools.node import FOLDER, Node, run_tests
+from tests.tools.node import FOLDER, run_tests
 from tests.tools.pictures import shown as page_of
 
 from .test_pictures import pair_color
 
 START = {"show": "all rotations", "search": "", "sort": "family", "down": False}
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 def rotation(interleaved=False, first=0, width=16, base=1e4, sign=1, factor=1.0, linear=1.0) -> Any:
@@ -524,7 +517,7 @@ def test_bad_values_are_named(rows):
 
 
 def test_reset_leaves_the_data_alone(rows):
-    made = figures.atlas(compact(rows), row="cohere", other="llama").children[1]
+    made = figures.atlas(compact(rows), row="cohere", other="llama")
     assert made._start == {**START, "show": 0, "sort": 0, "row": 1, "other": 0}
     assert "data" not in Atlas.figure_traits()
     json.dumps(made.data)

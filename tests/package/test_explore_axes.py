@@ -15,19 +15,11 @@ from transformers.models.qwen2_vl import modeling_qwen2_vl as qwen2
 from transformers.models.qwen3_vl import modeling_qwen3_vl as qwen3
 
 from rope_minimal import inverse_frequencies
-from ropebook import figures
-from tests.tools.node import Node, run_tests
+from tests.tools.node import run_tests
 
 PLANS = ["axial", "Pixtral", "DINOv3", "mixed"]
 SIZE = 16
 PAIRS = 8
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 # ---- wave vectors -------------------------------------------------------------------------------
@@ -233,35 +225,3 @@ def test_both_figures_obey_keys_pointers_and_plans():
 
 
 # ---- controls -----------------------------------------------------------------------------------
-
-
-def test_three_labelled_controls_at_most_and_a_question():
-    for made, wanted in [
-        (
-            figures.wave_vectors(),
-            [["Plan"], ["Pair to move (fast to slow)", "Image (patches a side)"]],
-        ),
-        (figures.three_clocks(), [["Pairs among the axes"]]),
-    ]:
-        title, _, *rows = made.children
-        assert title.value.count("?") == 1
-        assert [[control.description for control in row.children] for row in rows] == wanted
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: figures.wave_vectors("learned"), ValueError, "plan must be .* got 'learned'"),
-        (lambda: figures.wave_vectors(size=33), ValueError, "size .* got 33"),
-        (lambda: figures.wave_vectors(size=16.5), TypeError, r"size .* got 16\.5"),
-        (lambda: figures.wave_vectors(pair=8), ValueError, "pair .* got 8"),
-        (lambda: figures.WaveVectors(vectors=[[1.0, 0.0]]), ValueError, "vectors must be 8"),
-        (lambda: figures.WaveVectors(vectors=[[2.0, 0.0]] * 8), ValueError, "vectors must be 8"),
-        (lambda: figures.three_clocks("shuffled"), ValueError, "plan must be .* got 'shuffled'"),
-        (lambda: figures.three_clocks(token=47), ValueError, "token .* got 47"),
-        (lambda: figures.three_clocks(token=True), TypeError, "token .* got True"),
-    ],
-)
-def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
-    with pytest.raises(error, match=message):
-        make()

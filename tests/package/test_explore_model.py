@@ -7,7 +7,6 @@ from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
 from ropebook import aliasing, figures
 from ropebook.figures.rescaling_faders import PUBLISHED
 from ropescope import Report, identify
-from tests.tools.node import Node
 from tests.tools.pictures import shown
 
 FIGURES = [figures.angle_heatmap, figures.clock, figures.rescaling_faders]
@@ -17,13 +16,6 @@ STRETCH = {"factor": 4.0, "original_max_position_embeddings": 32768}
 YARN = {"rope_type": "yarn", "rope_theta": 1e6, **STRETCH}
 P_ROPE = rescaled_frequencies("proportional", 32, 1e4, partial_rotary_factor=0.5)[0]
 REPEATED = np.repeat(inverse_frequencies(16), 2)
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 def asked(inv_freq, head_dim=None, sign=1):
@@ -38,14 +30,12 @@ def asked(inv_freq, head_dim=None, sign=1):
 
 
 def drawn(make, model):
-    return np.array(make(model=model).children[1].data["inv_freq"])
+    return np.array(make(model=model).data["inv_freq"])
 
 
 def line(made):
     """Return what a figure says of the model that it draws."""
-    _, _, row, *_ = made.children
-    assert "rope-model" in row.value
-    return row.value.removeprefix('<p class="rope-model">').removesuffix("</p>")
+    return made._own_model
 
 
 # ---- what is drawn ------------------------------------------------------------------------------
@@ -76,7 +66,7 @@ def test_the_frequencies_are_those_that_the_library_computes(make):
     ):
         made = make(model=config)
         own = rope(yarn if isinstance(config, dict) else config).inv_freq.numpy()
-        assert made.children[1].data["inv_freq"] == pytest.approx(own.tolist(), rel=1e-6)
+        assert made.data["inv_freq"] == pytest.approx(own.tolist(), rel=1e-6)
         assert said in line(made)
 
 
@@ -124,8 +114,7 @@ def test_what_follows_no_formula_is_said():
 
 def test_controls_that_mean_nothing_go_away():
     def labels(made):
-        rows = made.children[2:]
-        return [one.description for row in rows for one in getattr(row, "children", [])]
+        return [control["label"] for control in made._controls]
 
     own = asked(inverse_frequencies(16))
     assert labels(figures.clock(model=own)) == []
@@ -134,16 +123,16 @@ def test_controls_that_mean_nothing_go_away():
     ]
     assert "Base" in labels(figures.angle_heatmap())
     faders = figures.rescaling_faders(model=own)
-    chooser, other = (row.children[0] for row in faders.children[3:])
-    assert chooser.options == ("your model", *PUBLISHED)
-    assert other.options == ("nothing", "your model", *PUBLISHED)
+    assert labels(faders) == ["Rescaling", "Compare with"]
+    assert faders._options["preset"] == ["your model", *PUBLISHED]
+    assert faders._options["compare"] == ["nothing", "your model", *PUBLISHED]
 
 
 @pytest.mark.parametrize("make", FIGURES)
 def test_nothing_is_sent_where_no_model_is_given(make):
     made = make()
-    assert made.children[1].data == {}
-    assert all("rope-model" not in getattr(row, "value", "") for row in made.children)
+    assert made.data == {}
+    assert line(made) == ""
 
 
 # ---- what it shows ------------------------------------------------------------------------------
@@ -197,10 +186,10 @@ def test_the_faders_stand_beside_the_series_of_the_base(node):
     llama = rescaled_frequencies("llama3", 128, 5e5, **_numbers(LLAMA_3_1))[0]
     plain = inverse_frequencies(128, 5e5)
     made = figures.rescaling_faders(model=llama, compare="plain series")
-    assert "From 8,192 tokens to 65,536: which pairs must" in made.children[0].value
+    assert "From 8,192 tokens to 65,536: which pairs must" in made._question
     turns = 8192 * plain / (2 * np.pi)
     assert (llama < plain * (1 - 1e-9)).tolist() == (turns < 4).tolist(), "as chapter 14 says"
-    data = made.children[1].data
+    data = made.data
     assert data["plain"] == plain.tolist()
     seen = shown(node, made)
     arc = np.flatnonzero(aliasing.unseen_pairs(plain, 65536, plain, 8192))
@@ -222,13 +211,13 @@ def test_pairs_at_rest_that_no_series_has_are_not_drawn_as_faders():
 def test_a_window_of_millions_is_said_in_whole_tokens():
     stretch = {"factor": 4.0, "original_max_position_embeddings": 2**20}
     own = rescaled_frequencies("yarn", 128, 1e6, **stretch)[0]
-    assert "embeddings 1,048,576" in figures.rescaling_faders(model=own).children[2].value
+    assert "embeddings 1,048,576" in line(figures.rescaling_faders(model=own))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_published_rescaling_of_the_models_series(name):
     own = rescaled_frequencies("yarn", 64, 1e6, **STRETCH)[0]
-    figure = figures.rescaling_faders(model=own).children[1]
+    figure = figures.rescaling_faders(model=own)
     plain, setting = np.array(figure.data["plain"]), figure.data["settings"][name]
     slower = np.array(setting["multipliers"])
     assert len(slower) == 32
@@ -254,7 +243,7 @@ def test_a_published_rescaling_of_the_models_series(name):
 )
 def test_faders_of_any_series(node, inv_freq, question, answer):
     made = figures.rescaling_faders(model=inv_freq)
-    assert question in made.children[0].value
+    assert question in made._question
     for width in (680, 330):
         assert answer in shown(node, made, width=width).says
 
@@ -263,11 +252,10 @@ def test_faders_far_below_the_scale_of_the_book(node):
     own = rescaled_frequencies("yarn", 64, 1e4, factor=40.0, original_max_position_embeddings=4096)
     made = figures.rescaling_faders(model=own[0])
     assert shown(node, made).plots[0].y_axis(log=True).values.min() == 1 / 128
-    figure = made.children[1]
     with pytest.raises(ValueError, match="faders must be 32 multipliers"):
-        figure.faders = [1.0] * 64
+        made.faders = [1.0] * 64
     with pytest.raises(ValueError, match=r"pair must be in 0 .. 31, got 32"):
-        figure.pair = 32
+        made.pair = 32
 
 
 def _numbers(parameters):
@@ -315,7 +303,7 @@ def test_a_model_that_cannot_be_drawn_is_refused_by_name(make, model, error, mes
 
 
 def test_a_pair_beyond_the_model_is_refused():
-    assert figures.angle_heatmap(model=[1.0, 0.1]).children[1].pair == 1
+    assert figures.angle_heatmap(model=[1.0, 0.1]).pair == 1
     with pytest.raises(ValueError, match="pair must be below the model's 2 pairs, got 2"):
         figures.angle_heatmap(model=[1.0, 0.1], pair=2)
     with pytest.raises(ValueError, match=r"preset must .* got 'monotone'"):

@@ -8,8 +8,6 @@ import torch
 from torch.nn.functional import rms_norm
 
 from rope_minimal import RotarySelfAttention, apply_rope, inverse_frequencies, rope_table
-from ropebook import figures
-from tests.tools.node import Node
 
 PAIRS, DIM, KEYS = 64, 128, 16
 TYPES = {"fp16": np.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
@@ -21,13 +19,6 @@ while len(HADAMARD) < DIM:
 HADAMARD = HADAMARD / DIM**0.5
 CHANGES = ["words dropped", "chunk spliced", "all moved"]
 TREATMENTS = ["moved", "left", "stored raw"]
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 # ---- the worn key -------------------------------------------------------------------------------
@@ -279,37 +270,3 @@ def test_moving_repairs_positions_and_no_contexts(node):
 
 
 # ---- controls -----------------------------------------------------------------------------------
-
-
-def test_three_labelled_controls_in_sight_and_a_question():
-    for made, wanted in [
-        (figures.worn_key(), [["Moves", "Each move by (tokens)", "Keys stored as"]]),
-        (
-            figures.cache_shelf(),
-            [["The text", "Cached keys", "How many words"], ["Pair that the arrows show"]],
-        ),
-    ]:
-        title, _, *rows = made.children
-        assert title.value.count("?") == 1
-        assert [[control.description for control in row.children] for row in rows] == wanted
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: figures.worn_key(moves=0), ValueError, "moves .* got 0"),
-        (lambda: figures.worn_key(moves=513), ValueError, "moves .* got 513"),
-        (lambda: figures.worn_key(step=257), ValueError, "step .* got 257"),
-        (lambda: figures.worn_key(step=0.5), TypeError, r"step .* got 0\.5"),
-        (lambda: figures.worn_key("int8"), ValueError, "kept must be one of .* got 'int8'"),
-        (lambda: figures.worn_key(pair=64), ValueError, "pair .* got 64"),
-        (lambda: figures.cache_shelf("cut"), ValueError, "change must be one of .* got 'cut'"),
-        (lambda: figures.cache_shelf(cached="raw"), ValueError, "cached must be .* got 'raw'"),
-        (lambda: figures.cache_shelf(words=9), ValueError, "words .* got 9"),
-        (lambda: figures.cache_shelf(words=True), TypeError, "words .* got True"),
-        (lambda: figures.cache_shelf(pair=4), ValueError, "pair must be one of .* got '4'"),
-    ],
-)
-def test_a_bad_value_raises_an_error_that_names_it(make, error, message):
-    with pytest.raises(error, match=message):
-        make()

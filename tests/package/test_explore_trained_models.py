@@ -12,9 +12,8 @@ from experiments.figure import rotation_of, trained_heads_data, trained_models_d
 from experiments.run import TIMES
 from experiments.tasks import TASKS
 from ropebook import figures
-from ropebook.figures.trained_models import ENTRIES, TrainedModels
+from ropebook.figures.trained_models import ENTRIES
 from ropebook.figures.trained_models import TASKS as SHOWN
-from tests.tools.node import Node
 
 CELLS = [
     ("copy", "monotone_a", 1),
@@ -27,13 +26,6 @@ CELLS = [
 ]
 load = cache(summary.load)
 WORDS = {name: how.words for name, how in ENCODINGS.items()}
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 @pytest.fixture(scope="module")
@@ -221,30 +213,6 @@ def test_the_head_that_is_read(node, heads, task, encoding, looks, turns):
     assert now["head"]["theta"] == entry["inv_freq"][now["head"]["pair"]]
     assert now["attention"] == entry["attention"][7]
     assert now["turns"] == turns
-
-
-def test_reset_leaves_the_data_alone(data, heads):
-    models = figures.trained_models(data).children[1]
-    assert models._start == {"task": 0, "encoding": 1, "half": False}
-    assert figures.trained_head(heads).children[1]._start == {"task": 0, "encoding": 0, "m": 7}
-    assert "data" not in TrainedModels.figure_traits()
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"task": "chess"}, "task must be one of .* got 'chess'"),
-        ({"encoding": "xPos"}, "encoding must be one of .* got 'xPos'"),
-    ],
-)
-def test_bad_values_are_named(data, heads, values, message):
-    for make, given in ((figures.trained_models, data), (figures.trained_head, heads)):
-        with pytest.raises(ValueError, match=message):
-            make(given, **values)
-    with pytest.raises(TypeError, match="half must be True or False, got 2"):
-        figures.trained_models(data, half=2)
-    with pytest.raises(ValueError, match=r"m must be in 0 \.\. 32, got 33"):
-        figures.trained_head(heads, m=33)
 
 
 def test_data_of_something_else_are_refused(data, heads):

@@ -6,20 +6,11 @@ import numpy as np
 import pytest
 
 from rope_minimal import inverse_frequencies, reference
-from ropebook import figures
 from ropebook.figures.waves import FARTHEST
-from tests.tools.node import Node
 
 SCRIPT = "waves.js"
 KINDS = ["key = query", "fast half", "slow half", "random"]
 PAIRS = [1, 2, 8, 64]
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
@@ -85,29 +76,3 @@ def test_random_contents_are_normal_and_each_draw_is_another(node):
     assert np.mean(np.abs(numbers) < 1) == pytest.approx(0.6827, abs=0.015)
     assert abs(np.corrcoef(numbers)[np.triu_indices(60, 1)]).max() < 0.35
     assert node.call("rope.js", "normals", 4, 5) == node.call("rope.js", "normals", 4, 5)
-
-
-def test_four_labelled_controls_and_a_question():
-    title, figure, *rows = figures.waves(distance=75, content="random").children
-    assert title.value.count("?") == 1
-    assert [[control.description for control in row.children] for row in rows] == [
-        ["Key turned beforehand by (tokens)", "Waves (pairs of channels)"],
-        ["Distance s (tokens)", "Content of query and key"],
-    ]
-    assert figure._start["distance"] == 75
-    assert figure.content == KINDS.index("random")
-
-
-@pytest.mark.parametrize(
-    ("bad", "error", "message"),
-    [
-        ({"distance": 201}, ValueError, "distance .* got 201"),
-        ({"aim": -1}, ValueError, "aim .* got -1"),
-        ({"aim": 1.5}, TypeError, r"aim .* got 1\.5"),
-        ({"pairs": 3}, ValueError, "pairs must be one of 1, 2, 8, 64; got '3'"),
-        ({"content": "equal"}, ValueError, "content must be one of .* got 'equal'"),
-    ],
-)
-def test_a_bad_value_raises_an_error_that_names_it(bad, error, message):
-    with pytest.raises(error, match=message):
-        figures.waves(**bad)

@@ -5,20 +5,11 @@ import pytest
 import torch
 
 from rope_minimal import apply_rope, permute_qk, rope_table
-from ropebook import figures
 from ropebook.figures.layout_threads import FAMILIES
 from tests.tools.cells import read_cells
-from tests.tools.node import Node
 
 SCRIPT = "layout_threads.js"
 each_family = pytest.mark.parametrize("family", list(FAMILIES.values()), ids=list(FAMILIES))
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 @pytest.fixture(scope="module")
@@ -147,10 +138,3 @@ def test_looms_and_matrices_stay_inside_and_apart(loom, width):
         for b in boxes[:i]:
             beside = a["x0"] >= b["x1"] or b["x0"] >= a["x1"]
             assert beside or a["y0"] >= b["y1"] or b["y0"] >= a["y1"]
-
-
-def test_bad_values_are_named():
-    with pytest.raises(ValueError, match=r"family must be one of .*; got 'Bert'"):
-        figures.layout_threads(family="Bert")
-    with pytest.raises(TypeError, match="permute_q must be True or False, got 1"):
-        figures.layout_threads(permute_q=1)

@@ -18,18 +18,10 @@ from ropebook import aliasing, figures
 from ropebook.figures import palette
 from ropebook.figures.byte_budget import FORMS, SHAPES
 from ropebook.figures.trained_models import ENTRIES
-from tests.tools.node import Node
 from tests.tools.pictures import angles, shown
 
 TURN = 2 * math.pi
 WIDTHS = pytest.mark.parametrize("width", [680, 330])
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 def pair_color(i, pairs):
@@ -245,7 +237,7 @@ COLOURS = {"wrapped angle": "phase", "true angle": "angle", "cosine": "cosine"}
 @pytest.mark.parametrize("show", ["wrapped angle", "cosine"])
 def test_angle_heatmap(node, show, width):
     made = figures.angle_heatmap(dim=32, first=100, count=48, show=show, pair=3)
-    made.children[1].position = 130
+    made.position = 130
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     theta = inverse_frequencies(32)
@@ -518,8 +510,8 @@ def test_the_threads_lead_every_row_to_its_place(node, move):
 @pytest.mark.parametrize("shape", [list(SHAPES)[i] for i in (0, 2)])
 def test_all_forms_of_a_byte_budget_stand_on_one_axis(node, shape, dtype, width):
     made = figures.byte_budget(shape=shape, dtype=dtype, form="roll, signed sine")
-    data = json.loads(json.dumps(made.children[1].data, sort_keys=True))  # as a cache hands it on
-    made.children[1].data = data
+    data = json.loads(json.dumps(made.data, sort_keys=True))  # as a cache hands it on
+    made.data = data
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     x = plot.x_axis(below(370))
@@ -576,7 +568,7 @@ def test_the_axis_of_a_byte_budget_stays_where_it_is(node, width):
 @pytest.mark.parametrize("patient", [1, 3, 6, 9])
 def test_the_charts_of_a_patient(node, patient, width):
     made = figures.bug_bench(patient)
-    data = made.children[1].data
+    data = made.data
     seen = shown(node, made, width=width)
     (chart,) = seen.plots
     case = data["patients"][patient - 1]
@@ -643,7 +635,7 @@ def test_the_path_and_the_score_of_a_family(node, kind, width):
     made = figures.axioms(families())
     (state,) = [family["axioms"] for family in families() if family["kind"] == kind]
     for name, value in zip(("rule", "circle", "diagonalisable", "orientation"), state, strict=True):
-        setattr(made.children[1], name, value)
+        setattr(made, name, value)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     matrix = np.array(node.call("axioms.js", "matrix", kind, 0.3, 0.95))

@@ -4,8 +4,6 @@ import math
 
 import pytest
 
-from tests.tools.node import Node
-
 METERS = {"count": 0, "contrast": 0.0226, "kept": 0.0926}
 FADERS = {"title": "PI", "compare": "NTK", "pair": 50, "multiplier": 1 / 16, "attention": 1.0}
 SURVEY = {"neighbour": 0.678, "count": 10151, "nearest": 84823}
@@ -825,13 +823,6 @@ SENTENCES = [
         "**12**, column **13**. In chunks",
     ),
 ]
-
-
-@pytest.fixture(scope="module")
-def node():
-    process = Node()
-    yield process
-    process.close()
 
 
 @pytest.mark.parametrize(("asked", "said"), SENTENCES, ids=lambda v: v[0] if len(v[0]) > 1 else "")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ropebook.figures.alone import slim
 from tests.tools.node import FOLDER, Node
 
 STAGE = Path(__file__).with_name("stage.mjs").as_uri()
@@ -20,20 +21,12 @@ POWER = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 Point = tuple[float, float]
 
 
-def state_of(figure: Any) -> dict:
-    """Return what a figure sends to the browser, without its code."""
-    sent = {*figure.figure_traits(), "_start", "_options", "_whole", "_anywidget_id"}
-    sent |= {"data", "_families"} & set(figure.keys)
-    return {name: value for name, value in figure.get_state().items() if name in sent}
-
-
-def shown(node: Node, made: Any, *, press: tuple = (), ms: float = 0, **page: Any) -> "Shown":
-    """Show the figure of a box; press its buttons, each for some milliseconds."""
-    figure = made.children[1]
+def shown(node: Node, figure: Any, *, press: tuple = (), ms: float = 0, **page: Any) -> "Shown":
+    """Show a figure; press its buttons, each for some milliseconds."""
     name = re.sub(r"(?<!^)(?=[A-Z])", "_", type(figure).__mro__[1].__name__).lower()
     url = (FOLDER / f"{name}.js").as_uri()
     played = {"press": list(press), "pass": ms}
-    return Shown(node.ask(STAGE, "draw", url, state_of(figure), page, played))
+    return Shown(node.ask(STAGE, "draw", url, slim(figure.get_state()), page, played))
 
 
 class Shown:

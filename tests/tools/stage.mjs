@@ -229,7 +229,7 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
       return id;
     },
     cancelAnimationFrame: (which) => page.frames.delete(which),
-    setTimeout(action, ms) {
+    setTimeout(action, ms = 0) {
       id += 1;
       page.timers.set(id, { action, at: page.time + ms });
       return id;
@@ -256,17 +256,15 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
   return page;
 }
 
-/** Show a figure in the box that Python puts around it, with these controls (HTML). */
-export async function show(page, module, state, controls = "") {
-  const { document } = page;
-  const box = document.createElement("div");
-  box.className = "rope-box";
-  box.innerHTML = `<div class="rope-controls">${controls}</div><div class="cell"></div>`;
+/** Show a figure in its box. */
+export async function show(page, module, state) {
+  const cell = page.document.createElement("div");
   const model = new Model(state);
-  const unmount = module.render({ model, el: box.querySelector(".cell") });
-  document.body.append(box);
+  const unmount = module.render({ model, el: cell });
+  page.document.body.append(cell);
   await page.pass();
-  return { box, model, unmount, root: box.querySelector(".rope-figure") };
+  const root = cell.querySelector(".rope-figure");
+  return { box: root.closest(".rope-box"), model, unmount, root };
 }
 
 /** What a figure shows in a state, and says: for a test in Python. */
@@ -274,7 +272,7 @@ export async function draw(url, state, options = {}, { press = [], pass = 0 } = 
   const page = openPage(options);
   const { box, root } = await show(page, (await import(url)).default, state);
   for (const label of press) {
-    [...box.querySelectorAll("button")].find((button) => button.textContent === label).click();
+    [...root.querySelectorAll("button")].find((button) => button.textContent === label).click();
     await page.pass(pass);
   }
   await page.pass();
@@ -284,7 +282,7 @@ export async function draw(url, state, options = {}, { press = [], pass = 0 } = 
     height: canvas.height / window.devicePixelRatio,
     drawn: canvas.getContext("2d").drawn,
   }));
-  const style = getComputedStyle(root);
+  const style = getComputedStyle(box);
   const colors = ["ink", "muted", "rule", "paper", "accent", "warm", "q", "k"];
   return {
     plots,
