@@ -13,38 +13,25 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import alone  # noqa: E402
 
 
-def box(name, kind, *, control=True):
-    """Return the widgets of a figure with a slider, or of a question."""
-    models = {
-        f"{name}f": {"model_name": "AnyModel", "state": {"_anywidget_id": f"a.b.{kind}"}},
-        f"{name}t": {"model_name": "HTMLModel", "state": {"value": "<p>Is it &lt; 2?</p>"}},
-        f"{name}s": {"model_name": "IntSliderModel", "state": {"value": 1}},
-        f"{name}c": {"model_name": "BoxModel", "state": {"children": [f"IPY_MODEL_{name}s"]}},
-        f"{name}l": {
-            "model_name": "LinkModel",
-            "state": {
-                "source": [f"IPY_MODEL_{name}s", "value"],
-                "target": [f"IPY_MODEL_{name}f", "m"],
-            },
-        },
-    }
-    children = [f"IPY_MODEL_{name}{part}" for part in "tfc"]
-    return models | {name: {"model_name": "VBoxModel", "state": {"children": children}}}
+def figure(kind, **state):
+    state = {"_anywidget_id": f"a.b.{kind}", "_esm": "", "_own_model": "", **state}
+    return {"model_name": "AnyModel", "state": {"_question": "Is it < 2?", **state}}
 
 
-MODELS = box("x", "OneHand") | box("y", "TwoHands")
-MODELS["q"] = {"model_name": "AnyModel", "state": {"_anywidget_id": "a.ChoiceQuestion"}}
+MODELS = {
+    "x": figure("OneHand"),
+    "y": {"model_name": "VBoxModel", "state": {"children": ["IPY_MODEL_z"]}},
+    "z": figure("TwoHands"),
+    "q": figure("ChoiceQuestion", _question=""),
+}
 
 
 def test_figures_are_found_in_the_order_of_the_page_without_questions():
-    one, two = alone.figures_of("notebooks/a", MODELS, ["q", "y", "x"])
+    one, two = alone.figures_of("notebooks/a", [MODELS[name]["state"] for name in "qzx"])
     assert (one.name, two.name) == ("two-hands", "one-hand")
     assert (one.place, two.place) == ("notebooks/a.html#figure-1", "notebooks/a.html#figure-2")
-    assert one.question == "Is it &lt; 2?"
-
-
-def test_a_figure_takes_along_what_it_shows_and_its_links_and_nothing_else():
-    assert alone.reached(MODELS, "x").keys() == box("x", "").keys()
+    assert not one.own
+    assert alone.Standing("a", 1, figure("OneHand", _own_model="Mine")["state"]).own
 
 
 def test_a_chapter_leads_from_every_figure_to_its_page():
@@ -61,6 +48,7 @@ def test_a_chapter_leads_from_every_figure_to_its_page():
     links = [linked.index(f'href="../figures/{name}.html"') for name in ("one-hand", "two-hands")]
     views = [linked.index(f'"model_id": "{name}"') for name in "xqy"]
     assert links[0] < views[0] < views[1] < links[1] < views[2]
+    assert linked.count('aria-label="open alone: Is it &lt; 2?"') == 2
     assert alone.link_alone(named) == named
 
 

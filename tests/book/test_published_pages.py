@@ -65,40 +65,38 @@ def test_the_text_comes_before_the_figures():
     assert pages.move_state_to_end(page) == f"<head></head><body>text{DATA.format('1')}\n</body>"
 
 
-def page_of(state):
+def page_of(models, *shown):
     style = '<link rel="stylesheet" type="text/css" href="../_static/book.css?v=1" />'
-    return f"<head>{style}</head><body>{DATA.format(as_script({'state': state}))}</body>"
+    views = "".join(map(VIEW.format, shown))
+    return f"<head>{style}</head><body>{views}{DATA.format(as_script({'state': models}))}</body>"
 
 
-def test_a_page_carries_the_state_of_its_figures_and_asks_for_each_script_once(monkeypatch):
+def test_a_page_carries_the_state_of_its_figures_and_loads_each_script_once(monkeypatch):
     addresses = {name: f"figures/{name}?v=2" for name in ("two-hands.js", "host.js", "figure.css")}
     monkeypatch.setattr(figures, "addresses", addresses)
-    hands = {
-        "_anywidget_id": "a.b.TwoHands",
-        "_esm": "</script>",
-        "_css": "a",
-        "m": "<b>",
-        "layout": "x",
-    }
-    keys = ["0a" * 16, "1b" * 16]
-    state = {key: {"model_name": "AnyModel", "state": hands} for key in keys}
-    page = figures.share_code(page_of({"c" * 32: {"model_name": "LayoutModel"}, **state}))
-    [data] = re.findall(r"json\">(.*?)</script>", page)
+    hands = {"_anywidget_id": "a.b.TwoHands", "_esm": "</script>", "_css": "a", "m": "<b>"}
+    one, two, box = "0a" * 16, "1b" * 16, "2c" * 16
+    models = {key: {"state": {**hands, "layout": "x"}} for key in (one, two)}
+    models[box] = {"state": {"children": [f"IPY_MODEL_{two}", f"IPY_MODEL_{'3d' * 16}"]}}
+    models["3d" * 16] = {"model_name": "IntSliderModel", "state": {}}
+    page = figures.share_code(page_of(models, one, box))
+    data = re.search(r"state\+json\">(.*?)</script>", page)[1]
     assert "<" not in data
-    kept = {"model_name": "AnyModel", "state": {"_anywidget_id": "a.b.TwoHands", "m": "<b>"}}
+    kept = {"_anywidget_id": "a.b.TwoHands", "m": "<b>"}
     assert json.loads(data) == {"state": {"0": kept, "1": kept}}
-    asked = re.findall(r'(?:src|href)="../_static/([^"]*)"', page)
-    assert asked == [
+    assert re.findall(r'"model_id": "(\w+)"', page) == ["0", "1"]
+    loaded = re.findall(r'(?:src|href)="../_static/([^"]*)"', page)
+    assert loaded == [
         "book.css?v=1",
-        *(addresses[n] for n in ("figure.css", "two-hands.js", "host.js")),
+        *(addresses[n] for n in ("figure.css", "host.js", "two-hands.js")),
     ]
     assert page.count("<script defer") == 2
     assert figures.share_code("<p>a</p>") == "<p>a</p>"
 
 
-def test_a_kind_of_widget_that_the_host_does_not_draw_stops_the_build():
-    with pytest.raises(ValueError, match="draws no widget of the kind Accordion"):
-        figures.share_code(page_of({"a": {"model_name": "AccordionModel", "state": {}}}))
+def test_a_widget_that_is_no_figure_stops_the_build():
+    with pytest.raises(ValueError, match="shows figures, and this Accordion holds 0 of them"):
+        figures.share_code(page_of({"a": {"model_name": "AccordionModel", "state": {}}}, "a"))
 
 
 def test_every_figure_has_a_script_of_its_own_for_the_whole_site():
@@ -217,16 +215,10 @@ def test_a_figure_has_its_place_before_it_is_there(tmp_path, monkeypatch):
 
 
 def page_of_two_figures_and_a_question():
-    kinds = {"a": "VBoxModel", "b": "AnyModel", "c": "VBoxModel"}
-    state = {
-        name: {"model_name": kind, "state": {"children": [f"IPY_MODEL_{name}1", "IPY_MODEL_x"]}}
-        for name, kind in kinds.items()
-    }
-    for name in kinds:
-        state[f"{name}1"] = {"model_name": "HTMLModel", "state": {"value": f"<p>Is {name}?</p>"}}
-    state["x"] = {"model_name": "AnyModel", "state": {}}
+    asked = {"a": "Is a < b?", "b": "", "c": "Is c?"}
+    state = {name: {"state": {"_esm": "", "_question": asked[name]}} for name in asked}
     opening = f"<p>Why?</p>\n{figures.OPENINGS}</div>"
-    return opening + "".join(map(VIEW.format, kinds)) + DATA.format(json.dumps({"state": state}))
+    return opening + "".join(map(VIEW.format, asked)) + DATA.format(json.dumps({"state": state}))
 
 
 def test_the_tab_key_can_pass_a_figure_and_go_to_the_next():
@@ -240,8 +232,8 @@ def test_the_tab_key_can_pass_a_figure_and_go_to_the_next():
 def test_a_chapter_lists_what_its_figures_ask_under_its_question():
     page = figures.list_figures(page_of_two_figures_and_a_question())
     links = re.findall(r'<a href="#(figure-\d)">([^<]*)</a>', page)
-    assert links == [("figure-1", "Is a?"), ("figure-2", "Is c?")]
-    assert page.index("Why?") < page.index("Is a?") < page.index(figures.OPENINGS)
+    assert links == [("figure-1", "Is a &lt; b?"), ("figure-2", "Is c?")]
+    assert page.index("Why?") < page.index("Is a &lt;") < page.index(figures.OPENINGS)
     assert figures.list_figures(figures.OPENINGS) == figures.OPENINGS
 
 

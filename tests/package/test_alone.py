@@ -13,7 +13,7 @@ import pytest
 
 from ropebook import figures
 from ropebook.figures import alone
-from ropebook.figures.bundle import script
+from ropebook.figures.bundle import bundle, scopes
 from tests.tools.node import run_tests
 
 STATES = itertools.product([True, False], repeat=4)
@@ -54,19 +54,15 @@ def test_a_page_asks_for_nothing_and_runs_nothing_but_its_own_script(name):
 
 @EACH
 def test_a_page_holds_what_the_host_reads_and_no_random_name(name):
-    page = alone.page(MADE[name]())
-    _, data, _ = parts(page)
-    assert data["root"] in data["state"]
+    figure = MADE[name]()
+    figure._repr_mimebundle_()  # as in a notebook, where the heatmap gets sliders of ipywidgets
+    page = alone.page(figure)
     assert page == alone.page(MADE[name]())
-    for model in data["state"].values():
-        assert not {"_esm", "_css", "layout", "_view_name"} & set(model["state"])
-
-
-@EACH
-def test_a_page_has_one_script_for_each_figure_and_one_host(name):
-    code = parts(alone.page(MADE[name]()))[2]
+    _, data, code = parts(page)
+    assert not {"_esm", "_css", "layout", "_view_name", "_elsewhere"} & set(data["state"])
+    assert "_start" in data["state"]
     assert len(re.findall(r"\(window\.ropeFigures \?\?= \{\}\)\[", code)) == 1
-    assert code.count("window.ropeHost = ") == 1
+    assert code.count("window.ropeHost = ") == code.count("const $kit_dom_js = (") == 1
 
 
 def test_the_title_of_a_page_is_the_question():
@@ -92,33 +88,40 @@ def test_save_writes_the_page(tmp_path):
         assert Path(path).read_text("utf8") == alone.page(MADE["clock"]())
 
 
-def test_links_of_another_figure_stay_out():
-    one, other = figures.clock(), figures.clock()
-    _, data, _ = parts(alone.page(one))
-    assert [m["model_name"] for m in data["state"].values()].count("LinkModel") == 1
-    assert other.children
-
-
-def test_what_the_host_does_not_draw_is_refused():
-    with pytest.raises(ValueError, match="no widget of the kind Accordion"):
-        alone.page(ipywidgets.VBox([ipywidgets.Accordion()]))
-    with pytest.raises(TypeError, match="box must be a widget, got 'clock'"):
+def test_what_is_no_figure_is_refused():
+    with pytest.raises(TypeError, match="figure must be a figure, got 'clock'"):
         alone.page("clock")
-    binary = {"a": {"model_name": "AnyModel", "state": {}, "buffers": [{"data": ""}]}}
+    with pytest.raises(TypeError, match="figure must be a figure, got VBox"):
+        alone.page(ipywidgets.VBox([figures.clock()]))
+
+
+def test_a_figure_is_found_in_its_box_beside_other_widgets():
+    one, other = (
+        {"state": {"_esm": "", "_anywidget_id": "a.B", "m": m}, "model_name": "AnyModel"}
+        for m in (1, 2)
+    )
+    children = {"children": ["IPY_MODEL_a", "IPY_MODEL_b"]}
+    box = {"model_name": "VBoxModel", "state": children}
+    slider = {"model_name": "IntSliderModel", "state": {}}
+    models = {"box": box, "a": one, "b": slider}
+    assert alone.figure_of(models, "box") is alone.figure_of(models, "a") is one["state"]
+    with pytest.raises(ValueError, match="shows figures, and this IntSlider holds 0 of them"):
+        alone.figure_of(models, "b")
+    with pytest.raises(ValueError, match="this VBox holds 2 of them"):
+        alone.figure_of(models | {"b": other}, "box")
     with pytest.raises(ValueError, match="no binary data"):
-        alone.slim(binary)
+        alone.figure_of({"a": one | {"buffers": [{"data": ""}]}}, "a")
 
 
-def test_a_script_has_one_default_export():
-    code = script("export const a = 1;\nexport default { a };\n", "window.b")
-    assert "\nconst a = 1;\nwindow.b = { a };\n" in code
-    for module in ("const a = 1;", "export default 1;\nexport default 2;"):
-        with pytest.raises(ValueError, match="one default export"):
-            script(module, "window.b")
-
-
-def test_limits_of_traits_are_told_to_the_browser():
-    figure = figures.AngleHeatmap()
-    assert figure._limits["dim"] == [2, 256, 2]
-    low, high, step = figures.NumberQuestion()._limits["tolerance"]
-    assert (low, high, step) == (0.0, None, 0)
+def test_files_become_scopes_the_imported_ones_first(tmp_path):
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "b.js").write_text("export const b = 1;\n")
+    (tmp_path / "a.js").write_text('import { b as c } from "./kit/b.js";\nexport default c;\n')
+    first, second = scopes(tmp_path, "a.js").items()
+    assert first == (
+        "$kit_b_js",
+        "const $kit_b_js = (() => {\nconst b = 1;\n\nreturn { b };\n})();\n",
+    )
+    assert second[0] == "$a_js"
+    assert "const { b: c } = $kit_b_js;\nconst $default = c;" in second[1]
+    assert bundle(tmp_path / "a.js").endswith("export default $a_js.default;\n")
