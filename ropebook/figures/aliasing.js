@@ -4,15 +4,15 @@
 import { clamp, TURN } from "./kit/numbers.js";
 import { inverseFrequencies, wavelengths } from "./rope.js";
 
-// ---- one hand -----------------------------------------------------------------------------------
+// ---- one pair -----------------------------------------------------------------------------------
 
-/** The first distance at which the wrapped angle falls back; infinite for a hand that stands. */
+/** The first distance at which the wrapped angle falls back; infinite for a frequency of 0. */
 export function angleHorizon(theta) {
   return Math.ceil(TURN / theta);
 }
 
 /**
- * The record distances at which one hand comes nearest to its start, up to maxDistance:
+ * The record distances at which one pair comes nearest to its start, up to maxDistance:
  * [{ distance, turns, error }], error in radians, negative short of the start. Exact: integers
  * for theta, 1100 bits for pi.
  */
@@ -94,9 +94,9 @@ export function cosineHorizon(invFreq, maxDistance = null) {
   return Infinity;
 }
 
-const BLOCK = 256; // distances after which each hand is set afresh
+const BLOCK = 256; // distances after which each cosine is computed afresh
 
-/** The sum of the hands' cosines at the distances 0 .. last: each hand is turned on by a complex product. */
+/** The sum of the pairs' cosines at the distances 0 .. last: each pair is rotated on by a complex product. */
 export function cosineSums(invFreq, last) {
   const sums = new Float64Array(last + 1);
   for (let first = 0; first <= last; first += BLOCK) {
@@ -143,11 +143,11 @@ export function neighbourSnr(invFreq, dtype) {
   return error ? Math.sqrt(signal / error) : 0;
 }
 
-/** Which pairs meet angles at `asked` positions that `trained` positions never showed. */
-export function unseenPairs(invFreq, asked, trainedInvFreq, trained) {
+/** Which pairs meet angles at `length` positions that `trained` positions never showed. */
+export function unseenPairs(invFreq, length, trainedInvFreq, trained) {
   return Array.from(invFreq, (theta, i) => {
     const seen = trained * trainedInvFreq[i];
-    return seen < TURN && asked * theta > seen * (1 + 1e-9);
+    return seen < TURN && length * theta > seen * (1 + 1e-9);
   });
 }
 

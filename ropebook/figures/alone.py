@@ -76,8 +76,8 @@ def page(figure: Any, *, title: str | None = None, description: str = "", lang: 
     if not isinstance(figure, anywidget.AnyWidget):
         raise TypeError(f"figure must be a figure, got {figure!r}")
     state = figure.get_state()
-    asked = re.sub(r"\*\*|`", "", state.get("prompt") or state["_question"])
-    return document(state, title=title or asked, description=description, lang=lang)
+    question = re.sub(r"\*\*|`", "", state.get("prompt") or state["_question"])
+    return document(state, title=title or question, description=description, lang=lang)
 
 
 def document(

@@ -43,7 +43,7 @@ const WHY = {
   cosine: "What swings is the cosine of an angle that only grows.",
 };
 
-/** What is said of a cell: a position, a pair, its speed in radians per token, and what stands beside. */
+/** What is said of a cell: a position, a pair, its frequency in radians per token, and what stands beside. */
 export function words(position, pair, theta, show) {
   const angle = position * theta;
   const turns = angle / TURN;

@@ -195,7 +195,7 @@ function equals(first, second) {
   return found.map((other) => other ?? left.shift());
 }
 
-/** The second pairs beside the first: by size, but each beside itself where the same pairs turn at other speeds. */
+/** The second pairs beside the first: by size, but each beside itself where the same pairs have other frequencies. */
 function inPlace(first, sorted) {
   const same = first.map(({ pair }) => sorted.find((other) => other.pair.join() === pair.join()));
   return same.every(Boolean) && first.some((pair, i) => gap(pair, sorted[i]).off) ? same : sorted;
@@ -292,7 +292,7 @@ export function reading(rows, traits) {
     families: new Set(found.map((i) => rows[i].family)).size,
     kept: count(({ kept }) => kept),
     half: count(SHOW["half-split"]),
-    neighbours: count(SHOW.interleaved),
+    interleaved: count(SHOW.interleaved),
     show: traits.show,
     search: traits.search.trim(),
     row: rows[traits.row].name,
@@ -303,11 +303,11 @@ export function reading(rows, traits) {
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
 export const words = (now) => `${answer(now)}\n${numbers(now)}`;
 
-function answer({ total, found, kept, half, neighbours, show, search }) {
+function answer({ total, found, kept, half, interleaved, show, search }) {
   if (found === total) {
     return (
       `**${kept} of ${total}** rotations keep the promise: their scores depend on the distance alone. ` +
-      `**${half}** are half-split, and **${neighbours}** are interleaved.`
+      `**${half}** are half-split, and **${interleaved}** are interleaved.`
     );
   }
   const that = [
@@ -322,9 +322,9 @@ function answer({ total, found, kept, half, neighbours, show, search }) {
   return `${start} The promise is kept by **${who}** of them.`;
 }
 
-function numbers({ found, families, half, neighbours }) {
-  const other = found - half - neighbours;
-  const parts = [`${half} half-split`, `${neighbours} interleaved`, `${other} with another layout`];
+function numbers({ found, families, half, interleaved }) {
+  const other = found - half - interleaved;
+  const parts = [`${half} half-split`, `${interleaved} interleaved`, `${other} with another layout`];
   const some = (count, one, more) => `${count} ${count === 1 ? one : more}`;
   const shown = `${some(found, "rotation", "rotations")} of ${some(families, "family", "families")}`;
   return `Shown: ${shown}, ${parts.join(", ")}.`;
@@ -344,10 +344,10 @@ export const LINES = {
   "at rest": ({ rests, ran }) => (rests ? `${rests} layers` : ran ? "none that was heard" : "not heard"),
 };
 
-/** What breaks the promise where hidden vectors are turned before W_q and W_k, as in atlas/figure.py. */
+/** What breaks the relative-position property where hidden vectors are rotated before W_q and W_k. */
 const BEFORE = "a projection after the turn";
 
-/** Whether what stands around two turns differs, as far as it was heard of both. */
+/** Whether what stands around two turns differs, as far as it is known of both. */
 function differAround(held, chosen) {
   const differ = (name) => held[name] !== chosen[name];
   const both = (name) => held[name] && chosen[name];

@@ -40,10 +40,10 @@ FIELDS = [
 ]
 """What is known of a row, in order.
 
-Norms and values are known where ``heard`` is true, since more was asked than a table and the
-function that applies it; layers at rest where ``ran`` is true, since the whole model ran. ``heads``
-is true where not all heads of a module are turned alike, each by itself; ``values`` where values
-are turned like keys.
+Norms and values are known where ``heard`` is true, since more was run than a table and the
+function that applies it; unrotated layers where ``ran`` is true, since the whole model ran.
+``heads`` is true where not all heads of a module are rotated alike, each by itself; ``values``
+where values are rotated like keys.
 
 The last four are for comparing two rows: the factor on channels that do not turn, what is wrong
 (its words, whether it is rounding, the hypothesis), whether an angle misses position times

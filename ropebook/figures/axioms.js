@@ -18,7 +18,7 @@ const NARROW = 520; // pixels
 const ODD = "odd distances from even ones";
 const MIRROR = `Two mirrors cancel: the score tells ${ODD}. In a wider head other planes may turn beside it.`;
 
-/** The families, freest last: name, formula, and the sliders that they listen to. */
+/** The families, freest last: name, formula, and the sliders that they have. */
 export const FAMILIES = {
   rope: { name: "RoPE", latex: "M^s = R_{sθ}", sliders: ["theta"] },
   "rope-mirror": { name: "RoPE with a mirror", latex: "M^s = F^s,\\quad F^2 = I", sliders: [] },
@@ -84,7 +84,7 @@ function fate(kind, zeta) {
   return `ζ < 1 fades it: **${percent(size, size < 0.1 ? 2 : 0)}** of it is left at distance ${LAST}.`;
 }
 
-/** How long a wave is; near two tokens a second digit tells it from an alternation. */
+/** How long a wave is; near two tokens a second digit distinguishes it from an alternation. */
 const long = (theta) => num(TURN / theta, TURN / theta < 2.5 ? 2 : 1);
 
 /** What the score does where the sliders stand. */
@@ -263,8 +263,8 @@ export default figure((fig) => {
 
   const name = make("p", { className: "rope-family" });
   const formula = make("div", { className: "rope-statement" });
-  const told = make("p", { className: "rope-words" });
-  fig.element("div", { className: "rope-result" }, name, formula, told);
+  const explained = make("p", { className: "rope-words" });
+  fig.element("div", { className: "rope-result" }, name, formula, explained);
   const plot = fig.canvas({
     label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
     height: (width) => (width < NARROW ? 190 : 220),
@@ -280,7 +280,7 @@ export default figure((fig) => {
     boxes.forEach((box, i) => (box.checked = required[i]));
     follows.forEach((node, i) => (node.textContent = required[0] && (i === 1 || i === 2) ? " (follows)" : ""));
     name.textContent = title(kind, theta, zeta);
-    setRich(told, meaning(kind, theta, zeta));
+    setRich(explained, meaning(kind, theta, zeta));
     fig.formula(formula, FAMILIES[kind].latex);
     for (const [variable, slider] of Object.entries(fig.controls)) {
       slider.hidden = !FAMILIES[kind].sliders.includes(variable);

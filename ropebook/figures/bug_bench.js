@@ -28,7 +28,7 @@ export function tally(guesses, patients) {
   return { first, second: right.length - first, missed: stands.filter((s) => s === "wrong").length };
 }
 
-/** The guesses for all patients with one more, unless that patient's truth has been told. */
+/** The guesses for all patients with one more, unless that patient's truth is shown. */
 export function withGuess(guesses, index, guess, right) {
   const open = ["", "again"].includes(standing(guesses[index], right)) && !guesses[index].includes(guess);
   return guesses.map((given, i) => (i === index && open ? [...given, guess] : given));
@@ -182,8 +182,8 @@ export default figure((fig) => {
   const legend = make("legend", { className: "rope-prompt" });
   const options = make("div", { className: "rope-guesses" });
   const verdict = make("div", { className: "rope-verdict" });
-  const ask = fig.element("fieldset", { className: "rope-ask" }, legend, options, verdict);
-  ask.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
+  const form = fig.element("fieldset", { className: "rope-ask" }, legend, options, verdict);
+  form.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
 
   const offer = (patient) => {
     legend.textContent = `What is wrong with patient ${patient + 1}?`;

@@ -38,7 +38,7 @@ def cases() -> dict[str, Any]:
     dict
         ``rows``: the names of the examinations; ``healthy``: score against distance of the real
         package; ``patients``: for each bug its name and chart, four options (places in this list),
-        which of them is right, and what is told afterwards. Takes about two seconds; the result is
+        which of them is right, and what is shown afterwards. Takes about two seconds; the result is
         kept.
     """
     places = {bug.key: place for place, bug in enumerate(BUGS)}

@@ -34,7 +34,7 @@ FORMS = {
 """What the reader chooses; its name and mode in ``ropebook.timing`` and in the record."""
 
 FUSED = [("one loop", 1.0, 1.0)]
-"""What a compiler or a hand-written kernel can reach: x read once, the result written once."""
+"""What a compiler or a written kernel can reach: x read once, the result written once."""
 
 MACHINES = {"CPU": "amd-epyc-2-core", "GPU": "h100-80gb-hbm3"}
 """What the reader chooses; the record of the book."""

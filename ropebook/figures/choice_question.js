@@ -2,13 +2,13 @@
 import { make, setRich } from "./kit/dom.js";
 import { question } from "./question.js";
 
-export default question((ask, model, prompt) => {
+export default question((form, model, prompt) => {
   const options = model.get("options");
   const inputs = options.map((option) => {
     const input = make("input", { type: "radio", name: prompt });
     const words = make("span");
     setRich(words, option);
-    ask.append(make("label", { className: "rope-option" }, input, words));
+    form.append(make("label", { className: "rope-option" }, input, words));
     return input;
   });
   return {

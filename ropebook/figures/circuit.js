@@ -5,8 +5,8 @@ import { pairColor } from "./kit/theme.js";
 
 /** The rank of each pair, fastest first: its hue. A pair is as fast as the largest part of its wave vector. */
 export function ranks(waves) {
-  const speed = waves.map((wave) => Math.max(...wave.map(Math.abs)));
-  const order = waves.map((_, i) => i).sort((a, b) => speed[b] - speed[a] || a - b);
+  const fastest = waves.map((wave) => Math.max(...wave.map(Math.abs)));
+  const order = waves.map((_, i) => i).sort((a, b) => fastest[b] - fastest[a] || a - b);
   const rank = [];
   order.forEach((pair, place) => {
     rank[pair] = place;

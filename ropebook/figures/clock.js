@@ -10,10 +10,10 @@ const FARTHEST = 131072;
 const LABELLED = [44, 710, 103993];
 const DIALS = 8;
 
-/** The speeds of a head with so many hands, or those of the reader's own model. */
-const handsOf = (hands) => (typeof hands === "number" ? inverseFrequencies(2 * hands, BASE) : hands);
+/** The frequencies of a head with so many pairs, or those of the reader's own model. */
+const freqOf = (hands) => (typeof hands === "number" ? inverseFrequencies(2 * hands, BASE) : hands);
 
-const SLOW = 1e-3; // rad a token: where the fastest hand is slower, a sum of cosines loses the digits
+const SLOW = 1e-3; // rad a token: where the fastest pair is slower, a sum of cosines loses the digits
 
 /** -D(m)^2 of the distances m = 0 .. FARTHEST: the larger, the nearer the code. */
 function nearness(theta) {
@@ -29,13 +29,13 @@ function columnEnds(columns) {
 }
 
 /**
- * D(m) of all distances 1 .. FARTHEST for so many hands, or those of given speeds: { neighbour, count, nearest,
+ * D(m) of all distances 1 .. FARTHEST for so many pairs, or those of given frequencies: { neighbour, count, nearest,
  * records, columns }. count: the distances beyond 1 that are no farther than the neighbour; records:
  * those nearer than all before them; columns: { low, high, at } of the distances in each column of a
  * logarithmic axis (at: the distance of low), or null where there is none.
  */
 export function survey(hands, columns) {
-  const sums = nearness(handsOf(hands));
+  const sums = nearness(freqOf(hands));
   const far = (m) => Math.sqrt(Math.max(-sums[m], 0));
   const records = [1];
   let count = 0;
@@ -60,9 +60,9 @@ export function landmarks(records, fastest = 1) {
   return [...new Set([...ofOne, ...records])].sort((a, b) => a - b);
 }
 
-/** The three distances that have their numbers: where a fastest hand of such a speed comes nearest to its start. */
+/** The three distances that have their numbers: where a fastest hand of such a frequency comes nearest to its start. */
 function labelled(fastest) {
-  if (Math.abs(fastest - 1) < 1e-6) return LABELLED; // a speed that was heard is off by a rounding
+  if (Math.abs(fastest - 1) < 1e-6) return LABELLED; // a measured frequency is off by a rounding
   const records = nearRepeats(fastest, FARTHEST);
   return records.slice(-3).map(({ distance }) => distance);
 }
@@ -75,10 +75,10 @@ export function walk(marks, m, step) {
 
 const fine = (x) => (x < 1e-9 ? "0" : num(x, x < 0.01 ? 6 : 3));
 
-/** What is said of so many hands, or those of given speeds, of which the survey is given, and of a distance m. */
+/** What is said of so many pairs, or those of given frequencies, of which the survey is given, and of a distance m. */
 export function words(m, given, { neighbour, count, nearest }) {
-  const theta = handsOf(given);
-  const still = theta.filter((speed) => speed === 0).length;
+  const theta = freqOf(given);
+  const still = theta.filter((freq) => freq === 0).length;
   const standing = still ? ` (${still === 1 ? "1 stands" : `${still} stand`} still)` : "";
   const hands = theta.length === 1 ? "one hand" : `${theta.length} hands${standing}`;
   const answer = count
@@ -138,7 +138,7 @@ export default figure((fig) => {
 
   /** The dot under a point, or the nearest code of the column there. */
   const under = (x, y) => {
-    const theta = handsOf(handsNow());
+    const theta = freqOf(handsNow());
     const away = (m) => Math.hypot(chart.x(m) - x, chart.y(codeDistance(m, theta)) - y);
     const mark = seen.marks.reduce((a, b) => (away(b) < away(a) ? b : a));
     if (away(mark) <= 22) return mark;
@@ -150,7 +150,7 @@ export default figure((fig) => {
   fig.draw(() => {
     const { m } = fig.traits;
     const hands = handsNow();
-    const theta = handsOf(hands);
+    const theta = freqOf(hands);
     const pairs = theta.length;
     const { width, height } = plot.clear();
     chart = axes(plot, {

@@ -1,4 +1,4 @@
-"""All distances at once: one hand comes back, all hands together do not."""
+"""All distances at once: one pair comes back to its start, all pairs together do not."""
 
 from typing import Any
 
@@ -11,12 +11,12 @@ FARTHEST = 131072
 
 
 class Clock(Figure):
-    """Every distance's code, and the hands at one of them (``clock.js``)."""
+    """Every distance's code, and the angles at one of them (``clock.js``)."""
 
     question = "One hand comes back to its start. Do all of them ever come back together?"
 
     pairs = Whole(64, low=1, high=64, label="Hands", unit="pairs of channels")
-    m = Whole(710, low=1, high=FARTHEST, help="the distance whose hands are shown, in tokens")
+    m = Whole(710, low=1, high=FARTHEST, help="the distance that is shown, in tokens")
 
 
 def clock(pairs: int = 64, m: int = 710, model: Any = None) -> Clock:
@@ -27,7 +27,7 @@ def clock(pairs: int = 64, m: int = 710, model: Any = None) -> Clock:
     pairs
         Pairs of channels of the head, each a hand of the clock, 1 to 64; base 10000.
     m
-        The distance whose hands are shown, 1 to 131072 tokens.
+        The distance that is shown, 1 to 131072 tokens.
     model
         Your own model instead of ``pairs`` and base 10000: a `Report` of `identify`; a model or
         configuration of transformers, or the dict of one; or inverse frequencies in radians per

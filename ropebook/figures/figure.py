@@ -3,9 +3,9 @@
 A figure is one small class and one JavaScript file of the same name in snake case::
 
     class PhaseDial(Figure):          # phase_dial.js lies beside this module
-        '''One pair as the hand of a dial.'''
+        '''One pair as an angle on a dial.'''
 
-        question = "When does the hand come back?"
+        question = "When does the pair come back?"
 
         m = Whole(0, low=0, high=4096, label="Position", unit="tokens")
         theta = Real(0.5, low=0.01, high=3.15, label="Rotation per token", unit="rad", every=0.01)

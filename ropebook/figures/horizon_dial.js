@@ -1,4 +1,4 @@
-// One slider that slows all hands, and two meters that move against each other.
+// One slider that slows all pairs, and two meters that move against each other.
 import { cosineHorizon, neighbourSnr } from "./aliasing.js";
 import { line, scale, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
@@ -17,16 +17,16 @@ export const PLACES = [
   ["A", "half a turn (A)", (2 * WINDOW) / TURN],
 ];
 
-/** Both meters, all hands slowed by a factor: where the fastest hand turns back, and how loud one step is. */
+/** Both meters, all pairs slowed by a factor: where the fastest turns back, and how loud one step is. */
 export function meters(slower) {
-  const invFreq = inverseFrequencies(DIM, BASE).map((speed) => speed / slower);
+  const invFreq = inverseFrequencies(DIM, BASE).map((freq) => freq / slower);
   const snr = Object.fromEntries(Object.keys(TYPES).map((type) => [type, neighbourSnr(invFreq, type)]));
   return { cosine: cosineHorizon([invFreq[0]]), snr };
 }
 
 const ratio = (snr) => (snr >= 1e6 ? `${num(snr / 1e6, 1)} million` : num(snr, snr >= 100 ? 0 : snr >= 10 ? 1 : 2));
 
-/** What the meters say, all hands slowed by a factor. */
+/** What the meters say, all pairs slowed by a factor. */
 export function words(slower, { cosine, snr }) {
   const setting =
     slower === 1

@@ -1,4 +1,4 @@
-"""One slider, two meters: how far a score keeps falling, and what that costs the neighbours."""
+"""One slider, two meters: how far a score keeps falling, and how far adjacent positions differ."""
 
 import math
 
@@ -8,7 +8,7 @@ __all__ = ["HorizonDial", "horizon_dial"]
 
 
 class HorizonDial(Figure):
-    """All hands slowed: where one turns back, and how loud a step is (``horizon_dial.js``)."""
+    """All pairs slowed: where one turns back, and how loud a step is (``horizon_dial.js``)."""
 
     question = "What does it cost to slow all hands until none turns back in the window?"
 
@@ -28,7 +28,7 @@ def horizon_dial(slower: float = 2048 / math.pi) -> HorizonDial:
     Parameters
     ----------
     slower
-        Factor by which the 64 hands of a head, ``10000**(-2i/128)`` radians per token, are slowed,
+        Factor by which the 64 pairs of a head, ``10000**(-2i/128)`` radians per token, are slowed,
         1 to 2000. By default the fastest makes half a turn in the window of 2,048 tokens.
 
     Raises

@@ -103,6 +103,7 @@ function address(model, began) {
     if (name in options) query.set(name, options[name][value]);
     else if (name in limits || typeof first === "boolean") query.set(name, String(value));
   }
+  query.sort(); // a build from a cache has another order
   return query.toString();
 }
 

@@ -16,10 +16,10 @@ export function readNumber(written) {
   return Number.isFinite(value) ? value : null;
 }
 
-export default question((ask, model, prompt) => {
+export default question((form, model, prompt) => {
   const input = make("input", { type: "text", inputMode: "decimal", autocomplete: "off", "aria-labelledby": prompt });
   const unit = model.get("unit") ? ` ${model.get("unit")}` : "";
-  ask.append(make("div", {}, input, make("span", {}, unit)));
+  form.append(make("div", {}, input, make("span", {}, unit)));
   return {
     given: () => readNumber(input.value),
     right: (value) => Math.abs(value - model.get("answer")) <= model.get("tolerance"),

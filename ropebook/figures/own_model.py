@@ -1,7 +1,7 @@
-"""The reader's own model, as figures draw it: the speeds of its pairs, and their names.
+"""The reader's own model, as figures draw it: the frequencies of its pairs, and their formula.
 
 A figure that takes ``model`` draws these frequencies instead of those of a base and a width. It
-may be given what people have at hand: a report of `identify`, a configuration, or the numbers.
+may be given a report of `identify`, a configuration, or the numbers.
 """
 
 from collections.abc import Sequence
@@ -57,8 +57,8 @@ def read_model(model: Any) -> OwnModel:
     ----------
     model
         A `Report` of `identify`; a model or configuration of transformers, or the dict of one,
-        which is asked by `identify`; or inverse frequencies in radians per token, shape (pairs,),
-        of which the sign is left out.
+        whose rotation `identify` reads; or inverse frequencies in radians per token, shape
+        (pairs,), of which the sign is left out.
 
     Raises
     ------
@@ -70,11 +70,11 @@ def read_model(model: Any) -> OwnModel:
         return _of_report(model)
     if isinstance(model, (list, tuple)) or hasattr(model, "__array__"):
         return _of_numbers(model)
-    name, report = _ask(model)
+    name, report = _identify(model)
     return _of_report(report, name)
 
 
-def _ask(model: Any) -> tuple[str, Report]:
+def _identify(model: Any) -> tuple[str, Report]:
     """Return the name and the report of the one rotation that a configuration makes."""
     if isinstance(model, dict):
         if not isinstance(model.get("model_type"), str):
@@ -98,7 +98,7 @@ def _ask(model: Any) -> tuple[str, Report]:
 
     reports = {name: one.identify() for name, one in of_transformers(model).items()}
     if not reports:
-        raise ValueError(f"model must rotate, and {type(model).__name__} was not heard to")
+        raise ValueError(f"model must rotate, and {type(model).__name__} was not seen to")
     (name, first), *others = reports.items()
     if not all(np.array_equal(first.inv_freq, other.inv_freq) for _, other in others):
         raise ValueError(
@@ -117,51 +117,51 @@ def _of_report(report: Report, name: str = "Your model") -> OwnModel:
             f"model must have positions of one axis, got {report.axes}; give the frequencies "
             "along one of them, as in model=report.inv_freq[:, 0]"
         )
-    speeds = np.abs(report.inv_freq)
+    inv_freq = np.abs(report.inv_freq)
     formula = report.formulas[0] if report.formulas else None
     if formula and formula.kind == "proportional":  # the series has pairs that stand still
-        speeds = np.pad(speeds, (0, max(formula.dim // 2 - len(speeds), 0)))
+        inv_freq = np.pad(inv_freq, (0, max(formula.dim // 2 - len(inv_freq), 0)))
     turning = [f"{report.width} of {report.head_dim} channels turn"]
     if report.direction == -1:
         turning.append("clockwise")
-    return _made(name, speeds, formula, turning, report.attention_factor or 1.0)
+    return _made(name, inv_freq, formula, turning, report.attention_factor or 1.0)
 
 
 def _of_numbers(values: Any) -> OwnModel:
-    speeds = np.abs(real_numbers("model", values))
-    if speeds.ndim != 1 or not np.isfinite(speeds).all():
+    inv_freq = np.abs(real_numbers("model", values))
+    if inv_freq.ndim != 1 or not np.isfinite(inv_freq).all():
         raise ValueError(f"model must be finite frequencies of shape (pairs,), got {values!r}")
-    on = speeds[speeds > 0]
-    widths = tuple(dict.fromkeys((2 * len(on), 2 * len(speeds))))
+    on = inv_freq[inv_freq > 0]
+    widths = tuple(dict.fromkeys((2 * len(on), 2 * len(inv_freq))))
     found = fit_formulas(on, np.zeros(len(on)), widths)
-    standing = len(speeds) - len(on)
-    found.sort(key=lambda one: one.dim // 2 != len(speeds))
+    standing = len(inv_freq) - len(on)
+    found.sort(key=lambda one: one.dim // 2 != len(inv_freq))
     turning = [f"{standing} of them still"] if standing else []
-    return _made("Your model", speeds, found[0] if found else None, turning)
+    return _made("Your model", inv_freq, found[0] if found else None, turning)
 
 
 def _made(
     name: str,
-    speeds: np.ndarray,
+    inv_freq: np.ndarray,
     formula: Formula | None,
     turning: list[str],
     attention_factor: float = 1.0,
 ) -> OwnModel:
-    if not speeds.any():
+    if not inv_freq.any():
         raise ValueError("model must have a pair that turns, got none")
-    if len(speeds) > MOST:
-        raise ValueError(f"model must have at most {MOST} pairs, got {len(speeds)}")
-    if (np.diff(speeds) > 0).any():
+    if len(inv_freq) > MOST:
+        raise ValueError(f"model must have at most {MOST} pairs, got {len(inv_freq)}")
+    if (np.diff(inv_freq) > 0).any():
         turning = [*turning, "drawn from fast to slow"]
-    pairs = "1 pair" if len(speeds) == 1 else f"{len(speeds)} pairs"
+    pairs = "1 pair" if len(inv_freq) == 1 else f"{len(inv_freq)} pairs"
     known = _name(formula) if formula else "no formula known here gives these frequencies"
-    if len(speeds) == 1:
-        known = f"{speeds[0]:.6g} rad per token"
+    if len(inv_freq) == 1:
+        known = f"{inv_freq[0]:.6g} rad per token"
     words = f"{name}: {', '.join([pairs, *turning])}; {known}."
-    return OwnModel(-np.sort(-speeds), words, formula, attention_factor)
+    return OwnModel(-np.sort(-inv_freq), words, formula, attention_factor)
 
 
-def _said(number: float) -> str:
+def _written(number: float) -> str:
     return f"{number:,.0f}" if number == int(number) else f"{number:,.6g}"
 
 
@@ -173,6 +173,6 @@ def _name(formula: Formula) -> str:
     values = []
     for key, value in formula.parameters.items():
         ends = sorted({min(value), max(value)}) if isinstance(value, list) else [value]
-        told = (str(end) if isinstance(end, bool) else _said(end) for end in ends)
-        values.append(f"{key} {' to '.join(told)}")
+        shown = (str(end) if isinstance(end, bool) else _written(end) for end in ends)
+        values.append(f"{key} {' to '.join(shown)}")
     return f"{base}, rescaled by {formula.kind}: {', '.join(values)}"

@@ -1,6 +1,6 @@
 // The colours of the book, once for both languages: palette.py reads the JSON between the braces.
 // Orange is the query's and blue the key's: no table holds them. Each table holds colours at equal
-// steps; between two neighbours, mix linearly in sRGB.
+// steps; between two of them, mix linearly in sRGB.
 //   pair    fast -> slow: rose to violet, contrast at least 3:1 on white and on the dark page
 //   phase   one turn, 0 to 2 pi, cyclic: light = cosine 1, dark = cosine -1, green = first half turn
 //   angle   true angle, small -> large

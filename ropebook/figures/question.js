@@ -3,7 +3,7 @@ import { figureName, make, newId, setRich } from "./kit/dom.js";
 import { followTheme } from "./kit/theme.js";
 
 /**
- * Render a question. inputs(ask, model, prompt) puts native inputs into the fieldset, named after the
+ * Render a question. inputs(form, model, prompt) puts native inputs into the fieldset, named after the
  * element with the id `prompt`, and returns
  * { given: () => answer or null, right: (answer) => boolean, truth: text, missing: text }.
  */
@@ -13,9 +13,9 @@ export function question(inputs) {
       const prompt = newId();
       const legend = make("legend", { className: "rope-prompt", id: prompt });
       setRich(legend, model.get("prompt"));
-      const ask = make("fieldset", { className: "rope-ask" }, legend);
-      const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, ask);
-      const { given, right, truth, missing } = inputs(ask, model, prompt);
+      const form = make("fieldset", { className: "rope-ask" }, legend);
+      const root = make("div", { className: "rope-figure", "data-figure": figureName(model) }, form);
+      const { given, right, truth, missing } = inputs(form, model, prompt);
       const verdict = make("p", { className: "rope-verdict", role: "status" });
       const answer = (state, content) => {
         root.dataset.verdict = state;
@@ -31,8 +31,8 @@ export function question(inputs) {
       const show = () => answer("shown", `**${truth}** ${model.get("why")}`);
       const buttons = [button("Check", "rope-show", grade), button("Show the answer", "rope-reset", show)];
       for (const node of buttons) node.setAttribute("aria-describedby", prompt);
-      ask.append(make("div", { className: "rope-answer-row" }, ...buttons), verdict);
-      ask.addEventListener("keydown", (event) => {
+      form.append(make("div", { className: "rope-answer-row" }, ...buttons), verdict);
+      form.addEventListener("keydown", (event) => {
         if (event.key === "Enter" && event.target.tagName === "INPUT") {
           event.preventDefault();
           grade();

@@ -45,7 +45,7 @@ def choice(prompt: str, options: Sequence[str], answer: str | int, why: str) -> 
     answer
         The right one, as its text or its index.
     why
-        Shown after a right answer, or when the reader asks for it.
+        Shown after a right answer, or with "Show the answer".
 
     Raises
     ------
@@ -88,7 +88,7 @@ def number(
     tolerance
         How far a right answer may be off, in the answer's unit, >= 0.
     why
-        Shown after a right answer, or when the reader asks for it.
+        Shown after a right answer, or with "Show the answer".
     unit
         Written after the input.
 

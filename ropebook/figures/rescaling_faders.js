@@ -10,7 +10,7 @@ const DIM = 128;
 const PAIRS = DIM / 2;
 const TRAINED = 4096;
 const FACTOR = 16; // of every preset: 4,096 to 65,536 tokens
-const ASKED = TRAINED * FACTOR;
+const LENGTH = TRAINED * FACTOR;
 
 const STRETCH = { factor: FACTOR, original_max_position_embeddings: TRAINED };
 
@@ -28,17 +28,17 @@ export function presets() {
     "as trained": ["default", {}],
     PI: ["linear", { factor: FACTOR }],
     NTK: ["ntk", { factor: FACTOR }],
-    "dynamic NTK (κ = 2)": ["dynamic", { factor: 2, max_position_embeddings: TRAINED, seq_len: ASKED }],
+    "dynamic NTK (κ = 2)": ["dynamic", { factor: 2, max_position_embeddings: TRAINED, seq_len: LENGTH }],
     "by parts": ["by_parts", STRETCH],
     "YaRN, paper": ["yarn_paper", STRETCH],
     "YaRN, code": ["yarn", STRETCH],
     "Llama 3": ["llama3", { ...STRETCH, low_freq_factor: 1, high_freq_factor: 4 }],
     "LongRoPE (illustration)": [
       "longrope",
-      { ...STRETCH, short_factor: Array(PAIRS).fill(1), long_factor: longDivisors(), seq_len: ASKED },
+      { ...STRETCH, short_factor: Array(PAIRS).fill(1), long_factor: longDivisors(), seq_len: LENGTH },
     ],
     "p-RoPE (46 of 64)": ["proportional", { partial_rotary_factor: 46 / 64 }],
-    "monotone (reconstruction A)": ["monotone", { max_positions: ASKED }],
+    "monotone (reconstruction A)": ["monotone", { max_positions: LENGTH }],
   };
 }
 
@@ -54,15 +54,15 @@ export function setting(name) {
 }
 
 /**
- * What the faders stand for: a plain series, the tokens it was trained on, the factor to those asked, the ends
- * of the scale, and its rescalings by name. neighbours: D(1); arc: which pairs meet angles at the tokens asked
+ * What the faders stand for: a plain series, the tokens it was trained on, the factor to those wanted, the ends
+ * of the scale, and its rescalings by name. adjacent: D(1); arc: which pairs meet angles at the tokens wanted
  * that training never showed, unless they are slowed by the factor.
  */
 export function headOf({ plain, trained, factor, bottom, top, setting }) {
-  const asked = trained * factor;
-  const arc = unseenPairs(plain, asked, plain, trained);
+  const length = trained * factor;
+  const arc = unseenPairs(plain, length, plain, trained);
   const ends = { low: Math.log2(bottom), high: Math.log2(top) };
-  return { plain, trained, asked, factor, ...ends, setting, arc, neighbours: codeDistance(1, plain) };
+  return { plain, trained, length, factor, ...ends, setting, arc, adjacent: codeDistance(1, plain) };
 }
 
 const EXAMPLE = headOf({
@@ -76,12 +76,12 @@ export function ownHead({ plain, settings, ...rest }) {
   return { ...headOf({ plain: Float64Array.from(plain), setting, ...rest }), own: true };
 }
 
-/** What the meters show for the multipliers; kept: the contrast of neighbours against that of the plain series. */
-export function meters(multipliers, { plain, trained, asked, neighbours } = EXAMPLE) {
+/** What the meters show for the multipliers; kept: the contrast of adjacent positions against that of the plain series. */
+export function meters(multipliers, { plain, trained, length, adjacent } = EXAMPLE) {
   const invFreq = plain.map((theta, i) => theta * multipliers[i]);
-  const unseen = unseenPairs(invFreq, asked, plain, trained);
+  const unseen = unseenPairs(invFreq, length, plain, trained);
   const contrast = codeDistance(1, invFreq);
-  return { unseen, count: unseen.filter(Boolean).length, contrast, kept: contrast / neighbours };
+  return { unseen, count: unseen.filter(Boolean).length, contrast, kept: contrast / adjacent };
 }
 
 const STRIP = 0.07; // the part at the bottom of a fader: stands still, or off the scale
@@ -147,7 +147,7 @@ export function words(shown, { count, contrast, kept }, head = EXAMPLE) {
     `**${title}**: ${meet} ${unseen}, ` +
     `and one step has **${share(kept)}** of the size it had.\n` +
     `One step is D(1) = **${num(contrast, 4)}**, in ${head.own ? "the plain series" : "training"} ` +
-    `${num(head.neighbours, 4)}; ` +
+    `${num(head.adjacent, 4)}; ` +
     `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
     `Pair **${pair}** turns at × **${fraction(multiplier)}**.${difference ? against(compare, difference) : ""}`
   );
@@ -184,7 +184,7 @@ const NOTICE =
   "together. LongRoPE is drawn as an illustration: its published lists are searched, model by model.";
 
 /** What the canvas shows and what is to be noticed, of the reader's own model. */
-export function tellOf({ plain, factor }) {
+export function textsOf({ plain, factor }) {
   const down = fraction(1 / factor);
   return {
     label:
@@ -204,14 +204,14 @@ const narrow = (width) => width < 480;
 export default figure((fig) => {
   const head = ownFrequencies(fig) ? ownHead(fig.model.get("data")) : EXAMPLE;
   const pairs = head.plain.length;
-  const told = head.own ? tellOf(head) : { label: FADERS, notice: NOTICE };
+  const texts = head.own ? textsOf(head) : { label: FADERS, notice: NOTICE };
   const multipliers = () =>
     fig.traits.faders.length ? fig.traits.faders : head.setting(fig.traits.preset).multipliers;
   let area = { x0: 0, x1: 1, y0: 0, y1: 1 };
   let last = null; // the fader and height of a stroke so far
 
   const plot = fig.canvas({
-    label: told.label,
+    label: texts.label,
     help: "Take a handle and draw, or use the arrow keys.",
     height: (width) => (narrow(width) ? 236 : 290),
     keys({ dx, dy }) {
@@ -288,7 +288,7 @@ export default figure((fig) => {
   fig.button("YaRN: paper against code", () =>
     fig.set({ preset: "YaRN, paper", faders: [], compare: "YaRN, code", pair: Math.min(30, pairs - 1) }),
   );
-  fig.notice(told.notice);
+  fig.notice(texts.notice);
 });
 
 /** Where a multiplier stands on its fader, in pixels. */

@@ -55,19 +55,19 @@ class RescalingFaders(Figure):
     pair = traitlets.Int(46, help="the fader that the keyboard moves").tag(sync=True)
 
     @traitlets.validate("faders")
-    def _check_faders(self, proposal: Any) -> list[float]:
-        values = proposal["value"]
+    def _check_faders(self, given: Any) -> list[float]:
+        values = given["value"]
         pairs, top = len(self.data.get("plain", range(64))), self.data.get("top", 2)
         if len(values) not in (0, pairs) or not all(0 <= float(v) <= top for v in values):
             raise ValueError(f"faders must be {pairs} multipliers in 0 .. {top}, got {values!r}")
         return [float(v) for v in values]
 
     @traitlets.validate("pair")
-    def _check_pair(self, proposal: Any) -> int:
+    def _check_pair(self, given: Any) -> int:
         pairs = len(self.data.get("plain", range(64)))
-        if not 0 <= proposal["value"] < pairs:
-            raise ValueError(f"pair must be in 0 .. {pairs - 1}, got {proposal['value']}")
-        return proposal["value"]
+        if not 0 <= given["value"] < pairs:
+            raise ValueError(f"pair must be in 0 .. {pairs - 1}, got {given['value']}")
+        return given["value"]
 
 
 ModelFaders: type[RescalingFaders] = type(
@@ -98,7 +98,7 @@ def rescaling_faders(
         Your own model instead of that head, beside the plain series of its base and the published
         rescalings of it: a `Report` of `identify`; a model or configuration of transformers, or the
         dict of one; or inverse frequencies in radians per token, shape (pairs,). Its rescaling
-        tells from how many tokens it was stretched, and how far; where it does not, these are
+        says from how many tokens it was stretched, and how far; where it does not, these are
         4,096 and 65,536.
 
     Returns
@@ -137,14 +137,14 @@ def _beside(own: OwnModel) -> dict[str, Any]:
             "model must follow a known formula over two pairs or more, to be drawn beside the "
             f"plain series of its base, got {own.words}"
         )
-    # not as they were heard: a float32 that is rounded up meets an angle that is new by a rounding
+    # by the formula: a float32 that is rounded up meets an angle that is new by a rounding
     turning = formula.inv_freq()
     copies = np.count_nonzero(own.inv_freq) // len(turning)  # one series for each block
     plain = np.repeat(inverse_frequencies(formula.dim, formula.base), copies)
     if len(plain) != len(own.inv_freq):
-        raise ValueError(f"model must have its pairs at rest in the series, got {own.words}")
+        raise ValueError(f"model must have its unrotated pairs in the series, got {own.words}")
     turning = np.repeat(turning, copies)
-    speeds = np.pad(turning, (0, len(plain) - len(turning)))
+    rotating = np.pad(turning, (0, len(plain) - len(turning)))
     given = formula.parameters
     known = given.get("factor", 0) > 1 and "original_max_position_embeddings" in given
     factor = float(given["factor"]) if known else 16.0
@@ -160,7 +160,7 @@ def _beside(own: OwnModel) -> dict[str, Any]:
     def setting(inv_freq: np.ndarray, attention: float) -> dict[str, Any]:
         return {"multipliers": (inv_freq / plain).tolist(), "attention": attention}
 
-    settings = {"your model": setting(speeds, own.attention_factor)}
+    settings = {"your model": setting(rotating, own.attention_factor)}
     for name, kind in PUBLISHED.items():
         inv_freq, attention = rescaled_frequencies(
             kind, formula.dim, formula.base, **needed.get(kind, stretch)
@@ -168,7 +168,7 @@ def _beside(own: OwnModel) -> dict[str, Any]:
         settings[name] = setting(np.repeat(inv_freq, copies), attention)
     drawn = [1 / factor, *(m for m in settings["your model"]["multipliers"] if m > 0)]
     return {
-        "inv_freq": speeds.tolist(),
+        "inv_freq": rotating.tolist(),
         "plain": plain.tolist(),
         "settings": settings,
         "trained": trained,

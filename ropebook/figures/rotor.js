@@ -112,7 +112,7 @@ export default figure((fig) => {
   });
   fig.notice(NOTICE);
 
-  // on the first page it moves once by itself, unless a reader has it in hand already
+  // on the first page it moves once by itself, unless a reader moves it already
   if (fig.model.get("plays") && !fig.reducedMotion) {
     const seen = new IntersectionObserver(
       ([{ isIntersecting }]) => {
@@ -182,7 +182,7 @@ function makeLine(fig) {
   };
   for (const [letter, node] of Object.entries(markers)) node.append(letter);
 
-  const tell = (node, now, highest, said) =>
+  const describe = (node, now, highest, said) =>
     Object.assign(node, { ariaValueNow: now, ariaValueMin: 0, ariaValueMax: highest, ariaValueText: said });
   const named = (position) => `word ${position}, ${SENTENCE[position].replace(":", "")}`;
 
@@ -201,10 +201,15 @@ function makeLine(fig) {
         place.classList.toggle("rope-of-q", position === Math.round(at.m));
         place.classList.toggle("rope-of-k", position === Math.round(at.n));
       }
-      tell(markers.q, m, LAST, named(m));
-      tell(markers.k, n, LAST, named(n));
+      describe(markers.q, m, LAST, named(m));
+      describe(markers.k, n, LAST, named(n));
       const apartBy = count(Math.abs(m - n));
-      tell(both, Math.min(m, n), LAST - Math.abs(m - n), `query at ${named(m)}; key at ${named(n)}; ${apartBy} apart`);
+      describe(
+        both,
+        Math.min(m, n),
+        LAST - Math.abs(m - n),
+        `query at ${named(m)}; key at ${named(n)}; ${apartBy} apart`,
+      );
     },
   };
 }

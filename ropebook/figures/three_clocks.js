@@ -1,4 +1,4 @@
-// A text with an image and a video in it: where each token stands in time, row and column, and which pairs listen.
+// A text with an image and a video in it: where each token stands in time, row and column, and which pairs belong to which axis.
 import { level, line, scale, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
@@ -56,15 +56,15 @@ export const tokensOf = (plan) => positionIds(TEXTS[plan]);
 
 const SECTIONS = { chunked: [16, 24, 24], "dealt out": [24, 20, 20] };
 
-/** The axis (0 t, 1 h, 2 w) that each pair listens to: in one chunk an axis, or dealt out t, h, w, t, h, w, ... */
+/** The axis (0 t, 1 h, 2 w) that each pair belongs to: in one chunk an axis, or dealt out t, h, w, t, h, w, ... */
 export function axisOfPairs(plan, sections = SECTIONS[plan]) {
   if (plan === "chunked") return sections.flatMap((many, axis) => Array(many).fill(axis));
   const pairs = sections.reduce((sum, many) => sum + many, 0);
   return Array.from({ length: pairs }, (_, i) => (i < 3 * sections[i % 3] ? i % 3 : 0));
 }
 
-/** By axis the pairs that listen to it, fast to slow, and the shortest and longest of their wavelengths. */
-export function listeners(plan) {
+/** By axis its pairs, fast to slow, and the shortest and longest of their wavelengths. */
+export function pairsByAxis(plan) {
   const axes = axisOfPairs(plan);
   return AXES.map((_, axis) => {
     const pairs = [...axes.keys()].filter((i) => axes[i] === axis);
@@ -105,14 +105,14 @@ const NOTES = {
   "dealt out": "The time of a frame stands before it as text, here one token; t rests within it.",
 };
 
-/** What is said of a token of a plan: its number, itself, the grids before it, who listens. */
-export function words(plan, token, chosen, before, heard) {
-  const ranges = heard.map(
+/** What is said of a token of a plan: its number, itself, the grids before it, the pairs of each axis. */
+export function words(plan, token, chosen, before, axes) {
+  const ranges = axes.map(
     ({ pairs, shortest, longest }, axis) =>
       `${AXES[axis]}: **${pairs.length}** pairs, ${long(shortest)} to ${long(longest)}`,
   );
   return (
-    `${place(token, chosen, before)} ${HANDS[plan](heard[2].shortest)}\n${ranges.join("; ")} positions a turn ` +
+    `${place(token, chosen, before)} ${HANDS[plan](axes[2].shortest)}\n${ranges.join("; ")} positions a turn ` +
     `(128 channels, base 1,000,000). ${NOTES[plan]} ‹ and ›, the marks around an image, are tokens like words.`
   );
 }
@@ -216,11 +216,11 @@ export default figure((fig) => {
   fig.draw(() => {
     const { plan } = fig.traits;
     const { tokens, token } = shown();
-    const heard = listeners(plan);
+    const axes = pairsByAxis(plan);
     plot.clear();
     drawText(plot, tokens, token);
-    drawClocks(plot, tokens[token], heard);
-    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), heard));
+    drawClocks(plot, tokens[token], axes);
+    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), axes));
     const { at, word } = tokens[token];
     fig.root.dataset.values = JSON.stringify({ plan, token, word, at, count: tokens.length });
   });
@@ -315,7 +315,7 @@ function drawCounts(plot, tokens, cell) {
 }
 
 /** A clock an axis, with the hands of its pairs at the token's position; and the wavelengths of the pairs. */
-function drawClocks(plot, { at }, heard) {
+function drawClocks(plot, { at }, axes) {
   const { ctx, colors } = plot;
   const { radius, centers, strips } = layout(plot.width);
   const [x] = scale([1, 1e7], strips.x0, strips.x1, true);
@@ -325,7 +325,7 @@ function drawClocks(plot, { at }, heard) {
   }
   text(plot, "positions a turn", (strips.x0 + strips.x1) / 2, strips.y1 + 28, { align: "center" });
   const broad = abreast(plot.width);
-  heard.forEach(({ pairs, shortest, longest }, axis) => {
+  axes.forEach(({ pairs, shortest, longest }, axis) => {
     const [cx, cy] = centers[axis];
     ctx.strokeStyle = colors.rule;
     ctx.lineWidth = 1.5;

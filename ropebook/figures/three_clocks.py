@@ -1,4 +1,4 @@
-"""A text with an image and a video in it: where its tokens stand, and which pairs listen."""
+"""A text with an image and a video in it: where its tokens stand, and the pairs of each axis."""
 
 from .figure import Choice, Figure, Whole
 
@@ -6,7 +6,7 @@ __all__ = ["ThreeClocks", "three_clocks"]
 
 
 class ThreeClocks(Figure):
-    """Time, row and column of every token, and the hands of each (``three_clocks.js``)."""
+    """Time, row and column of every token, each a clock (``three_clocks.js``)."""
 
     question = "An image stands in the text: at which position does the next word stand?"
 

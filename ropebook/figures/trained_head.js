@@ -1,4 +1,4 @@
-// One trained head: its attention by distance, how much it uses each pair, and the hands on a dial.
+// One trained head: its attention by distance, how much it uses each pair, and their angles on a dial.
 import { axes, disc, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent, TURN } from "./kit/numbers.js";
@@ -42,11 +42,11 @@ export function words({ task, encoding, m, head, even, turns, attention }) {
       ? `uses no pair in particular (at most ${percent(share)}, pair ${pair})`
       : `uses pair **${pair}** most, **${percent(share)}**`;
   const tokens = TURN / theta;
-  const speed = theta > 0 ? `turns once in ${num(tokens, tokens < 10 ? 1 : 0)} tokens` : "rests";
-  const hands = turns ? `Pair ${pair} ${speed}` : "None of its pairs turns with the distance";
+  const how = theta > 0 ? `turns once in ${num(tokens, tokens < 10 ? 1 : 0)} tokens` : "rests";
+  const rotation = turns ? `Pair ${pair} ${how}` : "None of its pairs turns with the distance";
   return (
     `This head ${looks}, and ${uses}.\n` +
-    `${encoding}, ${task}, seed 0, layer ${layer + 1}, the sharper one. ${hands}. ` +
+    `${encoding}, ${task}, seed 0, layer ${layer + 1}, the sharper one. ${rotation}. ` +
     `Distance **${m}** gets **${part(attention)}** of the attention.`
   );
 }
@@ -167,8 +167,8 @@ function drawDial(plot, { usage, inv_freq: theta }, m, { x: cx, y: cy, radius, t
   ctx.beginPath();
   ctx.arc(cx, cy, radius - 2, 0, TURN);
   ctx.stroke();
-  const hands = usage.map((share, i) => ({ i, share, angle: m * theta[i], ring: radius - 12 - i * gap }));
-  for (const { i, share, angle, ring } of hands) {
+  const dials = usage.map((share, i) => ({ i, share, angle: m * theta[i], ring: radius - 12 - i * gap }));
+  for (const { i, share, angle, ring } of dials) {
     const way = shortWay(angle);
     ctx.beginPath();
     ctx.arc(cx, cy, ring, 0, -way, way > 0);
@@ -181,7 +181,7 @@ function drawDial(plot, { usage, inv_freq: theta }, m, { x: cx, y: cy, radius, t
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 1.25;
   line(ctx, cx + inner - 6, cy, cx + radius - 2, cy);
-  for (const { i, share, angle, ring } of hands) {
+  for (const { i, share, angle, ring } of dials) {
     const size = 1.8 + (radius / 15) * Math.sqrt(share / most);
     disc(plot, cx + ring * Math.cos(angle), cy - ring * Math.sin(angle), size, pairColor(i, pairs));
   }

@@ -11,17 +11,17 @@ __all__ = ["TrainedHead", "trained_head"]
 
 
 class TrainedHead(Figure):
-    """A head's attention by distance, its use of the pairs, and its hands (``trained_head.js``)."""
+    """A head's attention by distance, its use of pairs, and their angles (``trained_head.js``)."""
 
     question = "Where does a trained head look, and with which pairs?"
 
     task = Choice(TASKS, label="Task")
     encoding = Choice(ENTRIES, label="Encoding")
-    m = Whole(7, low=0, high=32, help="the distance that hands and picture show")
+    m = Whole(7, low=0, high=32, help="the distance that is shown")
 
     @traitlets.validate("data")
-    def _check_data(self, proposal: Any) -> dict[str, Any]:
-        return check_entries(proposal["value"])
+    def _check_data(self, given: Any) -> dict[str, Any]:
+        return check_entries(given["value"])
 
 
 def trained_head(

@@ -39,12 +39,12 @@ class TrainedModels(Figure):
     question = "The same model, the same text, another encoding: does it matter?"
 
     task = Choice(TASKS, help="the task that sorts the rows")
-    encoding = Choice(ENTRIES, default="the proposal, half a turn", help="the chosen row")
+    encoding = Choice(ENTRIES, default=ENTRIES[1], help="the chosen row")
     half = Flag(False, help="whether the scores are those in bfloat16")
 
     @traitlets.validate("data")
-    def _check_data(self, proposal: Any) -> dict[str, Any]:
-        return check_entries(proposal["value"])
+    def _check_data(self, given: Any) -> dict[str, Any]:
+        return check_entries(given["value"])
 
 
 def check_entries(data: dict[str, Any]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def check_entries(data: dict[str, Any]) -> dict[str, Any]:
 def trained_models(
     data: dict[str, Any],
     task: str = "copy",
-    encoding: str = "the proposal, half a turn",
+    encoding: str = ENTRIES[1],
     half: bool = False,
 ) -> TrainedModels:
     """Return the trained models, side by side.

@@ -9,26 +9,26 @@ const LONGEST = 1.25; // rad a patch: the edge of the half plane
 
 // ---- the mathematics ----------------------------------------------------------------------------
 
-/** So many speeds, base^0, base^(-1/count), base^(-2/count), ... */
-const speeds = (base, count) => Array.from({ length: count }, (_, i) => base ** (-i / count));
+/** So many frequencies, base^0, base^(-1/count), base^(-2/count), ... */
+const frequencies = (base, count) => Array.from({ length: count }, (_, i) => base ** (-i / count));
 
 /** One of each of two lists in turn. */
 const dealt = (a, b) => a.flatMap((vector, i) => [vector, b[i]]);
 
 const PLANS = {
   axial: () => turnedAxes(100, 0),
-  Pixtral: () => speeds(10000, PAIRS).map((speed, i) => (i % 2 ? [speed, 0] : [0, speed])),
+  Pixtral: () => frequencies(10000, PAIRS).map((freq, i) => (i % 2 ? [freq, 0] : [0, freq])),
   // two turns from edge to edge: slower a patch, the more patches there are
   DINOv3: (size) => turnedAxes(100, 0).map((vector) => vector.map((value) => (value * 2 * TURN) / size)),
   mixed: () => turnedAxes(10, TURN / 8),
 };
 
-const along = (speed, angle) => [speed * Math.cos(angle), speed * Math.sin(angle)];
+const along = (freq, angle) => [freq * Math.cos(angle), freq * Math.sin(angle)];
 
-/** The same speeds along two axes at right angles, turned by an angle. */
+/** The same frequencies along two axes at right angles, turned by an angle. */
 function turnedAxes(base, angle) {
-  const each = speeds(base, PAIRS / 2);
-  const column = each.map((speed) => along(speed, angle));
+  const each = frequencies(base, PAIRS / 2);
+  const column = each.map((freq) => along(freq, angle));
   return dealt(
     column,
     column.map(([x, y]) => rightHalf([-y, x])),
@@ -114,8 +114,8 @@ export function words(size, pair, [x, y], { most, nearest, distance, turned, off
       `the best A(dx) + B(dy) misses the map by up to **${sized(most)}**.`
     : `Apart: all **${PAIRS}** wave vectors lie on the axes, so the map is A(dx) + B(dy), and nothing is left over.`;
   const same = turned < 1e-9 ? "the same map" : `a map that differs by up to **${sized(turned)}**`;
-  const speed = Math.hypot(x, y);
-  const wave = speed < 1e-9 ? "it stands still" : `one turn in **${num(TURN / speed, 1)}** patches along its arrow`;
+  const freq = Math.hypot(x, y);
+  const wave = freq < 1e-9 ? "it stands still" : `one turn in **${num(TURN / freq, 1)}** patches along its arrow`;
   return (
     `${answer}\nNearest code in an image of ${size} × ${size} patches: ${nearestWords(nearest, distance)}. ` +
     `Rows and columns exchanged: ${same}. Pair **${pair}** turns by **${sized(x)}** rad a column, ` +

@@ -26,8 +26,8 @@ class WaveVectors(Figure):
     size = Whole(16, low=12, high=32, label="Image", unit="patches a side", fold=True)
 
     @traitlets.validate("vectors")
-    def _check_vectors(self, proposal: Any) -> list[list[float]]:
-        values = [[float(number) for number in vector] for vector in proposal["value"]]
+    def _check_vectors(self, given: Any) -> list[list[float]]:
+        values = [[float(number) for number in vector] for vector in given["value"]]
         fit = all(len(v) == 2 and math.hypot(*v) <= LONGEST + 1e-9 for v in values)
         if len(values) not in (0, PAIRS) or not fit:
             raise ValueError(
@@ -42,9 +42,10 @@ def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> WaveVect
     Parameters
     ----------
     plan
-        Where the vectors start. ``"axial"``: four speeds on each axis, base 100. ``"Pixtral"``:
-        every other speed of one row of eight, base 10000, rows first. ``"DINOv3"``: as axial, but
-        the fastest pairs make two turns from edge to edge, however many patches there are.
+        Where the vectors start. ``"axial"``: four frequencies on each axis, base 100.
+        ``"Pixtral"``: every other frequency of one row of eight, base 10000, rows first.
+        ``"DINOv3"``: as axial, but the fastest pairs make two turns from edge to edge, however
+        many patches there are.
         ``"mixed"``: as RoPE-ViT starts to learn, base 10, its two axes turned, here by 45 degrees.
     size
         Patches along each side of the image, 12 to 32.

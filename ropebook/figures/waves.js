@@ -25,7 +25,7 @@ export function contents(kind, pairs, draw) {
   return { q, k: q };
 }
 
-/** The waves of a setting: heights, starts, speeds, and the score at distances 0 .. FARTHEST. */
+/** The waves of a setting: heights, starts, frequencies, and the score at distances 0 .. FARTHEST. */
 export function score(content, pairs, aim, draw) {
   const invFreq = inverseFrequencies(2 * pairs, BASE);
   const { q, k } = contents(content, pairs, draw);
@@ -188,8 +188,8 @@ function drawWaves(plot, { heights, starts, invFreq }, distance, { x, box }) {
     if (few) disc(plot, x(distance), at(i, distance), 4, color);
   }
   for (const i of few ? invFreq.keys() : [0, 16, 32, 48, 63]) {
-    const speed = String(Number(invFreq[i].toPrecision(2)));
-    text(plot, speed, box.x0 - 7, middle(i), { align: "right", size: 11, color: pairColor(i, pairs) });
+    const freq = String(Number(invFreq[i].toPrecision(2)));
+    text(plot, freq, box.x0 - 7, middle(i), { align: "right", size: 11, color: pairColor(i, pairs) });
   }
   text(plot, "radians per token", 7, (TOP + end) / 2, { align: "center", angle: -TURN / 4, size: 11.5 });
 }

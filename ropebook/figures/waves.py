@@ -1,4 +1,4 @@
-"""The waves of one head: heights and starts from the content, speeds fixed, and their sum."""
+"""The waves of one head: heights and starts from the content, frequencies fixed, and their sum."""
 
 from .figure import Choice, Figure, Whole
 

@@ -1,4 +1,4 @@
-// Angle, wrapped angle and cosine of one hand, and the mean cosine of its head, over all distances at once.
+// Angle, wrapped angle and cosine of one pair, and the mean cosine of its head, over all distances at once.
 import { angleHorizon, cosineHorizon, cosineSums } from "./aliasing.js";
 import { axes, curve, disc, TURN_TICKS, text, upright } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
@@ -9,9 +9,9 @@ import { BASE, inverseFrequencies, meanCosine, shortWay, wrappedAngle } from "./
 const FARTHEST = 10000;
 const WINDOW = 2048; // of the paper's example
 
-/** The speeds of a head whose fastest hand turns by theta a token. */
+/** The frequencies of a head whose fastest pair rotates by theta a token. */
 export function handsOf(theta, dim) {
-  return inverseFrequencies(dim, BASE).map((speed) => theta * speed);
+  return inverseFrequencies(dim, BASE).map((freq) => theta * freq);
 }
 
 /** What is read at a distance: angle, wrapped angle, cosine, mean cosine of the head. */
@@ -32,11 +32,11 @@ export function horizons(theta, dim) {
 
 /** What is said: the three horizons of a head, and the reading at a distance. */
 export function words(distance, dim, { angle, wrapped, cosine, mean }, { wrap, cosine: turns, mean: all }) {
-  const hands = dim / 2;
+  const pairs = dim / 2;
   const whole = Math.abs(shortWay(wrapped)) < 1e-9; // turns, but for rounding
-  const together = hands === 2 ? "Both hands" : `All **${hands}** hands`;
+  const together = pairs === 2 ? "Both hands" : `All **${pairs}** hands`;
   const there = all > turns ? `later, at **${num(all, 0)}**` : "there, too";
-  const others = hands === 1 ? "This head has no other." : `${together} together turn back ${there}.`;
+  const others = pairs === 1 ? "This head has no other." : `${together} together turn back ${there}.`;
   const answer = `By one hand, yes: its score rises again at distance **${num(turns, 0)}**. ${others}`;
   return (
     `${answer}\nThe angle wraps first at **${num(wrap, 0)}**. Distance **${num(distance, 0)}**: ` +
@@ -78,7 +78,7 @@ export default figure((fig) => {
     const turns = horizons(theta, dim);
     const { width, height } = plot.clear();
     const { ink, muted, accent } = fig.colors;
-    const hand = pairColor(0, 64);
+    const color = pairColor(0, 64);
     const row = (index, options) => {
       const top = 22 + index * (panel(width) + 26);
       return axes(plot, {
@@ -91,13 +91,13 @@ export default figure((fig) => {
       });
     };
 
-    // what the paper looked at, what attention looks at, and all hands
+    // what the paper looked at, what attention looks at, and all pairs
     const upper = row(0, { y: [0, TURN], ...TURN_TICKS });
     const middle = row(1, COSINE);
     const lower = row(2, COSINE);
     shown = lower;
-    drawAngle(plot, upper, theta, hand);
-    drawCosine(plot, middle, theta, hand);
+    drawAngle(plot, upper, theta, color);
+    drawCosine(plot, middle, theta, color);
     drawMean(plot, lower, handsOf(theta, dim), accent);
 
     const title = (at, said) => text(plot, said, at.box.x0, at.box.y0 - 12, { color: ink, size: 12.5, bold: true });
@@ -110,8 +110,8 @@ export default figure((fig) => {
 
     const x = upper.x(distance);
     upright(plot, x, { y0: upper.box.y0, y1: lower.box.y1 }, muted, { width: 1 });
-    disc(plot, x, upper.y(now.wrapped), 5.5, hand, { ring: ink });
-    disc(plot, x, middle.y(now.cosine), 5.5, hand, { ring: ink });
+    disc(plot, x, upper.y(now.wrapped), 5.5, color, { ring: ink });
+    disc(plot, x, middle.y(now.cosine), 5.5, color, { ring: ink });
     disc(plot, x, lower.y(now.mean), 5.5, accent, { ring: ink });
 
     fig.say(words(distance, dim, now, turns));
@@ -146,7 +146,7 @@ function along({ x, invX }, low, high) {
 /** The pixels that a factor of e takes. */
 const spread = ({ box }) => (box.x1 - box.x0) / Math.log(FARTHEST);
 
-/** The distance beyond which a hand's turns are too narrow to draw. */
+/** The distance beyond which a pair's turns are too narrow to draw. */
 const drawable = (at, theta) => ((spread(at) / FINEST) * TURN) / theta;
 
 /** A shade over what is too narrow to draw; returns where it begins. */
@@ -189,13 +189,13 @@ function drawCosine(plot, at, theta, color) {
 }
 
 /** As a curve while that can be drawn, then from the lowest to the highest in each pixel. */
-function drawMean(plot, at, hands, color) {
+function drawMean(plot, at, freq, color) {
   const { ctx } = plot;
-  const fine = Math.floor(Math.min(spread(at), drawable(at, hands[0])));
+  const fine = Math.floor(Math.min(spread(at), drawable(at, freq[0])));
   const points = along(at, 1, fine);
-  const mean = (m) => meanCosine(m, hands);
+  const mean = (m) => meanCosine(m, freq);
   curve(plot, points.map(at.x), points.map(mean).map(at.y), color, { width: 1.8 });
-  const sums = cosineSums(hands, FARTHEST);
+  const sums = cosineSums(freq, FARTHEST);
   ctx.save();
   ctx.fillStyle = color;
   for (let m = fine, x = at.x(fine); m < FARTHEST; x++) {
@@ -204,7 +204,7 @@ function drawMean(plot, at, hands, color) {
       low = Math.min(low, sums[m + 1]);
       high = Math.max(high, sums[m + 1]);
     }
-    const [top, bottom] = [at.y(high / hands.length), at.y(low / hands.length)];
+    const [top, bottom] = [at.y(high / freq.length), at.y(low / freq.length)];
     ctx.globalAlpha = clamp(6 / (bottom - top), 0.2, 1); // tall bars are many waves side by side
     ctx.fillRect(x, top - 0.9, 1, bottom - top + 1.8);
   }

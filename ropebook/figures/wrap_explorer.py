@@ -1,4 +1,4 @@
-"""The paper's two figures as one: angle, wrapped angle, cosine, and the mean of all hands."""
+"""The paper's two figures as one: angle, wrapped angle, cosine, and the mean over all pairs."""
 
 import math
 
@@ -8,7 +8,7 @@ __all__ = ["WrapExplorer", "wrap_explorer"]
 
 
 class WrapExplorer(Figure):
-    """One hand over all distances, and the head it belongs to (``wrap_explorer.js``)."""
+    """One pair over all distances, and the head it belongs to (``wrap_explorer.js``)."""
 
     question = "A hand's angle falls back after each turn: is a far token taken for a near one?"
 
@@ -31,7 +31,7 @@ def wrap_explorer(theta: float = 1.0, dim: int = 128, distance: int = 7) -> Wrap
     Parameters
     ----------
     theta
-        Radians per token of the fastest hand, 0.001 to pi; hand ``i`` turns by
+        Radians per token of the fastest pair, 0.001 to pi; pair ``i`` rotates by
         ``theta * 10000**(-2i/dim)``.
     dim
         Rotated width of one head, even, 2 to 256.

@@ -47,9 +47,9 @@ test("the address sets traits before the first drawing, and Reset goes back to t
   assert.deepEqual(seen.traits[0], { ...START, m: 7, size: 0.25, dim: 32, show: "angle", trail: true });
   assert.deepEqual(seen.warned, []);
   assert.equal(track.getAttribute("aria-valuetext"), "32");
-  assert.equal(host.address(), "size=0.25&m=7&dim=32&show=angle&trail=true");
+  assert.equal(host.address(), "dim=32&m=7&show=angle&size=0.25&trail=true");
   await move(31);
-  assert.equal(host.address(), "size=0.25&m=7&show=angle&trail=true", "what is as the figure came is not said");
+  assert.equal(host.address(), "m=7&show=angle&size=0.25&trail=true", "what is as the figure came is not said");
   document.querySelector(".rope-reset").click();
   await page.pass();
   assert.equal(track.getAttribute("aria-valuetext"), "32");

@@ -199,7 +199,7 @@ def test_pairs_listen_to_the_axes_of_the_model(node, plan, rotary, sections):
 
 @pytest.mark.parametrize("plan", MODELS)
 def test_the_wavelengths_of_an_axis_are_those_of_its_pairs(node, plan):
-    heard = node.call("three_clocks.js", "listeners", plan)
+    heard = node.call("three_clocks.js", "pairsByAxis", plan)
     waves = 2 * math.pi / inverse_frequencies(128, base=1e6)
     assert sorted(pair for axis in heard for pair in axis["pairs"]) == list(range(64))
     for axis in heard:

@@ -204,7 +204,7 @@ def test_the_faders_stand_beside_the_series_of_the_base(node):
 
 
 def test_pairs_at_rest_that_no_series_has_are_not_drawn_as_faders():
-    with pytest.raises(ValueError, match="model must have its pairs at rest in the series, got"):
+    with pytest.raises(ValueError, match="model must have its unrotated pairs in the series, got"):
         figures.rescaling_faders(model=[1, 0.5, 0])
 
 
@@ -278,7 +278,7 @@ AT_REST = identify(lambda x, at: x, 8)
         (3, TypeError, "model must be a Report, .* got int"),
         ({"rope_theta": 1e4}, ValueError, "model must name its model_type, .* got {'rope_theta'"),
         ({"model_type": "lama"}, ValueError, "model must be of a type .* got 'lama'"),
-        ({"model_type": "bert"}, ValueError, "model must rotate, and BertConfig was not heard to"),
+        ({"model_type": "bert"}, ValueError, "model must rotate, and BertConfig was not seen to"),
         (
             {"model_type": "gemma3_text", "hidden_size": 64, "head_dim": 32},
             ValueError,

@@ -1011,7 +1011,7 @@ def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
 
     theta = inverse_frequencies(128, base=1e6)
     clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (24, 32)]
-    heard = node.call("three_clocks.js", "listeners", plan)
+    heard = node.call("three_clocks.js", "pairsByAxis", plan)
     assert len(clocks) == 3
     x = plot.x_axis(lambda x, y: y > clocks[-1]["center"][1] + 20, log=True)
     for axis, (clock, listening) in enumerate(zip(clocks, heard, strict=True)):

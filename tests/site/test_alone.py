@@ -93,7 +93,7 @@ def test_a_figure_alone_is_accessible_and_fits_a_phone(opened, name):
 
 
 def test_a_figure_alone_wears_the_readers_theme_or_that_of_its_address(opened):
-    worn = "document.querySelector('.rope-figure').dataset.ropeTheme"
+    worn = "document.querySelector('.rope-box').dataset.ropeTheme"
     page = opened("clock", color_scheme="dark")
     assert page.evaluate(worn) == "dark"
     page.emulate_media(color_scheme="light")

@@ -17,7 +17,7 @@ CONTROLS = """[...document.querySelectorAll('.rope-box')].map(box => {
     const figure = box.querySelector('.rope-figure');
     const handles = [...box.querySelectorAll('.rope-track')];
     const control = handles.find(handle => handle.checkVisibility())
-        ?? box.querySelector('.widget-toggle-buttons button:not(.mod-active)');
+        ?? box.querySelector('.rope-choice button[aria-pressed=false]');
     if (!figure || !control) return null;
     window.rope ??= [];
     window.rope.push([figure, control]);

@@ -124,15 +124,23 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     page.get_by_text("Python 3 (ipykernel) | Idle", exact=True).wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-    box = page.locator(".rope-box:has([data-figure='angle-heatmap'])").first
-    box.wait_for(state="attached")
-    box.scroll_into_view_if_needed()
-    figure = box.locator("[data-figure='angle-heatmap'][data-drawn]")
+    # sliders of ipywidgets move the heatmap, and those of the kit another figure
+    output = page.locator(".jp-OutputArea-output:has([data-figure='angle-heatmap'])").first
+    output.wait_for(state="attached")
+    output.scroll_into_view_if_needed()
+    figure = output.locator("[data-figure='angle-heatmap'][data-drawn]")
     figure.wait_for()
+    assert output.locator(".rope-track").count() == 0
+    expect(output.locator(".widget-slider")).to_have_count(4)
     before = state(figure)
-    box.locator(".rope-unfold").click()
-    move(box.locator(".noUi-handle").first)
+    for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
+        output.locator(".noUi-handle").nth(0).press(key)
     assert state(figure) != before
+    waves = page.locator(".rope-box:has([data-figure='waves'][data-drawn])")
+    waves.scroll_into_view_if_needed()
+    before = state(waves.locator(".rope-figure"))
+    move(waves.locator(".rope-track").first)
+    assert state(waves.locator(".rope-figure")) != before
     # every cell came to its end, and none of them in an error
     expect(page.locator(".jp-InputPrompt", has_text="[*]")).to_have_count(0, timeout=PATIENCE)
     assert page.locator("[data-mime-type='application/vnd.jupyter.stderr']").count() == 0

@@ -169,7 +169,7 @@ def test_in_colours_of_the_readers_own_the_selected_button_and_the_track_are_see
     page = visit().open("notebooks/04-many-planes.html")
     page.emulate_media(forced_colors="active")
     colour = "e => getComputedStyle(e).backgroundColor"
-    group = page.locator(".widget-toggle-buttons:has(.mod-active)").first
+    group = page.locator(".rope-choice:has([aria-pressed=true])").first
     chosen, other = (
         group.locator(f"button{kind}").first for kind in (".mod-active", ":not(.mod-active)")
     )

@@ -20,7 +20,7 @@ class OnPage:
 
     def write(self, label: str, value: float) -> None:
         """Type a number into a slider's readout."""
-        readout = self.control(label).locator(".widget-readout")
+        readout = self.control(label).locator(".rope-value")
         readout.fill(repr(value))
         readout.press("Enter")
 

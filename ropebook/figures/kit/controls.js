@@ -107,9 +107,9 @@ function checkbox({ label }, change) {
 
 /**
  * The controls that a model's traits declare: { nodes, rows, stop() }, the nodes by the names of
- * their traits. listen(names, action) follows traits and returns a function that stops.
+ * their traits. follow(names, action) follows traits and returns a function that stops.
  */
-export function makeControls(model, listen) {
+export function makeControls(model, follow) {
   const [nodes, ends] = [{}, []];
   const [seen, more] = ["rope-controls", "rope-controls rope-more"].map((className) => make("div", { className }));
   const elsewhere = model.get("_elsewhere") ?? []; // these have a slider of ipywidgets
@@ -124,9 +124,9 @@ export function makeControls(model, listen) {
       model.save_changes();
     };
     const { node, show } = kind(control, change, limits ?? options);
-    const follow = () => show(model.get(name));
-    follow();
-    ends.push(listen([name], follow));
+    const update = () => show(model.get(name));
+    update();
+    ends.push(follow([name], update));
     nodes[name] = node;
     (fold ? more : seen).append(node);
   }

@@ -71,7 +71,7 @@ function mount(setUp, model, el) {
   const name = figureName(model);
   const root = make("div", { className: "rope-figure", "data-figure": name }, answer, body, caption, spoken, buttons);
   const traits = traitsOf(model);
-  const controls = makeControls(model, traits.listen);
+  const controls = makeControls(model, traits.follow);
   const words = (className, text) => (text ? [make("p", { className }, text)] : []);
   const heading = words("rope-question", model.get("_question"));
   const own = words("rope-model", model.get("_own_model"));
@@ -101,7 +101,7 @@ function mount(setUp, model, el) {
       return reducedMotion();
     },
     set: traits.set,
-    whenChanged: (name, action) => stops.push(traits.listen([name], action)),
+    whenChanged: (name, action) => stops.push(traits.follow([name], action)),
     canvas(options) {
       const plot = makePlot(fig, fig.element("canvas", { className: "rope-canvas" }), options);
       if (options.help) fig.element("p", { className: "rope-help" }, options.help);
@@ -149,7 +149,7 @@ function mount(setUp, model, el) {
   const sizes = new ResizeObserver(painter.schedule);
   sizes.observe(body);
   stops.push(
-    traits.listen(traits.names, painter.schedule),
+    traits.follow(traits.names, painter.schedule),
     followTheme(box, retheme),
     controls.stop,
     () => sizes.disconnect(),
@@ -237,7 +237,7 @@ function traitsOf(model) {
           }),
         );
     },
-    listen(some, action) {
+    follow(some, action) {
       for (const name of some) model.on(`change:${name}`, action);
       return () => {
         for (const name of some) model.off(`change:${name}`, action);

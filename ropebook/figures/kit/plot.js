@@ -44,9 +44,9 @@ export function makePlot(fig, canvas, { label, height, point, drag, keys }) {
   };
   canvas.setAttribute("aria-label", label);
   canvas.setAttribute("role", keys ? "application" : "img");
-  if (point) listenToPointer(fig, canvas, point);
-  if (drag) listenToDrag(canvas, drag);
-  if (keys) listenToKeys(canvas, keys);
+  if (point) onPointer(fig, canvas, point);
+  if (drag) onDrag(canvas, drag);
+  if (keys) onKeys(canvas, keys);
   return plot;
 }
 
@@ -58,28 +58,28 @@ const place = (canvas, { clientX, clientY }) => {
 };
 
 /** A mouse points where it is; a finger where it taps, for while it moves it scrolls the page. */
-function listenToPointer(fig, canvas, point) {
+function onPointer(fig, canvas, point) {
   canvas.classList.add("rope-touch");
   let down = null; // where the finger came down
-  let last = null; // where the mouse was: a page that scrolls under one that rests points at nothing
+  let last = null; // where the mouse was: a page that scrolls under one that stays points at nothing
   const moved = ({ clientX: x, clientY: y }) => {
-    const rests = last?.x === x && last.y === y;
+    const stays = last?.x === x && last.y === y;
     last = { x, y };
-    return !rests;
+    return !stays;
   };
-  const listen = (event, type, wanted) =>
+  const on = (event, type, wanted) =>
     canvas.addEventListener(event, (at) => {
       if (wanted(at) && !fig.root.dataset.playing) point({ ...place(canvas, at), type });
     });
   const finger = ({ pointerType }) => pointerType === "touch";
   const tap = (at) => finger(at) && Math.hypot(at.clientX - down?.clientX, at.clientY - down?.clientY) < TAP;
-  listen("pointerdown", "pointerdown", (at) => !finger(at));
-  listen("pointermove", "pointermove", (at) => moved(at) && !finger(at));
+  on("pointerdown", "pointerdown", (at) => !finger(at));
+  on("pointermove", "pointermove", (at) => moved(at) && !finger(at));
   canvas.addEventListener("pointerdown", (at) => (down = at));
-  listen("pointerup", "pointerdown", tap); // a finger that scrolls ends with pointercancel, one that swipes elsewhere
+  on("pointerup", "pointerdown", tap); // a finger that scrolls ends with pointercancel, one that swipes elsewhere
 }
 
-function listenToDrag(canvas, drag) {
+function onDrag(canvas, drag) {
   let held = false;
   canvas.addEventListener("pointerdown", (event) => {
     held = event.button === 0 && drag({ ...place(canvas, event), begins: true });
@@ -98,7 +98,7 @@ function listenToDrag(canvas, drag) {
   canvas.addEventListener("touchmove", (event) => held && event.preventDefault(), { passive: false });
 }
 
-function listenToKeys(canvas, keys) {
+function onKeys(canvas, keys) {
   canvas.tabIndex = 0;
   canvas.addEventListener("keydown", (event) => {
     if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
