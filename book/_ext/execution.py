@@ -53,11 +53,8 @@ IMPORTED_ONCE = [
     "sympy",
     "torch",
 ]
-SIDE_BY_SIDE = {
-    "OMP_NUM_THREADS": "1",
-    "TORCHINDUCTOR_COMPILE_THREADS": "1",
-    "MPLBACKEND": "module://matplotlib_inline.backend_inline",  # read when Matplotlib is imported
-}
+SIDE_BY_SIDE = {"OMP_NUM_THREADS": "1", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+INLINE = "module://matplotlib_inline.backend_inline"
 PICTURES = [  # vector graphics; without a date, they stay the same
     "--InlineBackend.figure_formats={'svg'}",
     "--InlineBackend.print_figure_kwargs={'bbox_inches': 'tight', 'metadata': {'Date': None}}",
@@ -191,6 +188,7 @@ def main(project: str, store: str, timeout: str, *paths: str) -> None:
     many = sys.platform == "linux" and len(others) > 1
     beside = partial(one, method="forkserver" if many else "spawn")
     get_context("spawn").set_forkserver_preload(IMPORTED_ONCE)
+    os.environ["MPLBACKEND"] = INLINE  # read when Matplotlib is imported, whatever the shell's is
     with mock.patch.dict(os.environ, SIDE_BY_SIDE), ThreadPoolExecutor(cores()) as pool:
         wrong = [*pool.map(beside, others)]
     wrong += [one(path, method="spawn") for path in alone]

@@ -160,14 +160,12 @@ export function words(kind, moves, step, pair, { many, mixed, one, worst }) {
       : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${turned}; one ` +
         `move by ${num(moves * step, 0)}, **${share(one.all)}**.`;
   const then = moves === 1 ? "then" : `after ${moves} moves`;
-  const shared = kind in LEVELS ? " Pairs 0 to 31 share two scales, and so do 32 to 63." : "";
   return (
-    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off ` +
-    `(${share(mixed.errors[worst])} in a Hadamard basis). ` +
-    `Pair **${pair}** turns by ${small(step * THETA[pair])} rad a move; a move leaves ` +
-    `**${share(many.same[pair])}** of its stored numbers as they are, and ${then} it points ` +
-    `**${small(many.beside[pair])} rad** beside its place: **${share(many.errors[pair])}** off. ` +
-    `Errors are root mean squares over ${KEYS} random keys.${shared}`
+    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off. ` +
+    `A move turns pair **${pair}** by ${small(step * THETA[pair])} rad and leaves ` +
+    `**${share(many.same[pair])}** of its stored numbers as they are; ${then} it points ` +
+    `**${small(many.beside[pair])} rad** beside its place, **${share(many.errors[pair])}** off. ` +
+    `Root mean squares of ${KEYS} keys.`
   );
 }
 
@@ -176,14 +174,14 @@ const LABEL =
   "in a Hadamard basis and after one, on a logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
   "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
 const NOTICE =
-  "A turn well below half a rounding step is mostly rounded away. In a Hadamard basis each stored number is a mix of " +
-  "all channels, fast ones too, so none stands still: every pair keeps moving, and only independent roundings add up.";
+  "A turn well below half a rounding step is mostly rounded away. In a Hadamard basis each stored number mixes all " +
+  "channels, so no pair stands still, and only independent roundings add up.";
 
 const LEAST = 1e-4; // of the axis, which is the same for all settings
 const MOST = 10;
 const TOP = 62;
 const SHARE = 40; // pixels of the lower chart
-const chartHeight = (width) => (wide(width) ? 210 : 140);
+const chartHeight = (width) => (wide(width) ? 210 : 124);
 const dialSize = (width) => (wide(width) ? Math.min(0.32 * width, 220) : 0);
 
 export default figure((fig) => {

@@ -803,7 +803,7 @@ def test_the_errors_of_a_worn_key(node, kept, moves, step, width):
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     told = node.call("worn_key.js", "reading", kept, moves, step)
-    bottom = 62 + (210 if width > 560 else 140)
+    bottom = 62 + (210 if width > 560 else 124)
     chart = lambda x, y: 58 < y < bottom + 4 and x < 56  # noqa: E731
     x, y = plot.x_axis(below(bottom)), plot.y_axis(chart, log=True)
     assert y.values.tolist() == [1e-4, 1e-3, 1e-2, 0.1, 1, 10], "the axis stays as it is"

@@ -683,11 +683,9 @@ SENTENCES = [
     (
         ("worn_key", "q8_0", 256, 1, 36, WORN),
         "In q8_0, 256 moves by 1 token leave keys **38%** off, **8.5%** in a Hadamard basis; one "
-        "move by 256, **0.73%**.\nWorst is pair **1**, 95% off (7.2% in a Hadamard basis). "
-        "Pair **36** turns by 0.0056 rad a move; "
-        "a move leaves **81%** of its stored numbers as they are, and after 256 moves it points "
-        "**1.17 rad** beside its place: **80%** off. Errors are root mean squares over 16 random "
-        "keys. Pairs 0 to 31 share two scales, and so do 32 to 63.",
+        "move by 256, **0.73%**.\nWorst is pair **1**, 95% off. A move turns pair **36** by 0.0056 "
+        "rad and leaves **81%** of its stored numbers as they are; after 256 moves it points "
+        "**1.17 rad** beside its place, **80%** off. Root mean squares of 16 keys.",
     ),
     (
         ("worn_key", "fp16", 1, 256, 0, WORN),
@@ -695,16 +693,16 @@ SENTENCES = [
         "Worst",
     ),
     (("worn_key", "fp16", 1, 1, 0, WORN), "In fp16, one move by 1 token leaves keys **38%** off,"),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "**1.2%** of its stored numbers as they are, and then"),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "**1.2%** of its stored numbers as they are; then"),
     (
         ("worn_key", "fp16", 1, 1, 0, WORN),
-        "it points **0.0004 rad** beside its place: **10%** off.",
+        "it points **0.0004 rad** beside its place, **10%** off.",
     ),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "over 16 random keys."),
+    (("worn_key", "fp16", 1, 1, 0, WORN), "of 16 keys."),
     *(
         (
             ("worn_key", "fp8", 512, 1, 0, {**WORN, "many": {**WORN["many"], "same": [same]}}),
-            f"a move leaves **{said}** of its stored numbers as they are",
+            f"and leaves **{said}** of its stored numbers as they are",
         )
         for same, said in [(0.994, "99%"), (0.99585, "99.6%"), (0.9999, "99.9%"), (1, "100%")]
     ),

@@ -1,12 +1,11 @@
-"""The figures of chapters 6, 7 and 10 say on the page what the package says."""
+"""The figures of chapters 6, 7 and 10 by keyboard, pointer and their controls."""
 
 import math
 
-import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from rope_minimal import inverse_frequencies, rescaled_frequencies
+from rope_minimal import inverse_frequencies
 from ropebook import aliasing
 from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
@@ -19,14 +18,6 @@ ALIASING = "notebooks/06-aliasing.html"
 CONTEXTS = "notebooks/07-longer-contexts.html"
 PRECISION = "notebooks/10-precision.html"
 
-NEAR = {"rel": 1e-9, "abs": 1e-9}
-
-
-@pytest.fixture
-def rng():
-    """Settings that nobody chose, the same ones at every run."""
-    return np.random.default_rng(0)
-
 
 @pytest.fixture
 def on_page(opened_once):
@@ -36,17 +27,40 @@ def on_page(opened_once):
     return open_figure
 
 
-@pytest.mark.parametrize("pairs", [1, 2, 7, 8])
-def test_the_clock_on_the_page_reads_the_package(on_page, pairs):
+def test_what_is_typed_chosen_and_pressed_reaches_the_figures(on_page):
+    """What they make of it is compared with the package where there is no browser."""
     clock = on_page(ALIASING, "clock")
-    clock.write("Hands", pairs)
-    says = clock.values(pairs=pairs, m=710)
-    D = aliasing.code_distance(np.arange(1, 131_073), inverse_frequencies(2 * pairs))
-    assert says["count"] == (D[1:] <= D[0]).sum()
-    assert says["nearest"] == D.argmin() + 1
-    assert says["neighbour"] == pytest.approx(D[0], **NEAR)
-    assert says["now"] == pytest.approx(D[709], **NEAR)
-    expect(clock.figure.locator(".rope-answer")).to_contain_text("no:" if pairs == 8 else "yes:")
+    clock.write("Hands", 7)
+    clock.values(pairs=7, m=710, count=4, nearest=49_769)
+    expect(clock.figure.locator(".rope-answer")).to_contain_text("yes:")
+
+    wrap = on_page(ALIASING, "wrap-explorer")
+    wrap.write("Head width", 6)
+    wrap.write("Turn per token", 0.4096)
+    mean = float(aliasing.mean_cosine(7, 0.4096 * inverse_frequencies(6)))
+    assert wrap.values(dim=6, distance=7, theta=0.4096)["mean"] == pytest.approx(mean)
+
+    dial = on_page(ALIASING, "horizon-dial")
+    dial.write("All hands slowed", 1000.0)
+    slowest = aliasing.cosine_horizon(inverse_frequencies(128)[0] / 1000)
+    dial.values(slower=1000, cosine=slowest)
+
+    faders = on_page(CONTEXTS, "rescaling-faders")
+    faders.choose("Rescaling", "PI")
+    assert set(faders.values(preset="PI", count=0)["multipliers"]) == {1 / 16}
+    faders.button("YaRN: paper against code")
+    assert faders.values(preset="YaRN, paper", compare="YaRN, code")["difference"]["ratio"] > 1
+
+    scope = on_page(PRECISION, "precision-microscope")
+    unfold(scope.box)
+    scope.press("Number type", "fp16")
+    scope.choose("What is rounded", "everything")
+    scope.press("Error of the", "angle")
+    frame = scope.figure.locator(".rope-canvas").bounding_box()
+    for x in (60, frame["width"] - 22):
+        scope.figure.locator(".rope-canvas").hover(position={"x": x, "y": 150})
+        says = scope.values(dtype="fp16", stage="everything", show="angle")
+        assert (says["error"] == "infinite") == (x > 60)  # fp16 ends at 65,504
 
 
 def test_a_tap_and_the_arrow_keys_choose_a_distance(on_page):
@@ -69,84 +83,6 @@ def test_a_tap_and_the_arrow_keys_choose_a_distance(on_page):
     clock.values(m=44)
     clock.button("Reset")
     clock.values(m=710, pairs=64)
-
-
-def test_the_wrap_explorer_on_the_page_reads_the_package(on_page, rng):
-    wrap = on_page(ALIASING, "wrap-explorer")
-    assert wrap.values()["wrapped"] == pytest.approx(7.0 - 2.0 * math.pi, **NEAR)  # 0.7168
-    for _ in range(3):
-        dim = 2 * int(rng.integers(1, 129))
-        theta = float(np.exp(rng.uniform(np.log(0.001), np.log(3.0))))
-        wrap.write("Head width", dim)
-        wrap.write("Turn per token", theta)
-        says = wrap.values(dim=dim, distance=7)
-        theta = says["theta"]  # as the slider took it
-        bank = theta * inverse_frequencies(dim)
-        assert says["angle"] == pytest.approx(7 * theta, **NEAR)
-        assert says["wrapped"] == pytest.approx(float(aliasing.wrapped_angle(7 * theta)), **NEAR)
-        assert says["cosine"] == pytest.approx(math.cos(7 * theta), **NEAR)
-        assert says["mean"] == pytest.approx(float(aliasing.mean_cosine(7, bank)), **NEAR)
-        assert says["horizons"] == {
-            "wrap": float(aliasing.angle_horizon(theta)),
-            "cosine": aliasing.cosine_horizon(theta),
-            "mean": aliasing.cosine_horizon(bank),
-        }
-
-
-def test_the_dial_on_the_page_reads_the_package(on_page, rng):
-    dial = on_page(ALIASING, "horizon-dial")
-    answer = dial.figure.locator(".rope-answer")
-    expect(answer).to_contain_text("no hand turns back in the window")
-    for slower in (1.0, 2000.0, float(np.exp(rng.uniform(0.0, np.log(600.0))))):
-        dial.write("All hands slowed", slower)
-        wait_for(
-            dial.page,
-            """([figure, slower]) =>
-                Math.abs(JSON.parse(figure.dataset.values).slower / slower - 1) < 0.05""",
-            arg=[dial.figure.element_handle(), slower],
-        )
-        says = dial.values()
-        bank = inverse_frequencies(128) / says["slower"]
-        assert says["cosine"] == aliasing.cosine_horizon(bank[0])
-        for dtype, snr in says["snr"].items():
-            assert snr == pytest.approx(aliasing.neighbour_snr(bank, dtype), **NEAR)
-    expect(answer).to_contain_text("but the fastest hand turns back at")
-
-
-FIXED = {
-    "as trained": ("default", {}),
-    "PI": ("linear", {"factor": 16}),
-    "NTK": ("ntk", {"factor": 16}),
-    "YaRN, code": ("yarn", {"factor": 16, "original_max_position_embeddings": 4096}),
-    "p-RoPE (46 of 64)": ("proportional", {"partial_rotary_factor": 46 / 64}),
-    "monotone (reconstruction A)": ("monotone", {"max_positions": 65536}),
-}
-
-
-def test_the_faders_on_the_page_reads_the_package(on_page):
-    faders = on_page(CONTEXTS, "rescaling-faders")
-    plain = inverse_frequencies(128)
-    for name, (kind, parameters) in FIXED.items():
-        faders.choose("Rescaling", name)
-        says = faders.values(preset=name)
-        inv_freq, attention = rescaled_frequencies(kind, 128, **parameters)
-        np.testing.assert_allclose(says["multipliers"], inv_freq / plain, rtol=1e-9)
-        assert says["count"] == aliasing.unseen_pairs(inv_freq, 65_536, plain, 4096).sum()
-        contrast = aliasing.neighbour_contrast(inv_freq)
-        assert says["contrast"] == pytest.approx(contrast, **NEAR)
-        assert says["kept"] == pytest.approx(contrast / aliasing.neighbour_contrast(plain), **NEAR)
-        assert says["attention"] == pytest.approx(attention, **NEAR)
-
-
-def test_yarn_in_the_paper_is_not_yarn_in_the_code(on_page):
-    faders = on_page(CONTEXTS, "rescaling-faders")
-    faders.button("YaRN: paper against code")
-    says = faders.values(preset="YaRN, paper", compare="YaRN, code")["difference"]
-    own = {"factor": 16, "original_max_position_embeddings": 4096}
-    paper, code = (rescaled_frequencies(kind, 128, **own)[0] for kind in ("yarn_paper", "yarn"))
-    ratio = np.maximum(paper / code, code / paper)
-    assert says["pair"] == ratio.argmax()
-    assert says["ratio"] == pytest.approx(ratio.max(), **NEAR)
 
 
 def test_faders_move_by_keyboard_and_by_their_handles(on_page):
@@ -181,65 +117,8 @@ def test_faders_move_by_keyboard_and_by_their_handles(on_page):
     says = faders.values(count=0, pair=63)
     assert len(set(says["multipliers"])) == 1
     assert says["multipliers"][0] < 1 / 16
-
-    faders.choose("Rescaling", "PI")
-    assert set(faders.values(preset="PI")["multipliers"]) == {1 / 16}
     faders.button("Reset")
     assert faders.values(preset="YaRN, code")["multipliers"][0] == 1
-
-
-def rounded(x: float, dtype: str) -> float:
-    """Round by NumPy, and to bfloat16 by cutting a float32's bits with the tie rule."""
-    if dtype == "fp32":
-        return float(np.float32(x))
-    if dtype == "fp16":
-        with np.errstate(over="ignore"):
-            return float(np.float16(x))
-    mantissa, exponent = np.frexp(x)
-    return float(np.ldexp(np.round(np.ldexp(mantissa, 8)), int(exponent) - 8))
-
-
-def entry(position: int, theta: float, dtype: str, stage: str) -> tuple[float, float]:
-    """Return the angle and the cosine that such a table holds."""
-
-    def at(name: str, x: float) -> float:
-        return rounded(x, dtype) if stage in (name, "everything") else x
-
-    angle = at("product", at("positions", position) * at("inverse frequencies", theta))
-    return angle, at("table", math.cos(angle)) if math.isfinite(angle) else math.nan
-
-
-def test_the_microscope_on_the_page_reads_exact_rounding(on_page, rng):
-    scope = on_page(PRECISION, "precision-microscope")
-    stages = ["positions", "inverse frequencies", "product", "table", "everything"]
-    canvas = scope.figure.locator(".rope-canvas")
-    unfold(scope.box)
-    for stage in stages:
-        dtype = str(rng.choice(["fp32", "fp16", "bf16"]))
-        show = str(rng.choice(["angle", "cosine"]))
-        scope.press("Number type", dtype)
-        scope.choose("What is rounded", stage)
-        scope.press("Error of the", show)
-        frame = canvas.bounding_box()
-        canvas.hover(
-            position={"x": rng.uniform(60, frame["width"] - 20), "y": rng.uniform(60, 230)}
-        )
-        says = scope.values(dtype=dtype, stage=stage, show=show)
-        for cell in (says, says["worst"]):
-            theta = float(inverse_frequencies(128)[cell["pair"]])
-            angle, cosine = entry(cell["position"], theta, dtype, stage)
-            true = cell["position"] * theta
-            by_angle = show == "angle" and stage != "table"
-            error = abs(angle - true if by_angle else cosine - math.cos(true))
-            if by_angle and math.isfinite(error):  # the short way round
-                error = abs(math.remainder(error, math.tau))
-            expected = error if math.isfinite(error) else "infinite"
-            assert cell["error"] == (
-                expected if isinstance(expected, str) else pytest.approx(expected, **NEAR)
-            )
-    distinct = {rounded(float(p), "bf16") for p in range(131072)}
-    scope.press("Number type", "bf16")
-    assert scope.values(dtype="bf16")["distinct"] == len(distinct) == 1409
 
 
 @pytest.mark.parametrize(

@@ -126,12 +126,13 @@ def test_the_linear_bias_is_where_nothing_turns(opened_once):
     seen = opened_once(CHAPTERS[1])
     page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
+    turn = box.get_by_label("Turn per position θ (rad)", exact=True)
     box.locator(".rope-kind", has_text="Counts the distance").click()
-    box.locator(".rope-var-theta .rope-track").press("Home")
+    turn.press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     box.locator(".rope-kind", has_text="RoPE").first.click()
     expect(box.locator(".rope-family")).to_have_text("No encoding at all: a turn by θ = 0")
-    box.locator(".rope-var-theta .rope-track").press("End")
+    turn.press("End")
     expect(box.locator(".rope-family")).to_have_text("Half a turn: odd and even only")
     assert seen.problems == []
 

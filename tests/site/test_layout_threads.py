@@ -3,11 +3,10 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.tools.browser import wait_for
 
-from .figures import settle, unfold
+from .figures import settle
 
 pytestmark = pytest.mark.drawn(3)
 
@@ -40,32 +39,6 @@ def wait_until(figure, name, wanted):
 
 def error(figure):
     return float(figure.get_attribute("data-error"))
-
-
-def test_the_scores_break_and_agree_again(loom):
-    seen, figure, box = loom()
-    assert error(figure) > 0.5
-    box.get_by_label("Permute the rows of W_q").check()
-    settle(figure.page)
-    assert error(figure) > 0.5
-    box.get_by_label("Permute the rows of W_k").check()
-    wait_until(figure, "error", "0")
-    expect(figure.locator(".rope-answer")).to_contain_text("all 144 scores are as trained")
-    assert seen.problems == []
-    assert seen.foreign == []
-
-
-def test_every_family_can_be_chosen_and_changes_the_code(loom):
-    _, figure, box = loom()
-    unfold(box)
-    chooser = box.locator("select")
-    codes = set()
-    for i in range(chooser.locator("option").count()):
-        chooser.select_option(index=i)
-        settle(figure.page)
-        codes.add(figure.locator("pre").text_content())
-        assert error(figure) > 0.3
-    assert len(codes) >= 6
 
 
 def test_arrow_keys_walk_and_jump_to_the_partner(loom):

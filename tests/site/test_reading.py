@@ -80,6 +80,11 @@ def test_every_picture_of_a_notebook_is_on_its_page():
         assert [picture["alt"] for picture in shown] == drawn
 
 
+def test_every_column_of_a_table_has_a_name():
+    for name in PAGES:
+        assert all(head.text.strip() for head in document(name).select("th")), name
+
+
 def drawing(cell):
     return "image" in cell["metadata"].get("mystnb", {})
 
