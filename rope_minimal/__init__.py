@@ -1,21 +1,21 @@
-"""Rotary position embedding (RoPE) for NumPy and PyTorch: the rotation and what stands on it.
+"""Rotary position embedding (RoPE) for NumPy and PyTorch, with attention and a key-value cache.
 
 ==============  ==================================================================================
 `frequencies`   Inverse frequencies and wavelengths
-`reference`     The definition in NumPy float64: rotation matrix, complex product. The tests' oracle
+`reference`     The definition in NumPy float64, by matrix and by complex product
 `layout`        Interleaved and half-split pairs, and the permutation between them
-`rotation`      `rope_table`, `apply_rope`, `RotaryEmbedding`; `fast` is its eager CPU path
+`rotation`      `rope_table`, `apply_rope`, `RotaryEmbedding`; `fast` is its eager path
 `rescaling`     Frequencies for longer contexts: PI, NTK, YaRN, Llama 3, LongRoPE
 `axes`          Positions with several axes: images, video, M-RoPE
 `attention`     Self-attention with rotary queries and keys
-`cache`         A key-value cache, and moving keys that are already rotated
-`serving`       Packed documents, latent attention, context parallel
+`cache`         A key-value cache; moving keys that are already rotated
+`serving`       Latent attention, packed documents, context parallel
 ==============  ==================================================================================
 
 ``import rope_minimal`` needs NumPy only; names that need torch load it on first use.
 
-Arguments that a docstring does not allow raise TypeError (wrong type) or ValueError (wrong value)
-with the argument's name and what was passed; docstrings list further errors only.
+An argument of a wrong type, shape or range raises a TypeError or ValueError that names it and what
+was passed; what NumPy and torch refuse with a clear message is left to them.
 """
 
 from importlib import import_module
@@ -50,13 +50,7 @@ __all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name from its module the first time it is asked for.
-
-    Raises
-    ------
-    ImportError
-        If the name needs a library that is not installed; it says what to install.
-    """
+    """Load a public name from its module on first use."""
     try:
         if name in _HOME:
             value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

@@ -1,8 +1,7 @@
-"""Causal self-attention with rotary queries and keys, in one piece or from a cache.
+"""Causal self-attention with rotary queries and keys, for whole sequences or with a cache.
 
-Project, rotate queries and keys by their positions, remember the rotated keys, attend. Values are
-never rotated; nothing is rotated before the projection; a call rotates nothing in the cache again,
-unless its keys are raw.
+Queries and keys are projected, then rotated by their positions; the rotated keys are cached. Values
+are not rotated. A cached key is not rotated again, unless the cache is raw.
 """
 
 from typing import Any
@@ -12,22 +11,13 @@ from torch import Tensor, nn
 
 from . import rotation
 from .cache import KVCache, check_cache
-from .checks import (
-    check_count,
-    check_dim,
-    check_flag,
-    check_float,
-    check_mask,
-    check_range,
-    integers,
-    moved_to,
-)
+from .checks import check_count, check_dim, check_flag, check_float, check_mask, integers
 
 __all__ = ["RotarySelfAttention"]
 
 
 class RotarySelfAttention(nn.Module):
-    """Causal multi-head self-attention whose queries and keys carry their positions as angles.
+    """Causal multi-head self-attention with rotary position embedding.
 
     Parameters
     ----------
@@ -36,13 +26,12 @@ class RotarySelfAttention(nn.Module):
     num_heads
         Heads of the queries.
     num_kv_heads
-        Heads of the keys and of the values: as many, or fewer that divide ``num_heads``
-        (grouped-query attention).
+        Heads of the keys and values; ``num_heads`` by default, or a divisor of it (grouped-query
+        attention).
     head_dim
-        Width of one head; ``embed_dim / num_heads`` where not given.
+        Width of one head; ``embed_dim / num_heads`` by default.
     rotary_dim
-        Rotated width of one head, even; the channels past it carry no position. ``head_dim``
-        where not given.
+        Rotated width of one head, even; ``head_dim`` by default. Other channels carry no position.
     max_seq_len
         Positions 0 to ``max_seq_len - 1`` can be rotated.
     base
@@ -94,28 +83,26 @@ class RotarySelfAttention(nn.Module):
         key_padding_mask: Tensor | None = None,
         attn_mask: Tensor | None = None,
     ) -> Tensor:
-        """Let every token of ``x`` attend to itself and to what came before it.
+        """Return the attention output of every token of ``x``, (B, T, embed_dim).
 
         Parameters
         ----------
         x
             Floating point, shape (B, T, embed_dim).
         cache
-            The tokens before ``x``. The keys and values of ``x`` are appended to it; it holds no
-            gradient, so decode under ``torch.no_grad()``. What came before is decided by the
-            order of the calls, not by the positions. A cache is one layer's, until its `reset`.
+            The tokens before ``x``; its keys and values are appended. A cache holds no gradient:
+            decode under ``torch.no_grad()``. Which tokens came before is given by the order of the
+            calls, not by positions. Use one cache for each layer.
         position_ids
-            Integers of shape (B, T) or (1, T). Where not given, each row counts its own tokens,
-            without padding, and goes on from where the cache ends. Positions on an accelerator,
-            and in compiled code, are not read: there the gather checks them.
+            Integers of shape (B, T) or (1, T). By default each row counts its own tokens, without
+            padding, from the `next_position` of the cache.
         key_padding_mask
-            True where a token of ``x`` is padding, shape (B, T); what stands there must be finite.
-            No other token attends to it, now or from the cache; the output at its own place means
-            nothing, but is finite.
+            True where a token of ``x`` is padding, shape (B, T); its values must be finite. No
+            other token attends to it, now or from the cache; its own output is finite and unused.
         attn_mask
-            True where a token of ``x`` may see a key, shape (B or 1, T, S) for the S tokens of the
-            cache and of ``x``: what is one document in a packed row, or an ancestor in a tree of
-            drafts. It narrows the causal order and never widens it.
+            True where a token of ``x`` may attend to a key, shape (B or 1, T, S) for the S tokens
+            of the cache and of ``x``: the same document of a packed row, or an ancestor in a tree
+            of drafts. It is combined with the causal mask.
 
         Returns
         -------
@@ -128,19 +115,15 @@ class RotarySelfAttention(nn.Module):
             cache is then as it was before the call.
         """
         self._check(x, cache, key_padding_mask, attn_mask)
-        padding, counted_on = key_padding_mask, ""
+        padding = key_padding_mask
         if position_ids is None:
             start = 0 if cache is None else cache.next_position
             counted = x.new_ones(1, x.shape[1], dtype=torch.long) if padding is None else ~padding
             position_ids = (start + counted.cumsum(dim=-1) - 1).clamp(min=0)
-            counted_on = "" if cache is None else " (counted on from the cache: see shift)"
-        position_ids = integers("position_ids", position_ids, "cpu")
-        size = self.rope.max_seq_len
-        check_range(f"position_ids{counted_on}", position_ids, size, "max_seq_len-1")
-        position_ids = moved_to(x.device, "position_ids", position_ids)
+        position_ids = integers("position_ids", position_ids, x.device).to(x.device)
 
         q, k, v = self._project(x)
-        if cache is not None and cache.raw:  # its keys are turned when they are read
+        if cache is not None and cache.raw:  # its keys are rotated when they are read
             q = self.rope(q, position_ids=position_ids)
         else:
             q, k = self.rope(q, position_ids=position_ids), self.rope(k, position_ids=position_ids)
@@ -150,11 +133,11 @@ class RotarySelfAttention(nn.Module):
         mask = _mask(x.shape[1], k.shape[-2], padding, attn_mask, x.device)
         y = self.o_proj(self._attend(q, k, v, mask).transpose(1, 2).flatten(-2))
         if cache is not None:
-            cache._advance(x.shape[1], key_padding_mask, self)
+            cache._advance(x.shape[1], key_padding_mask)
         return y
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values (B, heads, T, width), nothing rotated yet."""
+        """Return queries, keys and values (B, heads, T, width), before the rotation."""
         q, k, v = (
             torch.unflatten(project(x), -1, (-1, self.head_dim)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
@@ -162,7 +145,7 @@ class RotarySelfAttention(nn.Module):
         return q, k, v
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """Return what every query reads, (B, num_heads, T, width)."""
+        """Return the attention output of every head, (B, num_heads, T, width)."""
         return nn.functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask, is_causal=mask is None, enable_gqa=True
         )
@@ -179,17 +162,19 @@ class RotarySelfAttention(nn.Module):
         batch_size
             Rows of the batch.
         max_seq_len
-            Tokens that it can hold; the layer's ``max_seq_len`` where not given.
+            Tokens that it can hold; the layer's ``max_seq_len`` by default.
         raw
-            Store keys as projected, and turn them when they are read.
+            Store keys before their rotation, and rotate them whenever they are read.
         """
         length = self.rope.max_seq_len if max_seq_len is None else max_seq_len
-        (heads, width, v_width), weight = self.cache_shape, self._weight()
+        # a quantized projection has no floating-point parameter
+        floats = (p for p in self.parameters() if p.is_floating_point())
+        like, (heads, width, v_width) = next(floats, self.rope.cos), self.cache_shape
         return KVCache(
             *(batch_size, heads, length, width),
             v_head_dim=v_width,
-            dtype=weight.dtype,
-            device=weight.device,
+            dtype=like.dtype,
+            device=like.device,
             rope=self.rope,
             raw=raw,
         )
@@ -199,37 +184,30 @@ class RotarySelfAttention(nn.Module):
         heads = f"num_heads={self.num_heads}, num_kv_heads={self.num_kv_heads}"
         return f"{heads}, head_dim={self.head_dim}"
 
-    def _weight(self) -> Tensor:
-        """Return a tensor of the layer's type and device, whatever its projections are made of."""
-        return next((p for p in self.parameters() if p.is_floating_point()), self.rope.table)
-
     def _check(
         self, x: Tensor, cache: KVCache | None, padding: Tensor | None, attn_mask: Tensor | None
     ) -> None:
         """Raise unless the arguments of a call fit this layer and each other."""
         check_float("x", x)
-        shape = tuple(x.shape)
-        if x.ndim != 3 or shape[-1] != self.embed_dim:
-            raise ValueError(f"x must have shape (B, T, embed_dim = {self.embed_dim}), got {shape}")
-        weight = self._weight()
-        if x.dtype != weight.dtype and (x.is_meta or not torch.is_autocast_enabled(x.device.type)):
-            raise TypeError(f"x must have the layer's type {weight.dtype}, got {x.dtype}")
+        if x.ndim != 3 or x.shape[-1] != self.embed_dim:
+            raise ValueError(
+                f"x must have shape (B, T, embed_dim = {self.embed_dim}), got {tuple(x.shape)}"
+            )
+        batch, length = x.shape[:2]
         if padding is not None:
-            check_mask("key_padding_mask", padding, "(B, T)", [shape[:2]], x)
+            check_mask("key_padding_mask", padding, "(B, T)", [(batch, length)])
         if cache is not None:
             check_cache(cache, x, self)
-            cache.check_room(shape[1])
+            cache.check_room(length)
         if attn_mask is not None:
-            batch, length = shape[:2]
             square = (length, length + (0 if cache is None else cache.length))
-            shapes = [(batch, *square), (1, *square)]
-            check_mask("attn_mask", attn_mask, "(B or 1, T, S)", shapes, x)
+            check_mask("attn_mask", attn_mask, "(B or 1, T, S)", [(batch, *square), (1, *square)])
 
 
 def _check_sizes(
     embed_dim: Any, num_heads: Any, num_kv_heads: Any, head_dim: Any, rotary_dim: Any
 ) -> tuple[int, int, int, int, int]:
-    """Return the sizes as ints, with their defaults; raise if they misfit."""
+    """Return the sizes as ints, with their defaults; raise if they do not fit each other."""
     embed_dim = check_count("embed_dim", embed_dim)
     num_heads = check_count("num_heads", num_heads)
     num_kv_heads = num_heads if num_kv_heads is None else check_count("num_kv_heads", num_kv_heads)
@@ -254,7 +232,7 @@ def _mask(
     attn_mask: Tensor | None,
     device: torch.device,
 ) -> Tensor | None:
-    """Return who may be seen, True (.., length, total); None where causal order says it all."""
+    """Return the boolean mask (..., length, total), or None where ``is_causal`` is enough."""
     if padding is None and attn_mask is None and length == total:
         return None
     causal = torch.ones(length, total, dtype=torch.bool, device=device).tril(total - length)

@@ -1,7 +1,6 @@
-"""Inverse frequencies: how fast each pair of channels turns, in NumPy float64.
+"""Inverse frequencies in NumPy float64: pair ``i`` rotates by ``theta_i`` radians per position.
 
-Pair ``i`` of a head turns by ``theta_i`` radians per position. Published ways to change these
-numbers for longer contexts are in `rope_minimal.rescaling`.
+`rope_minimal.rescaling` has the published changes of these numbers for longer contexts.
 """
 
 import numpy as np
@@ -24,12 +23,7 @@ def inverse_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns
     -------
     ndarray of shape (dim/2,), float64
-        Radians per position, fastest pair first.
-
-    Raises
-    ------
-    ValueError
-        If a number is out of its range, or a frequency would be infinite.
+        Radians per position, largest first.
 
     Notes
     -----
@@ -45,18 +39,17 @@ def inverse_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
 
 
 def wavelengths(inv_freq: np.ndarray) -> np.ndarray:
-    """Return ``2*pi / theta_i``: the positions each pair needs for one full turn.
+    """Return the wavelength ``2*pi / theta_i`` of every pair, in positions.
 
     Parameters
     ----------
     inv_freq
-        Inverse frequencies in radians per position, any shape, >= 0. A frequency of 0 never turns:
-        its wavelength is infinite.
+        Inverse frequencies in radians per position, any shape, >= 0.
 
     Returns
     -------
     ndarray of the shape of ``inv_freq``, float64
-        Wavelengths in positions.
+        Infinite where the frequency is 0.
     """
     with np.errstate(divide="ignore", over="ignore"):
         return 2.0 * np.pi / check_frequencies("inv_freq", inv_freq)

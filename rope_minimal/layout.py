@@ -1,16 +1,15 @@
 """Layouts: which two channels of a head form a pair.
 
-*Interleaved* (RoFormer, Meta's LLaMA, GPT-J) pairs the neighbours ``(2i, 2i+1)``; *half-split*
+*Interleaved* (RoFormer, Meta's LLaMA, GPT-J) pairs the channels ``(2i, 2i+1)``; *half-split*
 (Hugging Face, GPT-NeoX) pairs ``(i, i + dim/2)``. One is a fixed permutation of the other.
-The functions take NumPy arrays and torch tensors alike and return the kind they were given: a copy,
-or a view where nothing moves.
+The functions take NumPy arrays and torch tensors and return the same kind.
 """
 
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .checks import check_count, check_dense, check_dim, check_flag
+from .checks import check_count, check_dim, check_flag
 
 __all__ = ["permute_qk", "to_half", "to_interleaved"]
 
@@ -21,7 +20,7 @@ Array = TypeVar("Array", np.ndarray, "Tensor")
 
 
 def to_half(x: Array) -> Array:
-    """Reorder the last axis from interleaved to half-split: first all even channels, then all odd.
+    """Reorder the last axis from interleaved to half-split: even channels first, then odd ones.
 
     Parameters
     ----------
@@ -55,10 +54,10 @@ def to_interleaved(x: Array) -> Array:
 
 
 def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array:
-    """Reorder the rows of a query or key projection so that its heads come out half-split.
+    """Reorder the rows of a query or key projection from interleaved to half-split heads.
 
     A model trained with interleaved pairs gives the same attention scores when both ``W_q`` and
-    ``W_k`` are permuted and its heads are rotated half-split. ``W_v`` and ``W_o`` stay as they are.
+    ``W_k`` are permuted and its heads are rotated half-split. ``W_v`` and ``W_o`` do not change.
 
     Parameters
     ----------
@@ -66,10 +65,9 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
         Projection weight of shape (num_heads * head_dim, in_features), or its bias of shape
         (num_heads * head_dim,). Every head is rotated over its whole width.
     num_heads
-        Heads in ``weight``. With grouped-query attention ``W_k`` has fewer than ``W_q``: give the
-        number of key heads for it.
+        Heads in ``weight``: for ``W_k`` under grouped-query attention, the key heads.
     inverse
-        Go back: from half-split rows to interleaved rows.
+        From half-split to interleaved instead.
 
     Returns
     -------
@@ -78,7 +76,7 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
 
     Notes
     -----
-    Converters of LLaMA checkpoints to Hugging Face's layout do the same permutation.
+    Converters of LLaMA checkpoints to Hugging Face's layout use the same permutation.
     """
     shape = _shape(weight, "weight", even=False)
     if len(shape) > 2:
@@ -97,13 +95,10 @@ def permute_qk(weight: Array, num_heads: int, *, inverse: bool = False) -> Array
 
 def _shape(x: Array, name: str = "x", even: bool = True) -> tuple[int, ...]:
     """Return the shape of ``x``; raise unless it is an array whose last axis can hold pairs."""
-    if hasattr(x, "layout"):  # a tensor
-        check_dense(name, x)
-    if isinstance(x, np.matrix) or not (hasattr(x, "shape") and hasattr(x, "swapaxes")):
+    if not hasattr(x, "swapaxes"):
         raise TypeError(f"{name} must be a NumPy array or a torch tensor, got {type(x).__name__}")
-    shape = tuple(x.shape)
-    if not shape:
+    if x.ndim == 0:
         raise ValueError(f"{name} must have at least 1 dimension, got shape ()")
     if even:
-        check_dim(shape[-1], f"{name}.shape[-1]")
-    return shape
+        check_dim(x.shape[-1], f"{name}.shape[-1]")
+    return tuple(x.shape)

@@ -1,23 +1,15 @@
-"""Published rescalings of the inverse frequencies, for contexts longer than the training.
+"""Published rescalings of the inverse frequencies, for contexts longer than in training.
 
-One small function for each, all behind one door, `rescaled_frequencies`.
+`rescaled_frequencies` calls one function for each.
 """
 
 import math
-import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .checks import (
-    check_dim,
-    check_flag,
-    check_parameter_names,
-    check_positive,
-    check_real,
-    real_numbers,
-)
+from .checks import check_dim, check_flag, check_positive, check_real, real_numbers
 from .frequencies import inverse_frequencies, wavelengths
 
 __all__ = ["rescaled_frequencies"]
@@ -37,17 +29,17 @@ def rescaled_frequencies(
     base
         The base of the geometric series, finite and > 0.
     **parameters
-        What the kind needs, by Hugging Face's names (required ones in **bold**). Every kind but
-        ``proportional`` also takes ``partial_rotary_factor`` (default 1.0): only the first
-        ``int(dim * partial_rotary_factor)`` channels are rotated, and the series is built for that
-        smaller width (the classic partial rotary embedding of GPT-J and GPT-NeoX).
+        Parameters of the kind, with Hugging Face's names (required ones in **bold**). Every kind
+        but ``proportional`` also takes ``partial_rotary_factor`` (default 1.0): only the first
+        ``int(dim * partial_rotary_factor)`` channels are rotated, with the frequencies of that
+        width (the partial rotary embedding of GPT-J and GPT-NeoX).
 
         ============== ============================================================================
         kind           parameters
         ============== ============================================================================
         default        none
-        linear         **factor** (position interpolation: every pair slower by the same factor)
-        ntk            **factor** (a larger base: the slowest pair slower by exactly the factor)
+        linear         **factor** (position interpolation: all frequencies divided by it)
+        ntk            **factor** (a larger base: the last frequency divided by exactly it)
         dynamic        **factor**, **max_position_embeddings**, seq_len (the base grows with it)
         by_parts       **factor**, **original_max_position_embeddings**, beta_fast=32, beta_slow=1
         yarn_paper     as by_parts, attention_factor
@@ -57,76 +49,59 @@ def rescaled_frequencies(
         longrope       **short_factor**, **long_factor** (one number per pair),
                        **original_max_position_embeddings**, max_position_embeddings, factor,
                        seq_len, attention_factor
-        proportional   partial_rotary_factor=1.0, factor=1.0 (the slow pairs stand still)
-        monotone       **max_positions**, turns=0.5 (what the fastest pair makes in all)
+        proportional   partial_rotary_factor=1.0, factor=1.0 (the lowest frequencies set to 0)
+        monotone       **max_positions**, turns=0.5 (rotations of pair 0 in all)
         ============== ============================================================================
 
     Returns
     -------
     inv_freq : ndarray of shape (rotated/2,), float64
-        Radians per position, fastest pair first; ``rotated`` is ``dim`` unless
-        ``partial_rotary_factor`` says otherwise.
+        Radians per position, largest first; ``rotated`` is ``dim`` unless
+        ``partial_rotary_factor`` is given.
     attention_factor : float
-        What cos and sin are both multiplied by, so that scores grow by its square.
-
-    Raises
-    ------
-    ValueError
-        If the kind is unknown or a value is out of its range.
-    TypeError
-        If a parameter is missing, unknown for this kind, or not a number.
+        Factor on cos and sin; scores are multiplied by its square.
 
     Notes
     -----
     Chen et al. 2023 (linear); bloc97 2023 (ntk); emozilla 2023 (dynamic); Peng et al. 2023
     (by_parts, yarn); Llama 3 (llama3); Ding et al. 2024 (longrope); Gemma 4 (proportional); He & Xu
-    2023 (monotone, reconstructed: their formula did not survive translation).
+    2023 (monotone, reconstructed).
     """
     if not isinstance(kind, str) or kind not in _KINDS:
         raise ValueError(f"kind must be one of {', '.join(sorted(_KINDS))}; got {kind!r}")
     check_dim(dim)
     check_positive("base", base)
     rule = _KINDS[kind]
-    check_parameter_names(kind, rule, parameters, also="partial_rotary_factor")
     if kind != "proportional":
         dim = _partial_width(dim, parameters.pop("partial_rotary_factor", 1.0))
-    try:
-        plain = {  # a Fraction or a NumPy number is computed with as a float
-            name: float(value)
-            if isinstance(value, numbers.Real) and not isinstance(value, numbers.Integral)
-            else value
-            for name, value in parameters.items()
-        }
-        with np.errstate(over="ignore"):
-            inv_freq, attention_factor = rule(dim, float(base), **plain)
-    except OverflowError:
-        inv_freq, attention_factor = np.array(np.inf), np.inf
+    with np.errstate(over="ignore"):
+        inv_freq, attention_factor = rule(dim, float(base), **parameters)
     if not (np.isfinite(inv_freq).all() and math.isfinite(attention_factor)):
         raise ValueError(f"parameters must give finite frequencies, got {parameters}")
     return inv_freq, attention_factor
 
 
 def _default(dim: int, base: float) -> tuple[np.ndarray, float]:
-    """Plain series of RoFormer."""
+    """Return the frequencies of RoFormer."""
     return inverse_frequencies(dim, base), 1.0
 
 
 def _linear(dim: int, base: float, *, factor: float) -> tuple[np.ndarray, float]:
-    """Position interpolation (Chen et al. 2023): positions, and so all angles, shrink alike."""
+    """Position interpolation (Chen et al. 2023): all frequencies divided by ``factor``."""
     check_positive("factor", factor)
     return inverse_frequencies(dim, base) / factor, 1.0
 
 
 def _ntk(dim: int, base: float, *, factor: float) -> tuple[np.ndarray, float]:
-    """NTK-aware scaling (bloc97 2023): the base grows by ``factor**(dim / (dim-2))``.
+    """NTK-aware scaling (bloc97 2023): the base multiplied by ``factor**(dim / (dim-2))``.
 
-    So pair 0 keeps its speed, and the last is slower by exactly ``factor``.
+    The first frequency does not change, and the last is divided by exactly ``factor``.
     """
     check_positive("factor", factor)
     if dim <= 2:
-        raise ValueError(f"dim must be at least 4 to stretch the base, got {dim}")
-    slower = float(factor) ** (-2.0 * np.arange(dim // 2) / (dim - 2))
-    return inverse_frequencies(dim, base) * slower, 1.0
+        raise ValueError(f"dim must be >= 4 for kind 'ntk', got {dim}")
+    scale = float(factor) ** (-2.0 * np.arange(dim // 2) / (dim - 2))
+    return inverse_frequencies(dim, base) * scale, 1.0
 
 
 def _dynamic(
@@ -137,7 +112,7 @@ def _dynamic(
     max_position_embeddings: int,
     seq_len: int | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Dynamic NTK (emozilla 2023): the stretch grows with the sequence."""
+    """Dynamic NTK (emozilla 2023): NTK scaling whose factor grows with the sequence."""
     check_positive("factor", factor)
     check_positive("max_position_embeddings", max_position_embeddings)
     if seq_len is None:
@@ -156,40 +131,24 @@ def _by_parts(
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
 ) -> tuple[np.ndarray, float]:
-    """NTK-by-parts (Peng et al. 2023, eq. 18-20): a ramp in the turns made during training."""
+    """NTK-by-parts (Peng et al. 2023, eq. 18-20): a ramp in the rotations during training."""
     check_positive("factor", factor)
     check_positive("original_max_position_embeddings", original_max_position_embeddings)
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     inv_freq = inverse_frequencies(dim, base)
     turns = original_max_position_embeddings / wavelengths(inv_freq)
-    if beta_slow == beta_fast:  # a step, as transformers makes Llama 3's
+    if beta_slow == beta_fast:  # a step, as in transformers' Llama 3
         return _blend(inv_freq, factor, (turns > beta_slow).astype(float)), 1.0
     keep = np.clip((turns - beta_slow) / (beta_fast - beta_slow), 0.0, 1.0)
     return _blend(inv_freq, factor, keep), 1.0
 
 
 def _yarn_paper(
-    dim: int,
-    base: float,
-    *,
-    factor: float,
-    original_max_position_embeddings: int,
-    beta_fast: float = 32.0,
-    beta_slow: float = 1.0,
-    attention_factor: float | None = None,
+    dim: int, base: float, *, factor: float, attention_factor: float | None = None, **ramp: Any
 ) -> tuple[np.ndarray, float]:
-    """YaRN as printed (Peng et al. 2023, eq. 21-22): by parts, and a temperature on the scores."""
-    inv_freq, _ = _by_parts(
-        dim,
-        base,
-        factor=factor,
-        original_max_position_embeddings=original_max_position_embeddings,
-        beta_fast=beta_fast,
-        beta_slow=beta_slow,
-    )
-    return inv_freq, _checked_or_default(
-        "attention_factor", attention_factor, _yarn_temperature(factor)
-    )
+    """YaRN as in the paper (Peng et al. 2023, eq. 21-22): by parts, and an attention factor."""
+    inv_freq, _ = _by_parts(dim, base, factor=factor, **ramp)
+    return inv_freq, _attention_factor(attention_factor, _yarn_temperature(factor))
 
 
 def _yarn(
@@ -205,10 +164,10 @@ def _yarn(
     mscale_all_dim: float | None = None,
     truncate: bool = True,
 ) -> tuple[np.ndarray, float]:
-    """YaRN as released: the ramp runs in the pair index, between the two knees rounded outwards."""
+    """YaRN as released: a ramp in the pair index, its two ends rounded outwards."""
     check_positive("factor", factor)
     check_positive("original_max_position_embeddings", original_max_position_embeddings)
-    # equal knees make a ramp from one pair to the next: Kimi K2 has 1 and 1
+    # equal values make a ramp from one pair to the next: Kimi K2 has 1 and 1
     _check_ordered("beta_slow", beta_slow, "beta_fast", beta_fast)
     if base <= 1.0:
         raise ValueError(f"base must be > 1 for kind 'yarn', got {base}")
@@ -222,38 +181,25 @@ def _yarn(
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, dim - 1)
-    width = high - low if high != low else 0.001  # the released code's guard against 0/0
+    width = high - low if high != low else 0.001  # as the released code avoids 0/0
     keep = 1.0 - np.clip((np.arange(dim // 2) - low) / width, 0.0, 1.0)
 
     temperature = _yarn_temperature(factor)
     for name, value in (("mscale", mscale), ("mscale_all_dim", mscale_all_dim)):
-        if value is not None and check_real(name, value):  # 0 is none, as in the released code
+        if value is not None and check_real(name, value):  # 0 counts as None, as released
             check_positive(name, value)
     if mscale and mscale_all_dim:
         temperature = _yarn_temperature(factor, mscale) / _yarn_temperature(factor, mscale_all_dim)
-    attention = _checked_or_default("attention_factor", attention_factor, temperature)
-    return _blend(inverse_frequencies(dim, base), factor, keep), attention
+    inv_freq = _blend(inverse_frequencies(dim, base), factor, keep)
+    return inv_freq, _attention_factor(attention_factor, temperature)
 
 
 def _llama3(
-    dim: int,
-    base: float,
-    *,
-    factor: float,
-    low_freq_factor: float,
-    high_freq_factor: float,
-    original_max_position_embeddings: int,
+    dim: int, base: float, *, low_freq_factor: float, high_freq_factor: float, **scaling: Any
 ) -> tuple[np.ndarray, float]:
-    """Llama 3's scaling. It is NTK-by-parts with other knees such as 1 and 4 turns."""
+    """Llama 3's scaling: NTK-by-parts with another ramp, such as from 1 to 4 rotations."""
     _check_ordered("low_freq_factor", low_freq_factor, "high_freq_factor", high_freq_factor)
-    return _by_parts(
-        dim,
-        base,
-        factor=factor,
-        original_max_position_embeddings=original_max_position_embeddings,
-        beta_fast=high_freq_factor,
-        beta_slow=low_freq_factor,
-    )
+    return _by_parts(dim, base, beta_fast=high_freq_factor, beta_slow=low_freq_factor, **scaling)
 
 
 def _longrope(
@@ -268,7 +214,7 @@ def _longrope(
     seq_len: int | None = None,
     attention_factor: float | None = None,
 ) -> tuple[np.ndarray, float]:
-    """LongRoPE (Ding et al. 2024): one searched divisor per pair, another list when it is long."""
+    """LongRoPE (Ding et al. 2024): a divisor for each pair, of two lists by sequence length."""
     original = original_max_position_embeddings
     check_positive("original_max_position_embeddings", original)
     if factor is None:
@@ -287,53 +233,44 @@ def _longrope(
         if original <= 1:
             raise ValueError(f"original_max_position_embeddings must be > 1, got {original}")
         temperature = math.sqrt(1.0 + math.log(factor) / math.log(original))
-    attention = _checked_or_default("attention_factor", attention_factor, temperature)
-    return inverse_frequencies(dim, base) / divisors, attention
+    inv_freq = inverse_frequencies(dim, base) / divisors
+    return inv_freq, _attention_factor(attention_factor, temperature)
 
 
 def _proportional(
     dim: int, base: float, *, partial_rotary_factor: float = 1.0, factor: float = 1.0
 ) -> tuple[np.ndarray, float]:
-    """Proportional RoPE (p-RoPE): the fast pairs of the full series turn, the slow ones stand."""
+    """Proportional RoPE (p-RoPE): the lowest frequencies are set to 0."""
     check_positive("factor", factor)
     _check_fraction("partial_rotary_factor", partial_rotary_factor)
-    turning = int(partial_rotary_factor * dim // 2)
-    if not turning:
+    rotated = int(partial_rotary_factor * dim // 2)
+    if not rotated:
         raise ValueError(
-            "partial_rotary_factor must leave at least one pair that turns, "
+            "partial_rotary_factor must leave at least one rotated pair, "
             f"got {partial_rotary_factor} x {dim}"
         )
     inv_freq = inverse_frequencies(dim, base) / factor
-    inv_freq[turning:] = 0.0
+    inv_freq[rotated:] = 0.0
     return inv_freq, 1.0
 
 
 def _monotone(
     dim: int, base: float, *, max_positions: int, turns: float = 0.5
 ) -> tuple[np.ndarray, float]:
-    """He & Xu 2023, reconstructed: no pair makes more than ``turns`` turns in ``max_positions``."""
+    """He & Xu 2023, reconstructed: pair 0 rotates ``turns`` times in ``max_positions``."""
     check_positive("max_positions", max_positions)
     check_positive("turns", turns)
     return inverse_frequencies(dim, base) * (2.0 * math.pi * turns / max_positions), 1.0
 
 
+_RULES = (_default, _linear, _ntk, _dynamic, _by_parts, _yarn_paper, _yarn, _llama3, _longrope)
 _KINDS: dict[str, Callable[..., tuple[np.ndarray, float]]] = {
-    "default": _default,
-    "linear": _linear,
-    "ntk": _ntk,
-    "dynamic": _dynamic,
-    "by_parts": _by_parts,
-    "yarn_paper": _yarn_paper,
-    "yarn": _yarn,
-    "llama3": _llama3,
-    "longrope": _longrope,
-    "proportional": _proportional,
-    "monotone": _monotone,
+    rule.__name__[1:]: rule for rule in (*_RULES, _proportional, _monotone)
 }
 
 
 def _blend(inv_freq: np.ndarray, factor: float, keep: np.ndarray) -> np.ndarray:
-    """Mix interpolated and untouched frequencies: ``keep`` is 1 where a pair stays as trained."""
+    """Return frequencies that are unchanged where ``keep`` is 1, over ``factor`` where it is 0."""
     return (1.0 - keep) * inv_freq / factor + keep * inv_freq
 
 
@@ -342,16 +279,16 @@ def _yarn_temperature(factor: float, mscale: float = 1.0) -> float:
     return 1.0 if factor <= 1.0 else 0.1 * mscale * math.log(factor) + 1.0
 
 
-def _checked_or_default(name: str, value: float | None, default: float) -> float:
-    """Return ``value`` once checked, or ``default`` where it is None."""
+def _attention_factor(value: float | None, default: float) -> float:
+    """Return ``value`` once checked, or the default."""
     if value is None:
-        return float(default)
-    check_positive(name, value)
+        return default
+    check_positive("attention_factor", value)
     return float(value)
 
 
 def _partial_width(dim: int, fraction: float) -> int:
-    """Return the rotated width ``int(dim * fraction)`` of a partial rotary embedding."""
+    """Return the rotated width ``int(dim * fraction)``; raise unless it is positive and even."""
     _check_fraction("partial_rotary_factor", fraction)
     width = int(dim * float(fraction))
     if width <= 0 or width % 2:

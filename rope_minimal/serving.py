@@ -1,8 +1,8 @@
-"""Attention as it is served: a head split so that little is cached, packed rows, shards of a row.
+"""Attention for serving: multi-head latent attention, packed sequences, context parallel.
 
-`LatentAttention` is DeepSeek's (MLA): a token leaves one short vector and one turned key for all
-heads. The rotation stands between the two matrices that one would like to merge; what is rotated
-is therefore a part of the head by itself.
+`LatentAttention` is DeepSeek's (MLA): it caches one latent vector and one rotated key per token,
+shared by all heads. A rotation between two projections keeps them from being merged, so MLA rotates
+a separate part of each head.
 """
 
 from itertools import pairwise
@@ -12,17 +12,17 @@ import torch
 from torch import Tensor, nn
 
 from .attention import RotarySelfAttention
-from .checks import check_count, check_dim, check_flag, integers, moved_to
+from .checks import check_count, check_dim, check_flag, integers
 from .rotation import RotaryEmbedding
 
 __all__ = ["LatentAttention", "document_mask", "zigzag_indices"]
 
 
 class LatentAttention(RotarySelfAttention):
-    """Causal multi-head latent attention (MLA): part of a head rests, part of it turns.
+    """Causal multi-head latent attention (MLA) with decoupled rotary position embedding.
 
-    A token is cached as one latent vector, from which every head makes its resting key and its
-    value, and one turned key that all heads share: ``kv_lora_rank + qk_rope_head_dim`` numbers.
+    A token is cached as one latent vector, from which every head computes its unrotated key and its
+    value, and one rotated key that all heads share: ``kv_lora_rank + qk_rope_head_dim`` numbers.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class LatentAttention(RotarySelfAttention):
     num_heads
         Heads.
     q_lora_rank
-        Width of the latent vector that queries are made from; None makes them directly.
+        Width of the latent vector of the queries; None projects them directly.
     kv_lora_rank
         Width of the latent vector that is cached.
     qk_nope_head_dim
@@ -43,17 +43,15 @@ class LatentAttention(RotarySelfAttention):
     max_seq_len, base, interleaved
         As in `RotarySelfAttention`.
     absorb
-        Attend to the latent vectors as they are, the key's matrix multiplied into the query and
-        the value's into the output, instead of making every head's keys and values. May be set
-        at any time: the weights, the cache and, up to rounding, the result are the same. It reads
-        the weight of ``kv_b_proj``, which must therefore be an ``nn.Linear`` without a bias and
-        without forward hooks, its ``forward`` its own. Hooks for all modules do not see it then.
+        Multiply the key's matrix into the query and the value's into the output, and attend to
+        the latent vectors, instead of computing every head's keys and values. It may be set at
+        any time: the weights, the cache and, up to rounding, the result are the same. It reads
+        the weight of ``kv_b_proj``, which must be an ``nn.Linear`` without bias or forward hooks.
 
     Notes
     -----
     DeepSeek-V2, section 2.1. The parameters are those of transformers' ``DeepseekV3Attention``
-    without biases, so that its state dict loads as it is. Scores are divided by the root of the
-    whole width: YaRN, as in the published models, and its factor on the scores are not here.
+    without biases, so that its state dict loads unchanged. YaRN's factor on the scores is not here.
     """
 
     def __init__(
@@ -92,15 +90,15 @@ class LatentAttention(RotarySelfAttention):
         stored = self.kv_lora_rank + self.qk_rope_head_dim
         self.kv_a_proj_with_mqa = nn.Linear(embed_dim, stored, bias=False)
         self.kv_a_layernorm = nn.RMSNorm(self.kv_lora_rank, eps=1e-6)
-        made = self.num_heads * (self.qk_nope_head_dim + self.v_head_dim)
-        self.kv_b_proj = nn.Linear(self.kv_lora_rank, made, bias=False)
+        expanded = self.num_heads * (self.qk_nope_head_dim + self.v_head_dim)
+        self.kv_b_proj = nn.Linear(self.kv_lora_rank, expanded, bias=False)
         self.o_proj = nn.Linear(self.num_heads * self.v_head_dim, embed_dim, bias=False)
         self.rope = RotaryEmbedding(
             self.qk_rope_head_dim, max_seq_len, base, interleaved=interleaved
         )
 
     def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, the part that turns in front; the key to be turned; the latent vector."""
+        """Return queries, their rotary part first; the key to be rotated; the latent vector."""
         if hasattr(self, "q_proj"):
             q = self.q_proj(x)
         else:
@@ -112,32 +110,29 @@ class LatentAttention(RotarySelfAttention):
         return q, k, self.kv_a_layernorm(latent).to(k.dtype)
 
     def _attend(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """Attend by the turned keys ``k`` and the latent vectors ``v``, both (B, 1, S, width)."""
-        of_a_head = (self.qk_nope_head_dim, self.v_head_dim)
+        """Attend with rotated keys ``k`` and latent vectors ``v``, both (B, 1, S, width)."""
+        widths = (self.qk_nope_head_dim, self.v_head_dim)
         check_flag("absorb", self.absorb)
         if self.absorb:  # q . (W c) = (W^T q) . c
-            made_by = self.kv_b_proj
-            if type(made_by) is not nn.Linear or made_by.bias is not None:
+            layer = self.kv_b_proj
+            changed = "forward" in vars(layer) or layer._forward_hooks or layer._forward_pre_hooks
+            if type(layer) is not nn.Linear or layer.bias is not None or changed:
                 raise TypeError(
-                    f"absorb=True needs kv_b_proj to be an nn.Linear without bias, got {made_by}"
+                    "absorb=True needs kv_b_proj to be an nn.Linear without bias, forward hooks or "
+                    f"another forward, got {layer}"
                 )
-            if "forward" in vars(made_by):
-                raise TypeError("absorb=True needs the forward of nn.Linear, got another one")
-            hooks = len(made_by._forward_hooks) + len(made_by._forward_pre_hooks)
-            if hooks:  # they may change the weight, as when it is pruned, or what it gives
-                raise TypeError(f"absorb=True needs kv_b_proj to have no forward hook, got {hooks}")
-            weight = made_by.weight.unflatten(0, (self.num_heads, -1))
-            to_key, to_value = weight.split(of_a_head, dim=1)
-            turned, resting = q.split((self.qk_rope_head_dim, self.qk_nope_head_dim), dim=-1)
-            q, k = torch.cat((turned, resting @ to_key), dim=-1), torch.cat((k, v), dim=-1)
-            return self._read(q, k, v, mask) @ to_value.mT
-        made = self.kv_b_proj(v).squeeze(1).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
-        resting, v = made.split(of_a_head, dim=-1)
-        k = torch.cat((k.expand(-1, self.num_heads, -1, -1), resting), dim=-1)
-        return self._read(q, k, v, mask)
+            weight = layer.weight.unflatten(0, (self.num_heads, -1))
+            to_key, to_value = weight.split(widths, dim=1)
+            rotated, unrotated = q.split((self.qk_rope_head_dim, self.qk_nope_head_dim), dim=-1)
+            q, k = torch.cat((rotated, unrotated @ to_key), dim=-1), torch.cat((k, v), dim=-1)
+            return self._scaled_attention(q, k, v, mask) @ to_value.mT
+        expanded = self.kv_b_proj(v).squeeze(1).unflatten(-1, (self.num_heads, -1)).transpose(1, 2)
+        unrotated, v = expanded.split(widths, dim=-1)
+        k = torch.cat((k.expand(-1, self.num_heads, -1, -1), unrotated), dim=-1)
+        return self._scaled_attention(q, k, v, mask)
 
-    def _read(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """Attend, with scores over the root of a head's width, however wide keys are now."""
+    def _scaled_attention(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """Attend, with scores scaled by the width of a head, however wide the keys are."""
         return nn.functional.scaled_dot_product_attention(
             *(q, k, v),
             attn_mask=mask,
@@ -153,7 +148,7 @@ class LatentAttention(RotarySelfAttention):
 
 
 def document_mask(document_ids: Tensor) -> Tensor:
-    """Return which tokens of a packed row are of one document: the ``attn_mask`` that parts them.
+    """Return the ``attn_mask`` that keeps the documents of a packed row apart.
 
     Parameters
     ----------
@@ -173,14 +168,14 @@ def document_mask(document_ids: Tensor) -> Tensor:
 def zigzag_indices(cu_seqlens: Any, cp_size: int, cp_rank: int) -> Tensor:
     """Return the tokens of a packed row that one rank of a context-parallel group holds.
 
-    Every document is cut into ``2 * cp_size`` equal pieces, and rank r holds the pieces r and
-    ``2 * cp_size - 1 - r``: under the causal mask all ranks have the same work.
+    Every document is cut into ``2 * cp_size`` equal pieces; rank r holds the pieces r and
+    ``2 * cp_size - 1 - r``, so that all ranks have the same work under the causal mask.
 
     Parameters
     ----------
     cu_seqlens
-        Where documents begin, and the end of the last: integers from 0 that do not decrease, such
-        as ``[0, T]`` for a single one. Lengths must be multiples of ``2 * cp_size``.
+        Start of every document and end of the last, as in FlashAttention: integers from 0 that do
+        not decrease, ``[0, T]`` for a single one. Lengths must be multiples of ``2 * cp_size``.
     cp_size
         Ranks in the group.
     cp_rank
@@ -189,18 +184,18 @@ def zigzag_indices(cu_seqlens: Any, cp_size: int, cp_rank: int) -> Tensor:
     Returns
     -------
     Tensor of shape (T / cp_size,), int64, on the CPU
-        Indices into the row: positions, less the start of their document where they begin anew.
+        Indices into the row. Subtract the start of each document for positions that begin at 0.
 
     Notes
     -----
     As ``thd_get_partitioned_indices`` of Transformer Engine. Megatron-LM cuts the same way.
     """
-    given = integers("cu_seqlens", cu_seqlens, "cpu")
-    ends = moved_to(torch.device("cpu"), "cu_seqlens", given).tolist()
+    seqlens = integers("cu_seqlens", cu_seqlens, "cpu")
     size, rank = check_count("cp_size", cp_size), check_count("cp_rank", cp_rank, least=0)
     if rank >= size:
         raise ValueError(f"cp_rank must be < cp_size = {size}, got {rank}")
-    if given.ndim != 1 or len(ends) < 1 or ends[0] != 0:
+    ends = seqlens.tolist()
+    if seqlens.ndim != 1 or not ends or ends[0] != 0:
         raise ValueError(f"cu_seqlens must be a row of integers from 0, got {ends}")
     documents = list(pairwise(ends))
     if any(stop < start or (stop - start) % (2 * size) for start, stop in documents):

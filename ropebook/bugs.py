@@ -139,8 +139,8 @@ BUGS: tuple[Bug, ...] = (
         key="cache_key",
         name="A remembered table ignores the offset",
         module="rotation",
-        old="index = self._index(x, position_ids)",
-        new='index = self.__dict__.setdefault(f"for {x.shape[-2]}", self._index(x, position_ids))',
+        old='ids = integers("position_ids", position_ids, self.cos.device)',
+        new='ids = self.__dict__.setdefault(f"for {x.shape[-2]}", position_ids)',
         thread="https://github.com/lucidrains/rotary-embedding-torch/issues/11",
         story="rotary-embedding-torch remembered its angles under the length of the sequence "
         "alone, so a second call of the same length with another offset got the first one's.",
@@ -155,8 +155,8 @@ BUGS: tuple[Bug, ...] = (
         key="halves",
         name="rotate_half with cos and sin from repeat_interleave",
         module="fast",
-        old="y = x * cos",
-        new="return x * cos.chunk(2, -1)[0].repeat_interleave(2, -1) + torch.cat((-b, a), -1) * "
+        old="y = x * torch.cat((cos, cos), dim=-1)",
+        new="return x * cos.repeat_interleave(2, -1) + torch.cat((-b, a), -1) * "
         "sin.repeat_interleave(2, -1)",
         thread="https://github.com/raiyanyahya/how-to-train-your-gpt/issues/6",
         story="A course built the angles for adjacent pairs and rotated the two halves. "
@@ -229,8 +229,8 @@ BUGS: tuple[Bug, ...] = (
         key="table",
         name="The table is cast along with the model",
         module="rotation",
-        old="self.table, self.sines = self._made(self.table)",
-        new="super()._apply(lambda t: t.to(fast.compute_dtype(t)))",
+        old="self.cos, self.sin = self._table(self.cos)",
+        new="self.cos, self.sin = self.cos.float(), self.sin.float()",
         thread="https://github.com/huggingface/transformers/issues/25681",
         story="What a module keeps as a buffer is cast with it. In transformers 4.31 a Llama cast "
         "to 16 bits computed with what was left of its rotary buffers; gpt-neox had found the "
@@ -247,8 +247,8 @@ BUGS: tuple[Bug, ...] = (
         key="positions",
         name="Positions made in bfloat16",
         module="rotation",
-        old="by_axis = positions.to(place).to(torch.float64).unsqueeze(-1) * theta",
-        new="by_axis = positions.to(torch.bfloat16).unsqueeze(-1) * theta",
+        old="by_axis = positions.to(place, torch.float64).unsqueeze(-1) * theta.to(place)",
+        new="by_axis = positions.to(place, torch.bfloat16).unsqueeze(-1) * theta.to(place)",
         thread="https://github.com/NVIDIA/Megatron-LM/issues/535",
         story="Megatron-LM made the positions in the type of the frequencies, 16 bits: far out, "
         "neighbouring tokens share one position.",

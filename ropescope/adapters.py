@@ -59,15 +59,15 @@ def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
     head_dim
         Channels of a head; ``rope.dim`` where not given.
     """
-    known = all(hasattr(rope, name) for name in ("dim", "max_seq_len", "table"))
-    if not (isinstance(rope, nn.Module) and known and isinstance(rope.table, Tensor)):
+    known = all(hasattr(rope, name) for name in ("dim", "max_seq_len", "cos"))
+    if not (isinstance(rope, nn.Module) and known and isinstance(rope.cos, Tensor)):
         raise TypeError(f"rope must be a RotaryEmbedding, got {type(rope).__name__}")
     width = rope.dim if head_dim is None else check_count("head_dim", head_dim, least=rope.dim)
     return Rotation(
-        lambda x, at: rope(x.to(rope.table.device), position_ids=at[None]),
+        lambda x, at: rope(x.to(rope.cos.device), position_ids=at[None]),
         width,
         positions=rope.max_seq_len + 1,  # and one past its end
-        dtype=rope.table.dtype,
+        dtype=rope.cos.dtype,
     )
 
 

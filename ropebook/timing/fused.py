@@ -151,7 +151,7 @@ def _take(
         )
     if rows.device != x.device:
         raise ValueError(f"x and positions must be on one device, got {x.device} and {rows.device}")
-    check_range("positions", rows, size, "P-1")
+    check_range("positions", rows, size)
     return cos, sin, rows.expand(batch, length)
 
 

@@ -283,16 +283,6 @@ def test_padding_anywhere_is_not_seen() -> None:
     )
 
 
-@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int64])
-def test_padding_and_positions_of_any_integer_type_leave_the_next_position(dtype) -> None:
-    attention = layer()
-    cache = attention.new_cache(2)
-    padding = torch.tensor([[True, True, False, False, False], [False] * 5])
-    positions = (~padding).cumsum(1).sub(1).clamp(min=0).to(dtype)
-    attention(random(2, 5, 32), cache=cache, key_padding_mask=padding, position_ids=positions)
-    assert cache.next_position.tolist() == [[3], [5]]
-
-
 # What positions mean
 
 
@@ -392,43 +382,32 @@ def test_no_token_leaves_a_cache_as_it_was() -> None:
 
 
 X = torch.ones(2, 3, 32)
+MASK = torch.zeros(2, 3, dtype=torch.bool)
 CALLS = {
     "two axes": ({"x": X[0]}, ValueError, "x must have shape (B, T, embed_dim = 32), got (3, 32)"),
     "other width": ({"x": X[..., :8]}, ValueError, "embed_dim = 32), got (2, 3, 8)"),
-    "an array": ({"x": X.numpy()}, TypeError, "x must be a torch.Tensor, got ndarray"),
-    "integers": ({"x": X.long()}, TypeError, "x must be floating point, got torch.int64"),
-    "other type": ({"x": X.half()}, TypeError, "the layer's type torch.float32, got torch.float16"),
+    "integers": ({"x": X.long()}, TypeError, "x must be a floating-point torch.Tensor, got Tensor"),
+    "other type": ({"x": X.half()}, RuntimeError, "dtype"),
     "mask of numbers": (
-        {"key_padding_mask": torch.zeros(2, 3)},
+        {"key_padding_mask": MASK.float()},
         TypeError,
         "key_padding_mask must be a tensor of torch.bool, got torch.float32",
     ),
-    "mask as a list": ({"key_padding_mask": [[True]]}, TypeError, "torch.bool, got list"),
-    "mask of all keys": (
-        {"key_padding_mask": torch.zeros(2, 5, dtype=torch.bool)},
-        ValueError,
-        "key_padding_mask must have shape (B, T) = (2, 3), got (2, 5)",
-    ),
     "mask of one row": (
-        {"key_padding_mask": torch.zeros(1, 3, dtype=torch.bool)},
+        {"key_padding_mask": MASK[:1]},
         ValueError,
         "key_padding_mask must have shape (B, T) = (2, 3), got (1, 3)",
     ),
-    "mask elsewhere": (
-        {"key_padding_mask": torch.zeros(2, 3, dtype=torch.bool, device="meta")},
+    "mask without the cache": (
+        {"attn_mask": torch.ones(1, 3, 3, dtype=torch.bool)},
         ValueError,
-        "key_padding_mask must be on cpu as x is, got meta",
+        "attn_mask must have shape (B or 1, T, S) = (2, 3, 5), got (1, 3, 3)",
     ),
     "a tuple as cache": ({"cache": (X, X)}, TypeError, "cache must be a KVCache, got tuple"),
     "other batch": (
         {"cache": KVCache(3, 4, 8, 8)},
         ValueError,
         "cache has batch size 3, but the call needs 2",
-    ),
-    "other heads": (
-        {"cache": KVCache(2, 2, 8, 8)},
-        ValueError,
-        "cache has num_kv_heads 2, but the call needs 4",
     ),
     "other head width": (
         {"cache": KVCache(2, 4, 8, 16)},
@@ -443,27 +422,22 @@ CALLS = {
     "other cache type": (
         {"cache": KVCache(2, 4, 8, 8, dtype=torch.float64)},
         ValueError,
-        "cache holds torch.float64 on cpu, but the keys are torch.float32 on cpu",
+        "cache holds torch.float64, but the keys are torch.float32",
     ),
     "float positions": (
         {"position_ids": torch.zeros(2, 3)},
         TypeError,
         "position_ids must be integers, got torch.float32",
     ),
-    "positions without values": (
-        {"position_ids": torch.zeros(2, 3, dtype=torch.long, device="meta")},
-        ValueError,
-        "position_ids must be on cpu, got meta",
-    ),
     "positions of another shape": (
         {"position_ids": torch.arange(4)[None]},
         ValueError,
-        "position_ids must have shape (B, T) = (2, 3), got (1, 4)",
+        "position_ids must have shape (B or 1, T)",
     ),
     "positions past the table": (
         {"position_ids": torch.tensor([[62, 63, 64]])},
         ValueError,
-        "position_ids must be in 0..max_seq_len-1 = 0..63, got 64",
+        "position_ids must be in 0..max_seq_len-1 = 0..63, got 62..64",
     ),
 }
 
@@ -491,38 +465,24 @@ def _equal(a: Any, b: Any) -> bool:
     return torch.equal(a, b) if isinstance(a, Tensor) else a == b
 
 
-def test_a_cache_under_gradients_is_refused() -> None:
-    attention = layer().requires_grad_(True)
+@pytest.mark.parametrize("name", ["q_proj", "k_proj", "v_proj"])
+def test_a_cache_under_gradients_is_refused(name: str) -> None:
+    """Queries, too: what their gradient needs, the next call overwrites."""
+    attention = layer()
+    attention.get_submodule(name).requires_grad_(True)
     cache = attention.new_cache(2)
-    with pytest.raises(ValueError, match="holds no gradient"):
+    with pytest.raises(ValueError, match=r"no gradient, but .* decode under torch\.no_grad\(\)"):
         attention(X, cache=cache)
     assert cache.length == 0
-    attention.k_proj.requires_grad_(False)  # the values would still bring their gradient along
-    with pytest.raises(ValueError, match="holds no gradient"):
-        attention(X.detach(), cache=cache)
-    attention.requires_grad_(False).q_proj.requires_grad_(True)  # its keys would be overwritten
-    with pytest.raises(ValueError, match="holds no gradient"):
-        attention(X.detach(), cache=cache)
-    attention.requires_grad_(False).v_proj.requires_grad_(True)
-    with pytest.raises(ValueError, match="holds no gradient"):
-        attention(X.detach(), cache=cache)
     with torch.no_grad():
         attention(X, cache=cache)
     assert cache.length == 3
-
-
-def test_a_cache_cannot_be_cut_behind_its_positions() -> None:
-    cache = KVCache(2, 4, 8, 8)
-    with pytest.raises(AttributeError, match="length"):
-        cache.length = 2
 
 
 def test_projections_may_be_wrapped_or_quantised() -> None:
     attention, want = layer(), layer()(X)
     attention.q_proj, attention.k_proj = Wrapped(attention.q_proj), Wrapped(attention.k_proj)
     torch.testing.assert_close(attention(X, cache=attention.new_cache(2)), want, **SAME)
-    with pytest.raises(TypeError, match=r"the layer's type torch\.float32, got torch\.float16"):
-        attention(X.half())
     for name in ("q_proj", "k_proj", "v_proj", "o_proj"):
         setattr(attention, name, WithoutParameters())
     assert attention(X, cache=attention.new_cache(2)).shape == X.shape
@@ -560,11 +520,6 @@ def test_compiled_gradients_of_every_sample(interleaved: bool) -> None:
     got = torch.compile(of_each, backend="eager")(parameters, random(3, 5, 32))
     for name, want in of_each(parameters, random(3, 5, 32)).items():
         torch.testing.assert_close(got[name], want, rtol=1e-4, atol=1e-4)
-
-
-def test_sizes_may_be_small_integers_of_numpy() -> None:
-    attention = RotarySelfAttention(np.int16(256), np.int8(16), head_dim=np.int8(16))
-    assert attention.q_proj.weight.shape == (256, 256)
 
 
 def test_a_failure_after_the_keys_were_made_leaves_the_cache_as_it_was() -> None:

@@ -49,7 +49,7 @@ def test_rows_move_within_their_head(array) -> None:
 
 @KINDS
 @pytest.mark.parametrize("shape", [(24,), (24, 5), (24, 24)])
-@pytest.mark.parametrize("heads", [1, 2, 3, 4, 12])
+@pytest.mark.parametrize("heads", [1, 3, 12])
 def test_inverse_undoes_the_permutation(array, shape: tuple[int, ...], heads: int) -> None:
     weight = array(np.random.default_rng(0).standard_normal(shape).tolist())
     there = permute_qk(weight, heads)

@@ -1,7 +1,5 @@
 """The oracle itself, against matrices written by hand and the matrix exponential."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 import torch
@@ -16,10 +14,6 @@ def test_one_pair_turns_counter_clockwise() -> None:
     assert quarter @ [1.0, 0.0] == pytest.approx([0.0, 1.0], abs=1e-15)
     c, s = np.cos(3.0), np.sin(3.0)
     assert rotation_matrix(3, 2).tolist() == [[c, -s], [s, c]]
-
-
-def test_a_position_may_be_any_real_number() -> None:
-    np.testing.assert_array_equal(rotation_matrix(Fraction(1, 2), 4), rotation_matrix(0.5, 4))
 
 
 def test_four_channels_written_out() -> None:

@@ -1,7 +1,6 @@
-"""The published rescalings of the frequencies: peers, golden numbers, limits, bad input."""
+"""The published rescalings of the frequencies: peers, golden numbers, limits."""
 
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -353,44 +352,9 @@ def test_a_stretch_slows_pairs_by_at_most_the_factor_and_the_last_by_all_of_it(k
     assert ratio[-1] == pytest.approx(10)
 
 
-# Bad input -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("kind", "missing"),
-    [
-        ("linear", "factor"),
-        ("ntk", "factor"),
-        ("dynamic", "factor, max_position_embeddings"),
-        ("by_parts", "factor, original_max_position_embeddings"),
-        ("yarn_paper", "factor, original_max_position_embeddings"),
-        ("yarn", "factor, original_max_position_embeddings"),
-        ("llama3", "factor, high_freq_factor, low_freq_factor, original_max_position_embeddings"),
-        ("longrope", "long_factor, original_max_position_embeddings, short_factor"),
-        ("monotone", "max_positions"),
-    ],
-)
-def test_missing_parameters_are_named(kind, missing):
-    with pytest.raises(TypeError, match=f"kind '{kind}' misses {missing}; it knows: "):
-        rescaled_frequencies(kind, 64)
-
-
-@pytest.mark.parametrize("factor", [Fraction(8), np.float16(8), np.float32(8), np.int64(8)])
-@pytest.mark.parametrize("kind", ["linear", "ntk"])
-def test_a_factor_may_be_any_real_number(kind, factor):
-    inv_freq, _ = rescaled_frequencies(kind, 64, factor=factor)
-    assert inv_freq.dtype == np.float64
-    np.testing.assert_array_equal(inv_freq, rescaled_frequencies(kind, 64, factor=8)[0])
-
-
 @pytest.mark.parametrize("factor", [1e300, 1e-300])
 def test_no_stretch_of_the_base_overflows(factor):
     inv_freq, _ = rescaled_frequencies("ntk", 8, factor=factor)
     np.testing.assert_allclose(inv_freq[[0, -1]], [1, 1e-3 / factor], rtol=1e-14)
     plain, _ = rescaled_frequencies("dynamic", 8, factor=factor, max_position_embeddings=9)
     assert np.array_equal(plain, inverse_frequencies(8))
-
-
-def test_a_fraction_in_float16_is_computed_with_as_a_float():
-    theta, _ = rescaled_frequencies("default", 66000, partial_rotary_factor=np.float16(1))
-    assert len(theta) == 33000

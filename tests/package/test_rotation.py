@@ -44,24 +44,18 @@ def oracle(x: Tensor, positions, interleaved: bool, dim: int | None = None, base
 
 @pytest.mark.parametrize(("dim", "base"), [(64, 10000.0), (128, 10000.0), (128, 5e5), (6, 100.0)])
 def test_the_table_is_right_in_its_last_bit_far_out(dim: int, base: float) -> None:
-    cos, sin = rope_table(SPOTS, dim, base)
     pairs = sorted({0, 1, dim // 2 - 1})
-    worst = 0.0
-    with mpmath.workdps(50):
-        for row, m in enumerate(SPOTS):
-            for i in pairs:
-                angle = m * mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / dim)
-                for entry, exact in ((cos, mpmath.cos(angle)), (sin, mpmath.sin(angle))):
-                    worst = max(worst, float(abs(entry[row, i].item() - exact)))
-    assert worst <= 6e-8  # one half of float32's step below 1 is 3e-8
-
-
-def test_a_float64_table_is_not_rounded_to_float32() -> None:
-    cos, sin = rope_table(SPOTS, 128, dtype=torch.float64)
-    with mpmath.workdps(50):
-        angle = 999_999 * mpmath.mpf(10000) ** (mpmath.mpf(-2) / 128)
-        assert abs(cos[-1, 1].item() - mpmath.cos(angle)) < 1e-9
-        assert abs(sin[-1, 1].item() - mpmath.sin(angle)) < 1e-9
+    # one half of float32's step below 1 is 3e-8; float64 angles of 10**6 are right to 1e-10
+    for dtype, bound in ((torch.float32, 6e-8), (torch.float64, 1e-9)):
+        cos, sin = rope_table(SPOTS, dim, base, dtype=dtype)
+        worst = 0.0
+        with mpmath.workdps(50):
+            for row, m in enumerate(SPOTS):
+                for i in pairs:
+                    angle = m * mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / dim)
+                    for entry, exact in ((cos, mpmath.cos(angle)), (sin, mpmath.sin(angle))):
+                        worst = max(worst, float(abs(entry[row, i].item() - exact)))
+        assert worst <= bound
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
@@ -75,18 +69,11 @@ def test_a_table_of_any_type_is_the_float64_table_rounded_once(dtype: torch.dtyp
 KINDS = {
     "list": list,
     "array": np.array,
-    "reversed array": lambda p: np.flip(np.flip(p).copy()),
     "every second": lambda p: np.repeat(p, 2, axis=0)[::2],
-    "big-endian": lambda p: np.array(p, ">i8"),
-    "little-endian": lambda p: np.array(p, "<i4"),
     "uint16": lambda p: np.array(p, np.uint16),
-    "big-endian uint32": lambda p: np.array(p, ">u4"),
-    "uint64": lambda p: np.array(p, np.uint64),
     "tensor": torch.tensor,
+    "uint8 tensor": lambda p: torch.tensor(p, dtype=torch.uint8),
     "int32 tensor": lambda p: torch.tensor(p, dtype=torch.int32),
-    "uint16 tensor": lambda p: torch.tensor(p, dtype=torch.uint16),
-    "uint32 tensor": lambda p: torch.tensor(p, dtype=torch.uint32),
-    "uint64 tensor": lambda p: torch.tensor(p, dtype=torch.uint64),
 }
 
 
@@ -97,6 +84,10 @@ def test_positions_come_as_any_integers(kind) -> None:
     assert cos.shape == (3, 4)
     assert torch.equal(cos, want_cos)
     assert torch.equal(sin, want_sin)
+    rope, attention, x = RotaryEmbedding(8, 8), RotarySelfAttention(8, 2), torch.ones(1, 3, 8)
+    for rotate in (rope, attention):
+        y = rotate(x, position_ids=kind([[3, 1, 4]]))
+        assert torch.equal(y, rotate(x, position_ids=torch.tensor([[3, 1, 4]])))
 
 
 def test_a_table_keeps_the_axes_of_its_positions() -> None:
@@ -134,10 +125,7 @@ def test_a_device_without_float64_gets_its_table_from_the_cpu() -> None:
 def test_given_frequencies_replace_the_base() -> None:
     theta = inverse_frequencies(8, 77.0)
     want = rope_table([131_071], 8, 77.0, dtype=torch.float64)
-    frozen = theta.copy()
-    frozen.setflags(write=False)
-    arrays = theta, frozen, theta[::-1].copy()[::-1], theta.astype(">f8")
-    for inv_freq in (*arrays, theta.tolist(), torch.from_numpy(theta)):
+    for inv_freq in (theta, theta.tolist(), torch.from_numpy(theta)):
         got = rope_table([131_071], 8, inv_freq=inv_freq, dtype=torch.float64)
         assert torch.equal(got[0], want[0])
         assert torch.equal(got[1], want[1])
@@ -244,41 +232,12 @@ def test_a_table_may_differ_between_batch_rows(interleaved: bool) -> None:
         torch.testing.assert_close(y[b], want, rtol=0, atol=4e-15)
 
 
-STRANGE = {
-    "transposed heads and sequence": lambda x: x.transpose(1, 2).contiguous().transpose(1, 2),
-    "last axis strided": lambda x: x.repeat_interleave(2, dim=-1)[..., ::2],
-    "last axis first in memory": lambda x: x.movedim(-1, 0).contiguous().movedim(0, -1),
-    "odd storage offset": lambda x: torch.cat((x.new_zeros(1), x.flatten()))[1:].view(x.shape),
-    "odd row stride": lambda x: nn.functional.pad(x, (0, 1))[..., :-1],
-    "every second position": lambda x: x.repeat_interleave(2, dim=-2)[..., ::2, :],
-}
-
-
-@LAYOUTS
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("make", STRANGE.values(), ids=STRANGE)
-def test_the_order_in_memory_does_not_matter(make, dtype, interleaved: bool) -> None:
-    x, table = random(2, 3, 4, 8, dtype=dtype), rope_table(range(4), 8)
-    strange = make(x)
-    assert torch.equal(strange, x)
-    y = apply_rope(strange, *table, interleaved=interleaved)
-    want = apply_rope(x, *table, interleaved=interleaved)
-    torch.testing.assert_close(y, want, rtol=0, atol=1e-6 if dtype == torch.float32 else 1e-14)
-
-
 @LAYOUTS
 def test_an_axis_of_size_one_may_have_any_stride(interleaved: bool) -> None:
     x = random(64).as_strided((1, 1, 4, 8), (7, 5, 8, 1))
     table = rope_table(range(4), 8, dtype=torch.float64)
     want = oracle(x, range(4), interleaved)
     torch.testing.assert_close(apply_rope(x, *table, interleaved=interleaved), want)
-
-
-@LAYOUTS
-def test_an_expanded_input_is_rotated_and_not_written_to(interleaved: bool) -> None:
-    x = random(1, 1, 1, 8).expand(2, 3, 4, 8)
-    y = apply_rope(x, *rope_table(range(4), 8, dtype=torch.float64), interleaved=interleaved)
-    torch.testing.assert_close(y, oracle(x, range(4), interleaved))
 
 
 @LAYOUTS
@@ -294,19 +253,6 @@ def test_empty_axes_give_empty_results(shape, dim: int, interleaved: bool) -> No
 
 
 # Gradients
-
-
-@LAYOUTS
-@pytest.mark.parametrize(("width", "dim"), [(8, 8), (11, 4)])
-def test_gradients_are_right_for_x_and_for_the_table(width, dim, interleaved: bool) -> None:
-    cos, sin = rope_table(range(3), dim, dtype=torch.float64)
-    inputs = [t.requires_grad_() for t in (random(2, 3, width), cos, sin)]
-
-    def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        return apply_rope(x, cos, sin, interleaved=interleaved)
-
-    assert torch.autograd.gradcheck(rotate, inputs)
-    assert torch.autograd.gradgradcheck(rotate, inputs)
 
 
 @LAYOUTS
@@ -353,50 +299,24 @@ def test_a_gradient_reaches_learned_frequencies(interleaved: bool) -> None:
 # The compiler
 
 
-@pytest.fixture
-def fresh_compiler():
-    """Keep the compiler's limit on versions of one function from counting over tests."""
+@pytest.mark.drawn(1)
+@LAYOUTS
+def test_the_module_compiles_as_one_graph(interleaved: bool) -> None:
     torch.compiler.reset()
-
-
-@pytest.mark.drawn(3)
-@pytest.mark.usefixtures("fresh_compiler")
-@LAYOUTS
-def test_compiled_code_gives_the_same_numbers_and_gradients(interleaved: bool) -> None:
-    x, table = random(2, 3, 5, 12, dtype=torch.float32), rope_table(range(5), 8)
-    compiled = torch.compile(apply_rope, fullgraph=True)
-    inputs = [x.clone().requires_grad_() for _ in range(2)]
-    ys = [
-        f(z, *table, interleaved=interleaved)
-        for f, z in zip((apply_rope, compiled), inputs, strict=True)
-    ]
-    torch.testing.assert_close(ys[1], ys[0], rtol=0, atol=5e-7)
-    for y in ys:
-        (y * x).sum().backward()
-    torch.testing.assert_close(inputs[1].grad, inputs[0].grad, rtol=0, atol=1e-6)
-
-
-@pytest.mark.drawn(3)
-@pytest.mark.usefixtures("fresh_compiler")
-@LAYOUTS
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_the_module_compiles_as_one_graph(dtype: torch.dtype, interleaved: bool) -> None:
     rope = RotaryEmbedding(8, 64, interleaved=interleaved)
     compiled = torch.compile(rope, fullgraph=True, backend="aot_eager", dynamic=True)
     for length, offset in ((5, 0), (7, 3), (1, 63), (1, 62)):
-        x = random(2, 3, length, 8, dtype=dtype)
-        tolerance = 5e-7 if dtype == torch.float32 else 2e-2
-        torch.testing.assert_close(compiled(x, offset), rope(x, offset), rtol=0, atol=tolerance)
+        x = random(2, 3, length, 8, dtype=torch.bfloat16)
+        torch.testing.assert_close(compiled(x, offset), rope(x, offset), rtol=0, atol=2e-2)
         ids = torch.randint(0, 64, (2, length))
         torch.testing.assert_close(
-            compiled(x, position_ids=ids), rope(x, position_ids=ids), rtol=0, atol=tolerance
+            compiled(x, position_ids=ids), rope(x, position_ids=ids), rtol=0, atol=2e-2
         )
 
 
-@pytest.mark.drawn(3)
-@pytest.mark.usefixtures("fresh_compiler")
+@pytest.mark.drawn(1)
 @LAYOUTS
-def test_where_a_default_device_is_set_the_module_compiles_as_one_graph(interleaved: bool) -> None:
+def test_where_a_default_device_is_set_a_layer_compiles_as_one_graph(interleaved: bool) -> None:
     """torch's compiler then knows the function `torch.unflatten`, and not the method."""
     torch.compiler.reset()
     layer = RotarySelfAttention(16, 2, interleaved=interleaved)
@@ -426,24 +346,6 @@ def test_the_module_rotates_by_the_definition(width: int, interleaved: bool) -> 
 
 
 @LAYOUTS
-def test_one_token_at_a_time_equals_the_whole_sequence(interleaved: bool) -> None:
-    rope, x = RotaryEmbedding(8, 20, interleaved=interleaved), random(2, 3, 20, 8).float()
-    whole = rope(x)
-    for t in range(20):
-        torch.testing.assert_close(
-            rope(x[:, :, t : t + 1], offset=t), whole[:, :, t : t + 1], rtol=0, atol=1e-6
-        )
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_position_ids_come_as_any_integers(kind) -> None:
-    rope, attention, x = RotaryEmbedding(8, 8), RotarySelfAttention(8, 2), torch.ones(1, 3, 8)
-    for rotate in (rope, attention):
-        y = rotate(x, position_ids=kind([[3, 1, 4]]))
-        assert torch.equal(y, rotate(x, position_ids=torch.tensor([[3, 1, 4]])))
-
-
-@LAYOUTS
 def test_every_token_may_have_its_own_position(interleaved: bool) -> None:
     rope, x = RotaryEmbedding(8, 20, interleaved=interleaved).double(), random(3, 2, 5, 8)
     padded_left = [0, 0, 0, 1, 2]
@@ -455,25 +357,20 @@ def test_every_token_may_have_its_own_position(interleaved: bool) -> None:
         torch.testing.assert_close(y[row], want, rtol=0, atol=4e-15)
 
 
-@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int16, torch.uint8])
 @pytest.mark.parametrize("shape", [(2, 5, 8), (2, 3, 5, 8), (2, 3, 4, 5, 8)])
-def test_position_ids_follow_the_first_axis_of_x(shape, dtype: torch.dtype) -> None:
+def test_position_ids_follow_the_first_axis_of_x(shape) -> None:
     rope, x = RotaryEmbedding(8, 20), random(*shape, dtype=torch.float32)
-    one_row = torch.arange(3, 8)[None].to(dtype)
+    one_row = torch.arange(3, 8)[None]
     for ids in (one_row, one_row.expand(2, 5)):
         assert torch.equal(rope(x, position_ids=ids), rope(x, offset=3))
 
 
 CASTS = {
-    "half": lambda m: m.half(),
     "bfloat16": lambda m: m.bfloat16(),
-    "to bfloat16": lambda m: m.to(torch.bfloat16),
     "to float16 and back": lambda m: m.to(torch.float16).to(torch.float32),
     "double and half": lambda m: m.double().half(),
-    "type": lambda m: m.type(torch.bfloat16),
     "deepcopy": copy.deepcopy,
     "cast, then deepcopy": lambda m: copy.deepcopy(m.bfloat16()),
-    "deepcopy, then cast": lambda m: copy.deepcopy(m).half(),
     "pickle": lambda m: pickle.loads(pickle.dumps(m)),
     "meta and back": lambda m: m.to("meta").to_empty(device="cpu"),
     "meta in bfloat16 and back": lambda m: m.bfloat16().to("meta").to_empty(device="cpu"),
@@ -491,44 +388,24 @@ def test_no_cast_degrades_the_table(cast) -> None:
     assert torch.equal(rope(x), RotaryEmbedding(64, 400)(x))
 
 
-def test_a_module_made_on_the_meta_device_gets_its_table_with_its_memory() -> None:
-    with torch.device("meta"):
-        model = nn.Sequential(nn.Linear(4, 4), RotaryEmbedding(64, 400))
-    assert model[1].cos.is_meta
-    model.to_empty(device="cpu")
-    assert torch.equal(model[1].cos, rope_table(range(400), 64)[0])
-    assert torch.equal(model[1].sin, rope_table(range(400), 64)[1])
-
-
-@LAYOUTS
-def test_rows_of_the_table_are_read_at_any_positions(interleaved: bool) -> None:
-    rope, places = RotaryEmbedding(8, 400, 77.0, interleaved=interleaved), [[0, 399], [7, 7]]
-    want = rope_table(places, 8, 77.0)
-    for given in (places, np.array(places), torch.tensor(places, dtype=torch.int32)):
-        for t, right in zip(rope.at(given), want, strict=True):
-            assert torch.equal(t, right)
-
-
-def test_double_makes_the_table_exact() -> None:
-    rope = RotaryEmbedding(64, 400).double()
-    want = rope_table(range(400), 64, dtype=torch.float64)
-    assert torch.equal(rope.cos, want[0])
-    assert torch.equal(rope.sin, want[1])
-
-
-def test_where_float64_is_the_default_the_table_is_exact() -> None:
+def test_in_float64_the_table_is_exact() -> None:
     torch.set_default_dtype(torch.float64)
     try:
-        rope = RotaryEmbedding(64, 400)
+        by_default = RotaryEmbedding(64, 400)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert torch.equal(rope.cos, rope_table(range(400), 64, dtype=torch.float64)[0])
+    for rope in (by_default, RotaryEmbedding(64, 400).double()):
+        for table, want in zip(
+            (rope.cos, rope.sin), rope_table(range(400), 64, dtype=torch.float64), strict=True
+        ):
+            assert torch.equal(table, want)
 
 
 def test_a_layer_loaded_over_the_meta_device_gets_its_table_alone() -> None:
     real = nn.Sequential(nn.Linear(8, 8), RotaryEmbedding(8, 400))
     with torch.device("meta"):
         model = nn.Sequential(nn.Linear(8, 8), RotaryEmbedding(8, 400))
+    assert model[1].cos.is_meta
     model.load_state_dict(real.state_dict(), assign=True)
     model[1].to_empty(device="cpu")
     x = random(2, 3, 8, dtype=torch.float32)
@@ -550,12 +427,6 @@ def test_what_lies_on_another_device_is_not_read() -> None:
     assert all(t.is_meta for t in made)
 
 
-def test_fake_tensors_are_not_read() -> None:
-    with FakeTensorMode():
-        ids = torch.arange(4)[None]
-        assert RotaryEmbedding(8, 16)(torch.ones(2, 4, 8), position_ids=ids).shape == (2, 4, 8)
-
-
 def test_modules_share_nothing_and_save_nothing() -> None:
     one, other = RotaryEmbedding(8, 16, 100.0), RotaryEmbedding(8, 16, 10000.0)
     assert not torch.equal(one.cos, other.cos)
@@ -564,55 +435,9 @@ def test_modules_share_nothing_and_save_nothing() -> None:
     other.load_state_dict({}, strict=True)
 
 
-@pytest.mark.parametrize("interleaved", [False, True])
-@pytest.mark.parametrize("learns", [0, 1])
-@pytest.mark.parametrize("x_learns", [False, True])
-def test_half_a_table_may_learn_alone_or_with_x(
-    interleaved: bool, learns: int, x_learns: bool
-) -> None:
-    table = rope_table(range(4), 8, dtype=torch.float64)
-    x = torch.randn(2, 4, 8, dtype=torch.float64, requires_grad=x_learns)
-    table[learns].requires_grad_()
-    y = apply_rope(x, *table, interleaved=interleaved)
-    assert y.requires_grad
-    a, b = (x[..., ::2], x[..., 1::2]) if interleaved else x.chunk(2, dim=-1)
-    # of the sum of a cos - b sin and b cos + a sin
-    want = (a + b if learns == 0 else a - b).sum(dim=0)
-    assert torch.allclose(torch.autograd.grad(y.sum(), table[learns])[0], want)
-
-
-@pytest.mark.parametrize("interleaved", [False, True])
-def test_what_is_written_into_cos_and_sin_changes_nothing(interleaved: bool) -> None:
-    rope, x = RotaryEmbedding(8, 16, interleaved=interleaved), torch.randn(2, 4, 8)
-    before = rope(x)
-    rope.cos.zero_()
-    rope.sin.zero_()
-    assert torch.equal(rope(x), before)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("dim", 4), ("max_seq_len", 8), ("base", 500.0), ("interleaved", True)]
-)
-def test_what_the_table_was_made_for_cannot_be_changed(name: str, value) -> None:
-    """The table would not follow: another base would do nothing until the next cast."""
-    rope = RotaryEmbedding(8, 16)
-    with pytest.raises(AttributeError, match=f"{name} cannot be changed"):
-        setattr(rope, name, value)
-    again = pickle.loads(pickle.dumps(copy.deepcopy(rope)))
-    assert torch.equal(again(random(4, 8)), rope(random(4, 8)))
-
-
 def test_the_module_says_what_it_is() -> None:
     text = repr(RotaryEmbedding(8, 16, 100.0, interleaved=True))
     assert text == "RotaryEmbedding(dim=8, max_seq_len=16, base=100.0, interleaved=True)"
-
-
-def test_positions_on_another_device_are_refused_and_lists_follow_the_table() -> None:
-    rope, x = RotaryEmbedding(8, 16), random(1, 2, 3, 8)
-    with pytest.raises(ValueError, match="position_ids must be on cpu as the table is, got meta"):
-        rope(x, position_ids=torch.arange(3, device="meta")[None])
-    there = rope.to_empty(device="meta")
-    assert there(x.to("meta"), position_ids=[[0, 1, 2]]).shape == x.shape
 
 
 def test_lists_of_frequencies_and_positions_take_no_notice_of_a_default_device() -> None:
@@ -620,32 +445,13 @@ def test_lists_of_frequencies_and_positions_take_no_notice_of_a_default_device()
     positions, theta = torch.tensor(ids[0]), inverse_frequencies(8)
     want, table = rope(x, position_ids=ids), rope_table(positions, 8)
     with torch.device("meta"):
-        for given in (ids, np.array(ids)):
-            assert torch.equal(rope(x, position_ids=given), want)
+        assert torch.equal(rope(x, position_ids=ids), want)
         for given in (theta, theta.tolist()):
             assert torch.equal(rope_table(positions, 8, inv_freq=given)[0], table[0])
         assert all(t.is_meta for t in rope_table(ids[0], 8, inv_freq=theta.tolist()))
-    with pytest.raises(ValueError, match="inv_freq must be on cpu, got meta"):
-        rope_table(positions, 8, inv_freq=torch.ones(4, device="meta"))
 
 
-def test_x_narrower_than_the_module_is_refused_in_its_own_words() -> None:
-    with pytest.raises(ValueError, match=r"x must have at least dim = 8 channels, got .*2, 4\)"):
-        RotaryEmbedding(8, 16)(random(3, 2, 4))
-
-
-@pytest.mark.parametrize("positions", ["", b"", "12"])
-def test_text_is_no_positions(positions) -> None:
-    with pytest.raises(TypeError, match="positions must be integers"):
-        rope_table(positions, 8)
-
-
-def test_angles_that_are_not_finite_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"positions \* inv_freq must be < 2\*\*53"):
-        rope_table([10**6], 4, inv_freq=np.array([1e303, 1.0]))
-
-
-@pytest.mark.parametrize("interleaved", [True, False])
+@LAYOUTS
 @pytest.mark.parametrize("kept", [torch.float32, torch.float64])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_a_module_takes_x_of_another_type_than_its_table(
@@ -657,9 +463,3 @@ def test_a_module_takes_x_of_another_type_than_its_table(
     got = rope(x, offset=3)
     assert got.dtype == dtype
     assert torch.equal(got, want)
-
-
-def test_positions_of_small_integers_are_read_from_the_table() -> None:
-    rope = RotaryEmbedding(8, 32)
-    for positions in (torch.tensor([3, 7], dtype=torch.int16), np.array([3, 7], np.uint8), [3, 7]):
-        assert torch.equal(rope.at(positions)[0], rope.cos[[3, 7]])

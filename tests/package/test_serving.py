@@ -2,7 +2,6 @@
 
 import copy
 import math
-import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -141,14 +140,6 @@ def test_a_move_rounds_once(interleaved, dtype) -> None:
     assert ((moved.double() - want).abs() <= half_a_step).all()
 
 
-def test_eight_bits_are_moved_and_rounded_like_any_other() -> None:
-    k = random(1, 2, 5, 8).to(torch.float8_e4m3fn)
-    moved = move_keys(k, 3, RotaryEmbedding(4, 16))
-    assert moved.dtype == k.dtype
-    want = turned(k.double(), [3] * 5, 4, False).to(torch.float8_e4m3fn)
-    assert torch.equal(moved.double(), want.double())
-
-
 def test_there_and_back_no_move_and_moves_in_turn() -> None:
     k, table = random(2, 3, 5, 8), rope()
     torch.testing.assert_close(move_keys(move_keys(k, 40, table), -40, table), k, **EXACT)
@@ -158,15 +149,6 @@ def test_there_and_back_no_move_and_moves_in_turn() -> None:
     before = k.clone()
     move_keys(k, 5, table)
     assert torch.equal(k, before)
-
-
-def test_no_table_is_made(monkeypatch) -> None:
-    k, table = random(2, 3, 5, 8), rope()
-    monkeypatch.setattr("rope_minimal.rotation.rope_table", None)
-    monkeypatch.setattr(Tensor, "cos", None)
-    moved = move_keys(k, -5, table)
-    monkeypatch.undo()
-    torch.testing.assert_close(moved, turned(k, [-5] * 5, 8, False), **EXACT)
 
 
 def test_a_move_has_its_gradient() -> None:
@@ -180,25 +162,6 @@ def test_a_compiled_move_is_the_move(delta) -> None:
     table, k = rope(interleaved=isinstance(delta, int)), random(2, 3, 5, 8)
     compiled = torch.compile(move_keys, backend="eager", fullgraph=True)
     torch.testing.assert_close(compiled(k, delta, table), move_keys(k, delta, table), **EXACT)
-    if isinstance(delta, int):  # a number is checked here too
-        with pytest.raises(ValueError, match=r"delta must be in -63\.\.63, .* got 64"):
-            torch.compile(move_keys, backend="eager")(k, 64, table)
-
-
-@pytest.mark.parametrize("delta", [16, [[16]], torch.tensor([[16]])])
-def test_what_lies_on_the_cpu_is_checked_for_keys_elsewhere(delta) -> None:
-    """The meta device stands for an accelerator, where no value is read."""
-    table, keys = RotaryEmbedding(8, 16).to("meta"), torch.empty(1, 3, 1, 8, device="meta")
-    cache = KVCache(1, 3, 8, 8, device="meta", rope=table)
-    layer = RotarySelfAttention(8, 1, max_seq_len=16).to("meta")
-    with pytest.raises(ValueError, match=r"delta must be in -15\.\.15, .* got 16"):
-        move_keys(keys, delta, table)
-    if isinstance(delta, int):
-        return
-    with pytest.raises(ValueError, match=r"position_ids must be in .* got 16"):
-        cache.append(keys, keys, delta)
-    with pytest.raises(ValueError, match=r"position_ids must be in .* got 16"):
-        layer(keys[:, 0], position_ids=delta)
 
 
 def test_shapes_are_moved_on_the_meta_device() -> None:
@@ -372,7 +335,7 @@ def test_positions_that_jump_or_go_back_are_taken_at_their_word(raw) -> None:
     torch.testing.assert_close(torch.cat(parts, dim=1), layer(x, position_ids=ids), **EXACT)
     assert torch.equal(cache.position_ids, ids)
     assert cache.next_position.tolist() == [[64], [2]]
-    with pytest.raises(ValueError, match=r"counted on from the cache: see shift\) .* got 64"):
+    with pytest.raises(ValueError, match=r"position_ids must be in .* = 0\.\.63, got 2\.\.64"):
         layer(x[:, :1], cache=cache)
 
 
@@ -513,42 +476,25 @@ def filled(**options: Any) -> KVCache:
     return cache
 
 
-class Tagged(torch.Tensor):
-    """A tensor of another class, with its values in place: they are checked as any."""
-
-
-K, META = random(2, 3, 2, 8), torch.zeros(1, 1, dtype=torch.long, device="meta")
+K = random(2, 3, 2, 8)
 BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "back too far": (lambda c: c.roll_back(6), ValueError, "n must be <= length = 5, got 6"),
     "back by less than nothing": (lambda c: c.roll_back(-1), ValueError, "n must be >= 0, got -1"),
-    "half a token": (lambda c: c.roll_back(0.5), TypeError, "n must be an integer, got 0.5"),
-    "past the end": (lambda c: c.drop(3, 6), ValueError, "up to length = 5, got 3 and 6"),
-    "the wrong way": (
-        lambda c: c.drop(3, 2),
-        ValueError,
-        "in order, up to length = 5, got 3 and 2",
-    ),
+    "past the end": (lambda c: c.drop(3, 6), ValueError, "<= length = 5, got 3 and 6"),
+    "the wrong way": (lambda c: c.drop(3, 2), ValueError, "must be in order and <= length = 5"),
     "before the start": (lambda c: c.drop(-1, 2), ValueError, "start must be >= 0, got -1"),
-    "a slot and a half": (lambda c: c.drop(0, 1.5), TypeError, "stop must be an integer, got 1.5"),
     "no such slot": (lambda c: c.shift(1, 0, 6), ValueError, "length = 5, got 0 and 6"),
     "below zero": (
         lambda c: c.shift(-2, 1),
         ValueError,
-        "positions moved by delta must be in 0..max_seq_len-1 = 0..15, got -1",
+        "positions moved by delta must be in 0..15, got -1",
     ),
-    "past the table": (lambda c: c.shift(12), ValueError, "= 0..15, got 16"),
-    "farther than the table": (lambda c: c.shift(-16), ValueError, "delta must be in -15..15"),
+    "past the table": (lambda c: c.shift(12), ValueError, "must be in 0..15, got 16"),
     "half a position": (lambda c: c.shift(0.5), TypeError, "delta must be integers, got torch"),
-    "yes": (lambda c: c.shift(True), TypeError, "delta must be integers, got True"),
     "three rows": (
         lambda c: c.shift(torch.ones(3, 1, dtype=torch.long)),
         ValueError,
         "delta must be an integer, or integers of shape (B or 1, T or 1)",
-    ),
-    "a row of its own": (
-        lambda c: c.shift(torch.ones(5, dtype=torch.long)),
-        ValueError,
-        "(2, 3, 5, 8), got shape (5,)",
     ),
     "no room": (
         lambda c: c.append(random(2, 3, 4, 8), random(2, 3, 4, 8), torch.arange(4)[None]),
@@ -558,78 +504,38 @@ BAD: dict[str, tuple[Callable[[KVCache], Any], type, str]] = {
     "keys of another width": (
         lambda c: c.append(K[..., :4], K, [[5, 6]]),
         ValueError,
-        "keys must have shape (2, 3, 2, 8) for position_ids (.., 2), got (2, 3, 2, 4)",
+        "keys must have shape (2, 3, 2, 8), got (2, 3, 2, 4)",
     ),
     "values without heads": (
         lambda c: c.append(K, K[:, 0], [[5, 6]]),
         ValueError,
-        "values must have shape (2, 3, 2, 8) for position_ids (.., 2), got (2, 2, 8)",
+        "values must have shape (2, 3, 2, 8), got (2, 2, 8)",
     ),
-    "keys of integers": (lambda c: c.append(K.long(), K, [[5, 6]]), TypeError, "keys must be flo"),
-    "keys of another type": (
-        lambda c: c.append(K.float(), K, [[5, 6]]),
-        ValueError,
-        "cache holds torch.float64 on cpu, but the keys are torch.float32 on cpu",
-    ),
+    "keys of integers": (lambda c: c.append(K.long(), K, [[5, 6]]), TypeError, "keys must be a fl"),
     "values of another type": (
         lambda c: c.append(K, K.float(), [[5, 6]]),
         ValueError,
-        "cache holds torch.float64 on cpu, but the values are torch.float32 on cpu",
-    ),
-    "a leaf with a gradient": (
-        lambda c: torch.no_grad()(c.append)(K, K.clone().requires_grad_(), [[5, 6]]),
-        ValueError,
-        "cache holds no gradient: the values require a gradient: detach them",
+        "cache holds torch.float64, but the values are torch.float32",
     ),
     "a gradient": (
         lambda c: c.append(K.clone().requires_grad_() * 2, K, [[5, 6]]),
         ValueError,
-        "the keys require a gradient: decode under torch.no_grad()",
+        "the keys require one: decode under torch.no_grad()",
     ),
     "padding for one row": (
         lambda c: c.append(K, K, [[5, 6]], torch.zeros(1, 2, dtype=torch.bool)),
         ValueError,
         "key_padding_mask must have shape (B, T) = (2, 2), got (1, 2)",
     ),
-    "padding in numbers": (
-        lambda c: c.append(K, K, [[5, 6]], torch.zeros(2, 2)),
-        TypeError,
-        "key_padding_mask must be a tensor of torch.bool, got torch.float32",
-    ),
-    "positions without a row": (
-        lambda c: c.append(K, K, [5, 6]),
-        ValueError,
-        "position_ids must have shape (batch_size or 1, T) for batch_size = 2, got (2,)",
-    ),
     "positions for three rows": (
         lambda c: c.append(K, K, [[5, 6]] * 3),
         ValueError,
-        "for batch_size = 2, got (3, 2)",
+        "(batch_size or 1, T) for batch_size = 2, got (3, 2)",
     ),
     "a position below zero": (
         lambda c: c.append(K, K, [[-1, 6]]),
         ValueError,
-        "position_ids must be in 0..max_seq_len-1 = 0..15, got -1",
-    ),
-    "a position of another class": (
-        lambda c: c.append(K, K, torch.tensor([[-5, 99]]).as_subclass(Tagged)),
-        ValueError,
-        "position_ids must be in 0..max_seq_len-1 = 0..15, got -5",
-    ),
-    "a move of another class": (
-        lambda c: c.shift(torch.tensor(-3).as_subclass(Tagged)),
-        ValueError,
-        "positions moved by delta must be in 0..max_seq_len-1 = 0..15, got -3",
-    ),
-    "positions without values": (
-        lambda c: c.append(K, K, META.expand(1, 2)),
-        ValueError,
-        "position_ids must be on cpu, got meta",
-    ),
-    "a move without a value": (
-        lambda c: c.shift(META),
-        ValueError,
-        "delta must be on cpu, got meta",
+        "position_ids must be in 0..15, got -1",
     ),
     "real positions": (lambda c: c.append(K, K, [[5.0, 6.0]]), TypeError, "position_ids must be"),
 }
@@ -646,23 +552,11 @@ def test_a_call_that_cannot_succeed_changes_nothing(call, error, says, raw) -> N
     assert unchanged(cache, before)
 
 
-@RAW
-@pytest.mark.filterwarnings("ignore:To copy construct from a tensor")
-def test_compiled_code_may_store_what_an_eager_call_refuses(raw) -> None:
-    """No value can be read there, and `KVCache` says so; raw keys cannot be turned by it later."""
-    cache = filled(raw=raw)
-    torch.compile(lambda: cache.shift(-3), backend="eager")()
-    assert cache.position_ids[0].tolist() == [-3, -2, -1, 0, 1]
-    if raw:
-        with pytest.raises(ValueError, match=r"position_ids must be in 0\.\..*, got -3"):
-            _ = cache.keys
-
-
 def test_a_table_that_learns_leaves_no_gradient_in_the_cache() -> None:
     cache = filled()
-    cache.rope.table.requires_grad_(True)
+    cache.rope.cos.requires_grad_(True)
     before = state(cache)
-    with pytest.raises(ValueError, match=r"no gradient: .* decode under torch\.no_grad\(\)"):
+    with pytest.raises(ValueError, match=r"no gradient, but .* decode under torch\.no_grad\(\)"):
         cache.shift(2)
     assert unchanged(cache, before)
     with torch.no_grad():
@@ -688,11 +582,10 @@ def test_where_torch_makes_its_tensors_changes_nothing() -> None:
 def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
     cache = filled(rope=None)
     before = state(cache)
-    with pytest.raises(ValueError, match=r"give the cache rope=\.\.\., got None"):
+    with pytest.raises(ValueError, match="shift needs the rotation of the keys"):
         cache.shift(1)
-    for wrong in (-1, 2**62, 2**63 - 1):  # the next one would wrap
-        with pytest.raises(ValueError, match=rf"position_ids must be in 0\.\..*, got {wrong}"):
-            cache.append(K, K, [[wrong, 0]])
+    with pytest.raises(ValueError, match=r"position_ids must be in 0\.\..*, got -1"):
+        cache.append(K, K, [[-1, 0]])
     assert unchanged(cache, before)
     cache.drop(0, 2)
     cache.append(K, K, [[10**6, 7]])  # how far its table goes, it cannot know
@@ -700,54 +593,15 @@ def test_a_cache_that_knows_no_rotation_moves_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"base": 500.0}, "cache has the rotation dim=4, base=500.0, interleaved=False"),
-        ({"interleaved": True}, "interleaved=True, max_seq_len=64, but the call needs dim=4"),
-        ({"rotary_dim": 2}, "cache has the rotation dim=2"),
-        ({"max_seq_len": 32}, "max_seq_len=32, but the call needs dim=4"),
-    ],
+    "options", [{"base": 500.0}, {"interleaved": True}, {"rotary_dim": 2}, {"max_seq_len": 32}]
 )
-def test_a_cache_of_another_rotation_is_refused(options, says) -> None:
+def test_a_cache_of_another_rotation_is_refused(options) -> None:
     """Two bases in one model: what one layer's cache would do in another."""
     cache = plain(**options).new_cache(1)
-    with pytest.raises(ValueError, match="the call needs dim=4") as caught:
+    with pytest.raises(ValueError, match=r"cache has the rotation Rot.*, but the call needs Rot"):
         plain()(random(1, 2, 16), cache=cache)
-    assert says in str(caught.value)
     assert cache.length == 0
     plain()(random(1, 2, 16), cache=copy.deepcopy(plain()).new_cache(1))  # the same one is not
-
-
-class Slower(RotaryEmbedding):
-    """The rotation with other frequencies: its arguments do not tell."""
-
-
-def test_a_rotation_is_told_by_its_type_and_its_table() -> None:
-    other = rope(4)
-    other.table.copy_(other.table.roll(1, dims=0))
-    for table in (other, Slower(4, 64).double()):
-        cache = KVCache(1, 2, 8, 4, dtype=torch.float64, rope=table)
-        with pytest.raises(ValueError, match="another type or table"):
-            plain()(random(1, 2, 16), cache=cache)
-    cache = KVCache(1, 2, 8, 4, dtype=torch.float64, rope=RotaryEmbedding(4, 64))
-    plain()(random(1, 2, 16), cache=cache)  # the same in fewer digits
-
-
-def test_a_cache_belongs_to_one_layer() -> None:
-    layer, other, x = plain(), plain(), random(1, 2, 16)
-    cache = layer.new_cache(1)
-    layer(x, cache=cache)
-    before = state(cache)
-    with pytest.raises(ValueError, match="cache belongs to another layer: one cache per layer"):
-        other(x, cache=cache)
-    assert unchanged(cache, before)
-    with pytest.raises(TypeError, match=r"use copy\.deepcopy"):
-        copy.copy(cache)
-    for copied in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
-        torch.testing.assert_close(other(x, cache=copied), layer(x.repeat(1, 2, 1))[:, 2:], **EXACT)
-        assert (copied.length, cache.length) == (4, 2)
-    cache.reset()
-    other(x, cache=cache)
 
 
 def test_a_latent_cache_is_no_other() -> None:
@@ -768,18 +622,6 @@ def test_a_call_that_breaks_off_leaves_the_cache_as_it_was(raw) -> None:
         layer(random(1, 2, 16), cache=cache, position_ids=[[15, 16]])
     assert torch.equal(cache.keys, keys)
     assert torch.equal(cache.position_ids, ids)
-
-
-def test_what_is_handed_out_is_a_copy_where_a_count_hangs_on_it() -> None:
-    cache = filled()
-    cache.position_ids.zero_()
-    assert cache.next_position.tolist() == [[5], [5]]
-    cache.padding.fill_(True)
-    assert not cache.padding.any()
-    counts = ("length", "position_ids", "next_position", "padding", "stored_keys")
-    for name in (*counts, "max_seq_len", "rope", "raw"):
-        with pytest.raises(AttributeError):
-            setattr(cache, name, 3)
 
 
 # Packing
@@ -870,50 +712,30 @@ def test_absorbed_is_naive(heads, pairs, resting, width, interleaved) -> None:
     torch.testing.assert_close(layer(x, key_padding_mask=padding)[~padding], naive[1], **EXACT)
 
 
-def test_absorbed_needs_a_plain_matrix() -> None:
-    """An adapter's part or a bias would be lost without a word."""
-    layer, x = latent(absorb=True), random(1, 3, 16)
-    biased = torch.nn.Linear(10, 33).double().requires_grad_(False)
-    for instead in (biased, torch.nn.Sequential(layer.kv_b_proj)):
-        layer.kv_b_proj, layer.absorb, cache = instead, True, layer.new_cache(1)
-        with pytest.raises(TypeError, match="absorb=True needs kv_b_proj to be an nn"):
-            layer(x, cache=cache)
-        assert cache.length == 0
-        layer.absorb = False
-        layer(x)
+CHANGES = {
+    "a bias": lambda m: setattr(m, "kv_b_proj", torch.nn.Linear(10, 33).double()),
+    "an adapter": lambda m: setattr(m, "kv_b_proj", torch.nn.Sequential(m.kv_b_proj)),
+    "another forward": lambda m: setattr(
+        m.kv_b_proj, "forward", lambda v: v.new_zeros(*v.shape[:-1], 33)
+    ),
+    "a hook after": lambda m: m.kv_b_proj.register_forward_hook(lambda _, given, y: 2 * y),
+    "pruned by a hook before": lambda m: prune.l1_unstructured(m.kv_b_proj, "weight", 0.3),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_absorbed_needs_a_plain_matrix(change) -> None:
+    """What it adds to the weight would be lost without a word."""
+    layer, x = latent(), random(1, 3, 16)
+    change(layer)
+    layer.requires_grad_(False)(x)
+    layer.absorb, cache = True, layer.new_cache(1)
+    with pytest.raises(TypeError, match="absorb=True needs kv_b_proj to be an nn"):
+        layer(x, cache=cache)
+    assert cache.length == 0
     layer.absorb = "no"
     with pytest.raises(TypeError, match="absorb must be True or False, got 'no'"):
         layer(x)
-
-
-def test_absorbed_refuses_a_matrix_whose_forward_was_replaced() -> None:
-    layer, x = latent(), random(1, 3, 16)
-    layer.kv_b_proj.forward = lambda v: v.new_zeros(*v.shape[:-1], 33)
-    layer(x)
-    layer.absorb = True
-    with pytest.raises(
-        TypeError, match=r"absorb=True needs the forward of nn\.Linear, got another"
-    ):
-        layer(x)
-
-
-@pytest.mark.parametrize(
-    "hook",
-    [
-        lambda b: b.register_forward_hook(lambda _, given, made: made + given[0].sum()),
-        lambda b: b.register_forward_pre_hook(lambda _, given: (2 * given[0],)),
-        lambda b: prune.l1_unstructured(b, "weight", 0.3),  # its weight is made by a hook
-    ],
-    ids=["after", "before", "pruned"],
-)
-def test_absorbed_drops_nothing_that_is_hooked_to_its_matrix(hook) -> None:
-    layer, x = latent(), random(1, 3, 16)
-    hook(layer.kv_b_proj)
-    layer(x)
-    layer.absorb, cache = True, layer.new_cache(1)
-    with pytest.raises(TypeError, match="absorb=True needs kv_b_proj to have no forward hook"):
-        layer(x, cache=cache)
-    assert cache.length == 0
 
 
 def test_one_cache_serves_both_ways_and_is_small() -> None:
@@ -1001,10 +823,6 @@ def test_shards_known_by_hand(ends, size, want) -> None:
             zigzag_indices(ends, size, 0)
         return
     assert [zigzag_indices(ends, size, rank).tolist() for rank in range(size)] == want
-
-
-def test_more_pieces_than_any_integer_counts_cut_nothing_from_no_tokens() -> None:
-    assert zigzag_indices([0, 0, 0], 10**30, 10**29).tolist() == []
 
 
 def test_ranks_together_compute_what_one_device_does() -> None:
