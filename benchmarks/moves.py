@@ -50,7 +50,7 @@ def calls(
 
     def drop(cache: KVCache = raw) -> None:
         cache.drop(0, BY)
-        cache._length = length  # the next call finds as many
+        cache.length = length  # the next call finds as many
 
     return made | {"KVCache.drop, keys and values": (drop, 1)}
 

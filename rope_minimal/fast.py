@@ -27,11 +27,11 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
 
 def _in_tiles(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     """Rotate ``x`` a few positions at a time, each tile written to its place in the result."""
-    y = torch.empty_like(x)
-    positions = max(1, TILE * x.shape[-2] // x.numel())
-    tiles = (t.split(positions, dim=-2) for t in (y, x, cos, sin))
-    for out, part, c, s in zip(*tiles, strict=True):
-        out.copy_(rotate(part, c, s, interleaved))
+    y, length = torch.empty_like(x), x.shape[-2]
+    most = max(1, TILE * length // x.numel())
+    for start in range(0, length, most):  # narrow, not split, which batched gradients refuse
+        out, *tile = (t.narrow(-2, start, min(most, length - start)) for t in (y, x, cos, sin))
+        out.copy_(rotate(*tile, interleaved))
     return y
 
 

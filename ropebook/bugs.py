@@ -139,8 +139,10 @@ BUGS: tuple[Bug, ...] = (
         key="cache_key",
         name="A remembered table ignores the offset",
         module="rotation",
-        old='ids = integers("position_ids", position_ids, self.cos.device)',
-        new='ids = self.__dict__.setdefault(f"for {x.shape[-2]}", position_ids)',
+        old='return self.gather("position_ids", '
+        "ids.reshape(len(ids), *(1,) * (x.ndim - 3), length))",
+        new='return self.__dict__.setdefault(f"for {length}", self.gather("position_ids", '
+        "ids.reshape(len(ids), *(1,) * (x.ndim - 3), length)))",
         thread="https://github.com/lucidrains/rotary-embedding-torch/issues/11",
         story="rotary-embedding-torch remembered its angles under the length of the sequence "
         "alone, so a second call of the same length with another offset got the first one's.",

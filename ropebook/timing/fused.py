@@ -95,6 +95,11 @@ def apply_rope_fused(
     else:
         _check_table(x, cos, sin)
         cos, sin, rows = _take(x, cos, sin, positions)
+    for name, tensor in (("cos", cos), ("sin", sin), ("positions", rows)):
+        if tensor is not None and tensor.device != x.device:
+            raise ValueError(
+                f"x and {name} must be on one device, got {x.device} and {tensor.device}"
+            )
     if isinstance(_kernel, triton.JITFunction) and x.device.type == "cpu":
         raise ValueError(
             "x must be on a GPU, got cpu (TRITON_INTERPRET=1, set before triton is imported, "
@@ -149,8 +154,6 @@ def _take(
             f"positions must have shape (T,) = ({length},) or (B, T) = ({batch}, {length}), "
             f"got {tuple(rows.shape)}"
         )
-    if rows.device != x.device:
-        raise ValueError(f"x and positions must be on one device, got {x.device} and {rows.device}")
     check_range("positions", rows, size)
     return cos, sin, rows.expand(batch, length)
 

@@ -271,7 +271,6 @@ X, COS, SIN = random(2, 3, 4, 8), *table(range(4), 8)
         (X, COS[:0, :0], SIN[:0, :0]),
         (X[:, :, :3], COS, SIN),
         (X, COS.expand(3, 1, 4, 4), SIN.expand(3, 1, 4, 4)),
-        (X, COS.to("meta"), SIN),
     ],
 )
 def test_bad_input_is_refused_in_the_words_of_apply_rope(arguments) -> None:
@@ -280,6 +279,13 @@ def test_bad_input_is_refused_in_the_words_of_apply_rope(arguments) -> None:
     with pytest.raises(plain.type) as fused:
         apply_rope_fused(*arguments)
     assert str(fused.value) == str(plain.value)
+
+
+def test_a_table_on_another_device_is_named() -> None:
+    for table in ((COS.to("meta"), SIN), (COS, SIN.to("meta"))):
+        for positions in (None, 0, IDS):
+            with pytest.raises(ValueError, match=r"(cos|sin) must be on one device, got .* meta"):
+                apply_rope_fused(X, *table, positions=positions)
 
 
 def test_a_flag_is_a_flag() -> None:
@@ -297,9 +303,8 @@ OUTSIDE = (
     ("positions", "kind", "said"),
     [
         (-1, ValueError, "positions must be >= 0, got -1"),
-        (True, TypeError, "positions must be an integer, got True"),
         (1, ValueError, r"1\.\.5 exceed the table's 4 rows"),
-        (1.0, TypeError, "positions must be integers, got torch.float64"),
+        (1.0, TypeError, "positions must be integers, got torch.float32"),
         (IDS.float(), TypeError, "positions must be integers, got torch.float32"),
         (IDS[:3], ValueError, r"\(T,\) = \(4,\) or \(B, T\) = \(2, 4\), got \(3,\)"),
         (IDS.expand(3, 4), ValueError, r"got \(3, 4\)"),
