@@ -31,7 +31,7 @@ def _in_tiles(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
     most = max(1, TILE * length // x.numel())
     for start in range(0, length, most):  # narrow, not split, which batched gradients refuse
         out, *tile = (t.narrow(-2, start, min(most, length - start)) for t in (y, x, cos, sin))
-        out.copy_(rotate(*tile, interleaved))
+        out.copy_(rotate(tile[0], tile[1], tile[2], interleaved))
     return y
 
 
