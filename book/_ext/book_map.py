@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import yaml
-from chapter import minutes
+from chapter import HOW, minutes
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
-
-HOW = "Times: 200 words a minute, and a minute for each figure and question. Exercises come on top."
 
 
 class Stop(NamedTuple):

@@ -30,7 +30,12 @@ BOX = re.compile(
     re.DOTALL,
 )
 TITLE = re.compile(r"(<article.*?</h1>\n)", re.DOTALL)
-WORDS_A_MINUTE = 200
+WORDS_A_MINUTE, SECONDS_A_LINE = 180, 3
+FOLDED = {"hide-cell", "hide-input", "remove-cell", "remove-input"}
+HOW = (
+    f"Times: {WORDS_A_MINUTE} words a minute, {SECONDS_A_LINE} seconds a line of code that is "
+    "shown, and a minute for each figure and question. Exercises come on top."
+)
 
 
 def fold(name: str, title: str, inside: str) -> str:
@@ -71,17 +76,32 @@ def link_boxes(body: str) -> str:
     return BOX.sub(links, body)
 
 
+def words(prose: str) -> int:
+    """Return how many words a reader reads: of links their text, and no answer that is folded."""
+    prose = re.sub(r"<details.*?</details>|<!--.*?-->", "", prose, flags=re.DOTALL)
+    return len(re.sub(r"\]\((?:[^()\"]|\"[^\"]*\")*\)", "]", prose).split())
+
+
+def code_lines(code: str) -> int:
+    """Return how many lines of a cell a reader reads: neither blank ones nor imports."""
+    lines = [line.split() for line in code.splitlines()]
+    return sum(bool(line) and line[0] not in ("import", "from") for line in lines)
+
+
 def minutes(notebook: Path) -> int:
-    """Return how long a chapter takes: its words, and a minute for each figure and question."""
-    cells = json.loads(notebook.read_text("utf8"))["cells"]
-    text = [
-        ("".join(cell["source"]), cell["cell_type"] == "markdown")
-        for cell in cells
-        if "remove-cell" not in cell["metadata"].get("tags", [])
-    ]
-    words = sum(len(source.split()) for source, prose in text if prose)
-    stops = sum(len(re.findall(r"^figures\.", source, re.MULTILINE)) for source, _ in text)
-    return 5 * math.ceil((words / WORDS_A_MINUTE + stops) / 5)
+    """Return how long a chapter takes to read, as `HOW` says, in fives."""
+    seconds = 0.0
+    for cell in json.loads(notebook.read_text("utf8"))["cells"]:
+        source, tags = "".join(cell["source"]), set(cell["metadata"].get("tags", []))
+        if "remove-cell" in tags:
+            continue
+        if cell["cell_type"] == "markdown":
+            seconds += 60 * words(source) / WORDS_A_MINUTE
+            continue
+        seconds += 60 * len(re.findall(r"^figures\.", source, re.MULTILINE))
+        if not tags & FOLDED:
+            seconds += SECONDS_A_LINE * code_lines(source)
+    return 5 * math.ceil(seconds / 300)
 
 
 def say_time(page: str) -> str:

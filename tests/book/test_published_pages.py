@@ -164,12 +164,36 @@ def test_a_box_says_where_it_stands_and_how_to_cite_it():
     assert 'href="#claim-4-1" title="Link to this claim">#</a></p>' in linked
 
 
-def test_the_time_to_read_counts_words_figures_and_questions(tmp_path):
-    cells = [("markdown", "word " * 1000), ("code", "import a\nfigures.rotor()"), ("code", "a")]
-    source = [{"cell_type": kind, "source": [text], "metadata": {}} for kind, text in cells]
-    path = tmp_path / "a.ipynb"
+def notebook(path, *cells):
+    """Write a notebook of cells: (kind, text, tags)."""
+    source = [
+        {"cell_type": kind, "source": [text], "metadata": {"tags": tags}}
+        for kind, text, tags in cells
+    ]
     path.write_text(json.dumps({"cells": source}))
-    assert chapter.minutes(path) == 10  # 5 for the words and 1 for the figure, by fives
+    return path
+
+
+def test_the_time_to_read_counts_words_shown_code_figures_and_questions(tmp_path):
+    path = tmp_path / "a.ipynb"
+    prose = "word " * 1440  # 8 minutes
+    lines = "\n\n".join(["a = 1"] * 40)  # 2 minutes
+    more = [
+        ("code", "import a\n\n", []),
+        ("code", lines, ["hide-input"]),
+        ("markdown", "word " * 900, ["remove-cell"]),
+    ]
+    assert chapter.minutes(notebook(path, ("markdown", prose, []), *more)) == 10
+    both = [("markdown", prose, []), ("code", lines, []), *more]
+    assert chapter.minutes(notebook(path, *both)) == 10
+    figure = ("code", "x = 1\nfigures.rotor()", ["hide-input"])
+    assert chapter.minutes(notebook(path, *both, figure)) == 15
+
+
+def test_of_a_link_the_text_is_read_and_of_a_fold_nothing():
+    prose = 'Two [words here](../a.md#b "and (no) title").<!-- not this -->'
+    assert chapter.words(prose) == 3
+    assert chapter.words("One.\n<details><summary>a</summary>\n\nb c</details>") == 1
 
 
 def test_formulas_are_typeset_and_code_is_not():
