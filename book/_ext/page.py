@@ -270,14 +270,6 @@ def offer_files(
     )
 
 
-def search_prose(
-    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
-) -> None:
-    """Let the results of a search show prose."""
-    if page == "search":
-        app.add_js_file("search.js", loading_method="defer")
-
-
 def write_again_after_a_change_of_this(app: Sphinx) -> None:
     """Write every page again after a change of the code that changes pages: Sphinx cannot know."""
     if app.builder.format != "html":
@@ -316,7 +308,6 @@ def setup(app: Sphinx) -> dict:
     app.connect("builder-inited", write_again_after_a_change_of_this)
     app.connect("builder-inited", hook.install)
     app.connect("builder-inited", disconnect_thebe, priority=1)
-    app.connect("html-page-context", search_prose, priority=400)
     app.connect("html-page-context", offer_files, priority=950)
     app.connect("html-page-context", hook.prepare, priority=950)
     app.connect("build-finished", hook.finish)

@@ -7,10 +7,9 @@ import { PurgeCSS } from "purgecss";
 
 const site = process.argv[2];
 const files = readdirSync(site, { recursive: true }).map((name) => join(site, name));
-// what lies in vendor brings its own style and is small already, and so are the figures; Sphinx reads its
-// search index again
-const done = ["vendor", "figures"].map((folder) => join("_static", folder));
-const own = files.filter((name) => !done.some((at) => name.includes(at)) && !name.endsWith("searchindex.js"));
+// what lies in vendor brings its own style and is small already, and so are the figures and the search
+const done = ["vendor", "figures", "search"].map((folder) => join("_static", `${folder}/`));
+const own = files.filter((name) => !done.some((at) => name.includes(at)));
 const ending = (end) => own.filter((name) => name.endsWith(end));
 
 const figures = files.filter((name) => name.includes(done[1]) && name.endsWith(".js"));

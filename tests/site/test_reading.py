@@ -1,4 +1,4 @@
-"""What a reader does: open the menu, search, switch the theme, copy a cell, take the notebook."""
+"""What a reader does: open the menu, switch the theme, copy a cell, take the notebook."""
 
 import json
 import re
@@ -182,30 +182,6 @@ def test_in_colours_of_the_readers_own_the_selected_button_and_the_track_are_see
     assert track.evaluate(look) == "auto"  # the browser's own slider, in these colours
     page.emulate_media(forced_colors="none")
     assert track.evaluate(look) == "none"
-
-
-def test_a_result_of_a_search_shows_prose(visit):
-    page = visit().open("search.html?q=padding")
-    page.wait_for_selector("#search-results li p.context")
-    shown = page.locator("#search-results li p.context").all_inner_texts()
-    assert shown
-    for text in shown:
-        assert not re.search(r"\\\(|plt\.|import |After this chapter you can What you need", text)
-    icon, field = (page.locator(f".bd-search {e}").last for e in ("i", "input"))
-    inset = field.evaluate("e => parseFloat(getComputedStyle(e).paddingLeft)")
-    sign = icon.bounding_box()
-    assert sign["x"] + sign["width"] <= field.bounding_box()["x"] + inset
-
-
-def test_a_build_that_goes_on_can_read_the_search_index():
-    index = (SITE / "searchindex.js").read_text("utf8").strip()
-    json.loads(index.removeprefix("Search.setIndex(").rstrip(";").removesuffix(")"))
-
-
-def test_search_finds_a_chapter(visit):
-    page = visit().open("search.html?q=wavelength")
-    page.wait_for_selector("#search-results li a")
-    assert "many-planes" in page.locator("#search-results").inner_html()
 
 
 @pytest.mark.parametrize("name", ["notebooks/04-many-planes.html", "book/intro.html"])
