@@ -19,7 +19,7 @@ Each module imports from those above it only:
 ``report``         The report in text, HTML and JSON
 ``angles``         Angle = position x frequency; frequencies = a formula; what is rounded
 ``study``          `identify`: measure, take apart, test
-``adapters``       Tables and this project's module as functions
+``adapters``       This project's module as a function
 =================  =============================================================================
 
 NumPy is all that is needed for a function of arrays.

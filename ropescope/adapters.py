@@ -1,8 +1,4 @@
-"""Adapters: what people have at hand, as a function of x and positions.
-
-A module of this project, tables of cosines and sines with a function that applies them: each
-becomes a `Rotation`, which `identify` can probe.
-"""
+"""Adapters: a module as a function of x and positions, which `identify` can probe."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -11,14 +7,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from rope_minimal.checks import check_count, check_float
+from rope_minimal.checks import check_count
 from rope_minimal.rotation import RotaryEmbedding
 
 from .hypotheses import Finding
 from .report import Report
 from .study import identify
 
-__all__ = ["Rotation", "of_module", "of_tables"]
+__all__ = ["Rotation", "of_module"]
 
 Rotate = Callable[[Tensor, Tensor], Tensor]
 
@@ -68,37 +64,4 @@ def of_module(rope: RotaryEmbedding, head_dim: int | None = None) -> Rotation:
         width,
         positions=rope.max_seq_len + 1,  # and one past its end
         dtype=rope.cos.dtype,
-    )
-
-
-def of_tables(
-    cos: Tensor, sin: Tensor, apply: Callable[[Tensor, Tensor, Tensor], Tensor], head_dim: int
-) -> Rotation:
-    """Return the rotation by rows of two tables.
-
-    Parameters
-    ----------
-    cos, sin
-        Shape (positions, width), any width that ``apply`` wants.
-    apply
-        ``apply(x, cos, sin)`` for x of shape (N, T, head_dim) and rows of shape (T, width).
-    head_dim
-        Channels of a head.
-    """
-    for name, table in (("cos", cos), ("sin", sin)):
-        check_float(name, table)
-        if table.ndim != 2 or len(table) < 2:
-            raise ValueError(f"{name} must have shape (positions, width), got {tuple(table.shape)}")
-    if cos.shape != sin.shape:
-        raise ValueError(
-            f"cos and sin must have the same shape, got {tuple(cos.shape)} and {tuple(sin.shape)}"
-        )
-    if not callable(apply):
-        raise TypeError(f"apply must be callable, got {type(apply).__name__}")
-    head_dim = check_count("head_dim", head_dim, least=2)
-    return Rotation(
-        lambda x, at: apply(x.to(cos.device), cos[at], sin[at]),
-        head_dim,
-        positions=len(cos) + 1,
-        dtype=cos.dtype,
     )

@@ -1,13 +1,13 @@
 """Angle = position x frequency, up to the table's end; frequencies = a published formula."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .formulas import Formula, fit_axes, follows_but, name_layout, round_number
 from .operators import Structure, along, by_doubling, powers_of_two
-from .precision import DIGITS, HALF, Noise, rounded, synthesize, wrapped
+from .precision import DIGITS, HALF, ROUGH, Noise, rounded, synthesize, wrapped
 from .preconditions import Measured
 from .probe import ProbeError, place_of
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 DENSE = 1024
 """Below it, every position is probed."""
-
-ROUGH = 0.02
-"""Error of a length that cos and sin in low precision explain."""
 
 VISIBLE = 1e-3
 """Radians below which lost digits are not worth a word."""
@@ -44,24 +41,18 @@ class Samples:
     broken: np.ndarray
     shared: np.ndarray
 
-    def __getitem__(self, rows: np.ndarray) -> "Samples":
-        parts = (self.positions, self.angles, self.broken, self.shared)
-        return Samples(*(part[rows] for part in parts))
+    @classmethod
+    def joined(cls, *parts: "Samples") -> "Samples":
+        """Return the samples of several calls one after the other."""
+        names = [field.name for field in fields(cls)]
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def __add__(self, other: "Samples") -> "Samples":
-        mine = (self.positions, self.angles, self.broken, self.shared)
-        others = (other.positions, other.angles, other.broken, other.shared)
-        return Samples(*(np.concatenate(both) for both in zip(mine, others, strict=True)))
-
-
-def read_angles(
-    study: "Study", report: "Report", found: Measured, structure: Structure
-) -> "Report":
-    """Measure frequencies, name their formula, and compare every angle with them."""
-    return _Angles(study, report, found, structure).read()
+    def without(self, rows: np.ndarray) -> "Samples":
+        """Return the samples but those that ``rows``, (S,), marks."""
+        return Samples(*(getattr(self, field.name)[~rows] for field in fields(self)))
 
 
-class _Angles:
+class Angles:
     """The angles of one structure: what they are, and whether more calls agree with them."""
 
     def __init__(
@@ -315,7 +306,7 @@ class _Angles:
         dense = self.found.predicts and self.structure.change < ROUGH
         if dense and (inner <= outer or self.report.is_rotation):
             try:
-                samples = samples + self._more()
+                samples = Samples.joined(samples, self._more())
             except ProbeError as failure:
                 self.test("every position", 1.0, why=str(failure), place="some of those probed")
         off = np.abs(wrapped(samples.angles - samples.positions @ self.waves.T))
@@ -377,9 +368,9 @@ class _Angles:
                 values = {"length": len(call), "place": place_of(call[bad[0]])}
                 count = int(self._bad(samples).sum())
                 self.test("call length", count, count=count, **values)
-                samples = samples[~self._bad(samples)]
+                samples = samples.without(self._bad(samples))
             found.append(samples)
-        return sum(found[1:], found[0])
+        return Samples.joined(*found)
 
     def _bad(self, samples: Samples) -> np.ndarray:
         """Return which samples are not rotated by position times frequency, (S,)."""
@@ -565,11 +556,10 @@ class _Angles:
         after = np.append(after, last)
         images = {
             "every position is rotated like the last": np.full(len(after), good),
-            "it starts again from position 0": after - bad,
+            "it starts again from position 0": after % bad,
             "every position is rotated like position 0": np.zeros(len(after)),
             "each position is rotated like the one before it": after - 1,
         }
-        images["it starts again from position 0"] = after % bad
         past = "angles no longer follow the position"
         if found.broken[1:].any():
             past = "vectors come out with other lengths"

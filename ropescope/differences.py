@@ -42,11 +42,8 @@ class Difference:
     convert
         ``convert(weight, num_heads)`` takes W_q or W_k, of shape (num_heads * head_dim, in), or a
         bias (num_heads * head_dim,), as trained under the first rotation, and returns the weight
-        that gives the same scores under the second (with a norm before the rotation, see
-        ``permute``), but for a small difference of frequencies that the messages tell. None where
-        no weight does, where the report on either is about a part (`Finding`) or has an error that
-        is not rounding, where angles of either are lost, and where frequencies are not known well
-        enough to compare them.
+        that gives the same scores under the second. None where no weight does, or where a report is
+        about a part (`Finding`), has an error that is not rounding, or knows too little.
     permute
         The same without signs and factors. Where a norm with weights stands between projection and
         rotation, it takes the rows and their own biases, and ``convert`` takes the norm's weights
@@ -68,9 +65,14 @@ def difference(one: "Report", two: "Report") -> Difference:
     """Return what leads from one rotation to another, see `Report.differs_from`."""
     both = ((one, "first"), (two, "second"))
     messages = [f"The {which} {_fault(r)}." for r, which in both if not r.is_rotation]
-    unlike = _unlike(one, two) if one.probed and two.probed else ""
+    unlike = []
+    if one.probed and two.probed:
+        if one.head_dim != two.head_dim:
+            unlike.append(f"heads of {one.head_dim} channels against {two.head_dim}")
+        if one.axes != two.axes:
+            unlike.append(f"{one.axes} {'axis' if one.axes == 1 else 'axes'} against {two.axes}")
     if unlike:
-        messages.append(f"{unlike[0].upper()}{unlike[1:]}.")
+        messages.append(f"{', '.join(unlike).capitalize()}.")
     elif not messages and one.width != two.width:
         messages.append(f"{one.width} channels rotate against {two.width}.")
     elif not messages and not (len(one.inv_freq) and len(two.inv_freq)):
@@ -78,16 +80,6 @@ def difference(one: "Report", two: "Report") -> Difference:
     if messages:
         return Difference(tuple(messages), None, None)
     return _Comparison(one, two).difference()
-
-
-def _unlike(one: "Report", two: "Report") -> str:
-    """Return in what heads and positions of two reports differ."""
-    unlike = []
-    if one.head_dim != two.head_dim:
-        unlike.append(f"heads of {one.head_dim} channels against {two.head_dim}")
-    if one.axes != two.axes:
-        unlike.append(f"{one.axes} {'axis' if one.axes == 1 else 'axes'} against {two.axes}")
-    return ", ".join(unlike)
 
 
 def _fault(report: "Report") -> str:
@@ -207,13 +199,12 @@ class _Comparison:
             alike = self.off.all() and np.ptp(times) <= 1e-5 * times.min()
             worst = 0 if alike else int((self.apart / size).max(axis=1).argmax())
             pair = f"pair {one.pairs[self.orders[0][worst]]}"
-            start = f"{int(self.off.sum())} of {pairs} pairs have another frequency than there, "
-            start += f"{pair} the most"
-            if alike:
-                start = (
-                    f"All {pairs} pairs rotate {times.min():.6g} times as fast as there, {pair} "
-                )
-                start += "for one"
+            start = (
+                f"All {pairs} pairs rotate {times.min():.6g} times as fast as there, {pair} for one"
+                if alike
+                else f"{int(self.off.sum())} of {pairs} pairs have another frequency than there, "
+                f"{pair} the most"
+            )
             self.messages.append(
                 f"{start}: {_number(first[worst])} against {_number(second[worst])}. No weight "
                 "makes up for that; base and rescaling are of the configuration: give the second "

@@ -4,12 +4,11 @@ A report is this table. Whoever tests a hypothesis writes a `Hypothesis`, number
 is made here, at the very end, and nothing reads it.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
-__all__ = ["Finding", "Hypothesis", "Severity", "findings_of"]
+__all__ = ["Finding", "Hypothesis", "Severity"]
 
 
 class Severity(IntEnum):
@@ -81,12 +80,6 @@ class Hypothesis:
         severity, chapter, sentence = SENTENCES[self.name]
         message = sentence.format(residual=self.residual, limit=self.limit, **self.values)
         return Finding(severity, message, chapter, self.name, self.name in PARTIAL)
-
-
-def findings_of(table: Iterable[Hypothesis]) -> tuple[Finding, ...]:
-    """Return the findings of the hypotheses that do not hold, the most severe first."""
-    found = [one.finding() for one in table if not one.holds]
-    return tuple(sorted(dict.fromkeys(found), key=lambda finding: -finding.severity))
 
 
 PARTIAL = {"call", "call length", "steady start"}

@@ -23,7 +23,7 @@ COLORS = (
     "#bc40ad", "#b744b7", "#b147c0", "#ab4bc8", "#a54fd0", "#9e53d8", "#9657de", "#8e5be4",
     "#855fe9",
 )  # fmt: skip
-"""The pairs' colours, fast to slow: rose to violet, as in the book's figures."""
+"""Of the pairs, fast to slow, as in the book's figures."""
 
 
 def card(report: "Report") -> str:
@@ -59,10 +59,8 @@ def pairs_ring(report: "Report") -> str:
         f'fill="{of_channel.get(c, "#808080")}"/>'
         for c in range(n)
     ]
-    label_text = (
-        f"{n} channels on a ring; {report.layout or 'no named layout'}: {len(report.pairs)} pairs"
-    )
-    label = html.escape(label_text, quote=True)
+    name = html.escape(report.layout or "no named layout", quote=True)
+    label = f"{n} channels on a ring; {name}: {len(report.pairs)} pairs"
     return (
         f'<svg role="img" aria-label="{label}" viewBox="0 0 {SIZE:.0f} {SIZE:.0f}" '
         f'width="{SIZE:.0f}" height="{SIZE:.0f}" fill="none" stroke-width="1.2">'
@@ -74,20 +72,12 @@ def pairs_ring(report: "Report") -> str:
 
 
 def _hues(report: "Report") -> list[str]:
-    """Return the colour of each pair by the rank of its frequency."""
-    n = len(report.pairs)
-    if not n:
-        return []
+    """Return the colour of each pair by the rank of its frequency, mixed linearly in sRGB."""
+    n, speed = len(report.pairs), -np.arange(len(report.pairs))
     if report.inv_freq.size:
-        frequency = np.abs(report.inv_freq.reshape(n, -1)).max(axis=1)
-        rank = np.argsort(np.argsort(-frequency, kind="stable"))
-    else:
-        rank = np.arange(n)
-    return [_mix(float(r) / max(n - 1, 1)) for r in rank]
-
-
-def _mix(place: float) -> str:
-    """Return the colour at ``place`` in 0..1 of the pairs' table, mixed linearly in sRGB."""
+        speed = np.abs(report.inv_freq.reshape(n, -1)).max(axis=1)
+    places = np.argsort(np.argsort(-speed, kind="stable")) / max(n - 1, 1)
     table = np.array([[int(c[k : k + 2], 16) for k in (1, 3, 5)] for c in COLORS], float)
     stops = np.linspace(0.0, 1.0, len(table))
-    return "#" + "".join(f"{round(np.interp(place, stops, c)):02x}" for c in table.T)
+    mixed = np.array([np.interp(places, stops, channel) for channel in table.T]).T
+    return ["#" + "".join(f"{round(v):02x}" for v in colour) for colour in mixed.tolist()]

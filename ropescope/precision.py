@@ -9,12 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DIGITS", "HALF", "Noise", "rounded", "smallest_format", "stored_format", "synthesize"]
+__all__ = [
+    "DIGITS", "HALF", "ROUGH", "Noise", "rounded", "smallest_format", "stored_format", "synthesize",
+]  # fmt: skip
 
 DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 """Significant binary digits: rounding to a format is off by 2**-digits of the number at most."""
 
 HALF = ("bfloat16", "float16")
+ROUGH = 0.02
+"""Error of a length that cos and sin in low precision explain."""
+
 STAGES = ("frequencies", "positions", "products")
 
 

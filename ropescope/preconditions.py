@@ -14,7 +14,7 @@ from .operators import operators
 from .precision import DIGITS, Noise, rounded, smallest_format, stored_format
 from .probe import Probe, ProbeError
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "measure", "vectors"]
 
 ALONE = 4
 """So many of the first positions are probed one by one as well."""
@@ -114,7 +114,7 @@ def measure(probe: Probe, positions: np.ndarray, first: np.ndarray) -> Measured:
     return found
 
 
-def _vectors(*shape: int) -> np.ndarray:
+def vectors(*shape: int) -> np.ndarray:
     """Return random vectors without a zero that every format holds exactly."""
     rng = np.random.default_rng(0)
     return rng.choice([-1, 1], shape) * rng.integers(1, 17, shape) / 8.0
@@ -123,7 +123,7 @@ def _vectors(*shape: int) -> np.ndarray:
 def _predicts(probe: Probe, found: Measured) -> bool:
     """Return whether operators predict a call in which all vectors differ: long, short, precise."""
     rows = probe.head_dim + 4  # as many as operators are measured with, and more
-    x = _vectors(rows, len(found.positions), probe.head_dim)
+    x = vectors(rows, len(found.positions), probe.head_dim)
     x[1] *= 64.0
     x[2] = np.random.default_rng(1).uniform(1.0, 2.0, x[2].shape)
     x[2] = rounded(x[2], probe.given) if probe.given in DIGITS else x[2]
@@ -145,7 +145,7 @@ def _independent(probe: Probe, found: Measured) -> bool:
     """Find out which of rows, positions and sums makes a difference; False if not sums alone."""
     if not found.regular:  # inputs are rounded
         return True
-    x = _vectors(1, probe.head_dim)[0]
+    x = vectors(1, probe.head_dim)[0]
     batch = np.repeat(x[None], probe.head_dim + 4, axis=0)
     batch[1], batch[4] = -x[::-1], 2.0 * x[::-1]
     y, alone = probe(batch, found.positions), probe(batch[1:2], found.positions)
@@ -168,7 +168,7 @@ def _independent(probe: Probe, found: Measured) -> bool:
 def _placed(probe: Probe, found: Measured) -> None:
     """Compare with the same positions in another order, and one at a time."""
     at, size = found.positions, np.abs(found.matrices).max()
-    x = _vectors(1, 1, probe.head_dim).repeat(len(at), axis=1)
+    x = vectors(1, 1, probe.head_dim).repeat(len(at), axis=1)
     straight = probe(x, at)
     order = np.arange(len(at))
     order[1:-1] = order[-2:0:-1]  # a call of the same length, with the same ends

@@ -145,15 +145,13 @@ def check_dtype(dtype: Any) -> list[Any]:
 
 def check_positions(positions: Any) -> tuple[int, ...]:
     """Return the number of positions along each axis, at least 2 along each."""
+    named = {"positions": positions}
     if isinstance(positions, (tuple, list)):
-        if not positions:
-            raise ValueError("positions must name at least one axis, got ()")
-        return tuple(_check_size(f"positions[{axis}]", size) for axis, size in enumerate(positions))
-    return (_check_size("positions", positions),)
-
-
-def _check_size(name: str, value: Any) -> int:
-    """Return a number of positions; float64 holds integers up to 2**53 exactly."""
-    if (size := check_count(name, value, least=2)) > 2**53:
-        raise ValueError(f"{name} must be <= 2**53, got {size}")
-    return size
+        named = {f"positions[{axis}]": size for axis, size in enumerate(positions)}
+    if not named:
+        raise ValueError("positions must name at least one axis, got ()")
+    sizes = tuple(check_count(name, size, least=2) for name, size in named.items())
+    for name, size in zip(named, sizes, strict=True):
+        if size > 2**53:  # up to here float64 holds integers exactly
+            raise ValueError(f"{name} must be <= 2**53, got {size}")
+    return sizes

@@ -8,7 +8,7 @@ import numpy as np
 
 from .differences import Difference, difference
 from .formulas import Formula, name_arrangement
-from .hypotheses import Finding, Hypothesis, findings_of
+from .hypotheses import Finding, Hypothesis
 
 __all__ = ["Report"]
 
@@ -121,7 +121,8 @@ class Report:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What does not hold, in words, the most severe first."""
-        return tuple(sorted((*findings_of(self.hypotheses), *self.more), key=lambda f: -f.severity))
+        failed = dict.fromkeys(one.finding() for one in self.hypotheses if not one.holds)
+        return tuple(sorted((*failed, *self.more), key=lambda finding: -finding.severity))
 
     @property
     def wavelengths(self) -> np.ndarray:
@@ -172,11 +173,9 @@ class Report:
         rows: list[tuple[str, str]] = []
         factor = self.attention_factor or 1.0
         if self.attention_factor is not None:
-            alone = "no one factor" if self.unrotated_factor is None else self.unrotated_factor
-            alone = f"{alone:.10g}" if isinstance(alone, float) else alone
-            rest = (
-                "" if self.width == self.head_dim else f"; {alone} on channels that do not rotate"
-            )
+            known = self.unrotated_factor is not None
+            alone = f"{self.unrotated_factor:.10g}" if known else "no one factor"
+            rest = f"; {alone} on channels that do not rotate" * (self.width < self.head_dim)
             rows.append(("factor", f"{self.attention_factor:.10g}{rest}"))
         if self.relative_error is not None:
             change = f"{self.relative_error * factor**2:.2g}"
@@ -243,11 +242,8 @@ class Report:
                 values[name] = None if values[name] is None else tuple(values[name])
             for name in ("inv_freq", "inv_freq_error"):
                 values[name] = np.array(values[name], dtype=np.float64)
-            for name, kind in (
-                ("formulas", Formula),
-                ("hypotheses", Hypothesis),
-                ("more", Finding),
-            ):
+            kinds = {"formulas": Formula, "hypotheses": Hypothesis, "more": Finding}
+            for name, kind in kinds.items():
                 values[name] = tuple(kind(**one) for one in values[name])
             report = cls(**values)
             report.differs_from(report)  # what reads it will not fail later
@@ -268,10 +264,8 @@ class Report:
         Returns
         -------
         Difference
-            Pairs of equal frequency are matched. Where both rotate them alike, possibly elsewhere,
-            the other way or times another factor, ``convert`` is a function. A table that ends
-            before the other is reported, and is no reason not to convert. Errors of either are
-            repeated, and are a reason not to convert unless they are rounding.
+            Pairs of equal frequency are matched. A table that ends before the other is told, and
+            is no reason not to convert.
         """
         if not isinstance(other, Report):
             raise TypeError(f"other must be a Report, got {type(other).__name__}")

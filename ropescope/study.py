@@ -12,12 +12,12 @@ import numpy as np
 
 from rope_minimal.checks import check_count
 
-from .angles import read_angles
+from .angles import Angles
 from .formulas import name_layout, name_place
 from .hypotheses import Hypothesis
 from .operators import Structure, along, decompose, operators, probe_grid, relative_error
-from .precision import HALF, Noise
-from .preconditions import Measured, measure
+from .precision import HALF, ROUGH, Noise
+from .preconditions import Measured, measure, vectors
 from .probe import Probe, ProbeError, check_dtype, check_positions, place_of
 from .report import Report
 
@@ -25,9 +25,6 @@ __all__ = ["identify"]
 
 SHORT = 16
 """Positions of a table that is hardly one."""
-
-ROUGH = 0.02
-"""Error of a length that cos and sin in low precision explain."""
 
 UNUSABLE = {"deterministic", "independent rows", "independent positions"}
 """Hypotheses without which operators tell nothing."""
@@ -178,7 +175,7 @@ class Study:
         readable = high - low <= 0.5 or (low > 1e-3 and (alike or structure.change < ROUGH))
         start = np.abs(np.linalg.det(structure.blocks[0])).min(initial=np.inf)
         if len(structure.inputs) and readable and start > 1e-12 * structure.factor**2:
-            report = read_angles(self, report, found, structure)
+            report = Angles(self, report, found, structure).read()
         _factors(report, found, structure)
         return report
 
@@ -208,7 +205,7 @@ class Study:
 
     def _failure(self, axis: int, place: int) -> str | None:
         """Return what happens at a place along an axis; None where it is answered."""
-        x = generic_vector(self.probe.head_dim)[None]
+        x = vectors(1, self.probe.head_dim)
         x[:, self.fixed] = 0.0
         try:
             self.probe(x, along(axis, len(self.sizes), [0, place]))
@@ -220,9 +217,7 @@ class Study:
         """Return whether a position that two alone do not reach is answered in a longer call."""
         places = np.arange(min(size, 2 * good + 2, 1024))
         try:
-            self.probe(
-                generic_vector(self.probe.head_dim)[None], along(axis, len(self.sizes), places)
-            )
+            self.probe(vectors(1, self.probe.head_dim), along(axis, len(self.sizes), places))
         except ProbeError:
             return False
         return len(places) > good + 1
@@ -253,12 +248,6 @@ class Study:
                 values = {"why": str(failure), "place": place_of(at)}
                 return Hypothesis("every position", 1.0, 0.0, values)
         return Hypothesis("one call", 1.0, 0.0, {"why": str(error)})
-
-
-def generic_vector(head_dim: int) -> np.ndarray:
-    """Return a vector of shape (D,) without a zero or a symmetry, that every format holds."""
-    n = np.arange(head_dim)
-    return np.round(64.0 * (np.cos(1.7 * n**2) + 2.0)) / 64.0 * (-1.0) ** (n * (n + 1) // 2)
 
 
 def _lengths(report: Report, found: Measured, structure: Structure) -> Report:

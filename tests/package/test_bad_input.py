@@ -53,7 +53,7 @@ from ropebook.aliasing import (
 )
 from ropebook.timing import compare, moved_bytes, peak_extra_bytes
 from ropescope import Report, identify
-from ropescope.adapters import of_module, of_tables
+from ropescope.adapters import of_module
 
 X = torch.ones(2, 3, 4, 8)  # (B, H, T, D)
 COS, SIN = rope_table(range(4), 8)
@@ -533,16 +533,6 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: of_module(RotaryEmbedding(8), 6),
         "ValueError: head_dim must be >= 8, got 6",
     ),
-    (
-        lambda: of_tables(COS[0], SIN, apply_rope, 8),
-        "ValueError: cos must have shape (positions, width), got (4,)",
-    ),
-    (lambda: of_tables(COS, 3, apply_rope, 8), "TypeError: sin must be a floating ... got 3"),
-    (
-        lambda: of_tables(COS, SIN[:, :2], apply_rope, 8),
-        "ValueError: cos and sin must have the same shape, got (4, 4) and (4, 2)",
-    ),
-    (lambda: of_tables(COS, SIN, None, 8), "TypeError: apply must be callable, got NoneType"),
     (
         lambda: of_transformers("llama"),
         "TypeError: model must be a model or configuration of transformers, got str",

@@ -12,12 +12,13 @@ import torch
 from atlas import of_transformers
 from rope_minimal import RotaryEmbedding, rope_table
 from ropescope import identify
-from ropescope.adapters import of_module, of_tables
+from ropescope.adapters import of_module
 
 
 def test_tables_with_a_function_that_applies_them() -> None:
     cos, sin = rope_table(range(300), 16)
-    report = of_tables(cos, sin, _neighbours, 24).identify()
+    rotate = lambda x, at: _neighbours(x, cos[at], sin[at])  # noqa: E731
+    report = identify(rotate, 24, positions=301, dtype=torch.float32)
     assert (report.layout, report.place, report.width) == ("interleaved", "last", 16)
     assert (report.base, report.table_end) == (1e4, 299)
 
