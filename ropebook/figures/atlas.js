@@ -385,10 +385,23 @@ export function bridge(held, chosen) {
       : `Weights of **${held.name}** cannot be run as **${chosen.name}** turns them:`;
     return `${start} ${said.map((one, i) => (i ? one : one[0].toLowerCase() + one.slice(1))).join(" ")}`;
   }
+  const bases =
+    held.base !== chosen.base && [held, chosen].every((row) => row.base && row.series === null && !row.scaling);
+  if (bases) said.push(...sameBase(held, chosen));
   const start = said.every((one) => /^(\*\*|Both:)/.test(one))
     ? `No row of W_q and W_k has to change from **${held.name}** to **${chosen.name}**, but:`
     : `To run weights of **${held.name}** with the rotation of **${chosen.name}**:`;
   return [start, ...said, ...(converts ? [ending(held, chosen, around)] : [])].join(" ");
+}
+
+/** What is said where only defaults of two classes give them different bases. */
+function sameBase(held, chosen) {
+  const { words, converts } = differs(held, { ...chosen, waves: held.waves });
+  const said = `Both bases are defaults of the classes, ${baseWords(held.base)} against ${baseWords(chosen.base)}`;
+  if (!converts && words.length) return [`${said}.`];
+  return [
+    `${said}: with one base in both, ${words.length ? "these changes of rows are enough" : "they rotate alike"}.`,
+  ];
 }
 
 /** What remains to be done once rows of W_q and W_k are converted. */

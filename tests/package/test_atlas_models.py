@@ -246,6 +246,22 @@ def test_llama_becomes_cohere_and_nanochat() -> None:
     assert not torch.allclose(scores(two.rotate, q, k), wanted, atol=1)
 
 
+@pytest.mark.parametrize("base", [1e4, 5e5])
+def test_llama_converts_to_cohere_once_both_have_one_base(base: float) -> None:
+    """A base is a field of the configuration: only where bases differ, rows are not enough."""
+    llama, cohere = (
+        config_of(family, name, rope_parameters={"rope_type": "default", "rope_theta": theta})
+        for family, name, theta in (
+            ("llama", "LlamaConfig", base),
+            ("cohere", "CohereConfig", 5e5),
+        )
+    )
+    difference = the_rotation(llama).identify().differs_from(the_rotation(cohere).identify())
+    assert "from half-split (all) to interleaved (all)" in str(difference)
+    assert ("of the configuration" in str(difference)) == (base != 5e5)
+    assert (difference.convert is None) == (base != 5e5)
+
+
 def test_a_factor_on_queries_is_that_of_the_whole_model_and_is_not_converted() -> None:
     """LongCat's is the root of hidden size over rank, though its model has few heads here."""
     config = config_of("longcat_flash", "LongcatFlashConfig")

@@ -468,6 +468,24 @@ def test_the_bridge_says_where_what_stands_around_the_turn_differs(node, shown):
         assert "Permute" not in over
 
 
+def test_the_bridge_says_that_only_default_bases_differ(node, shown):
+    llama, cohere = (
+        next(row for row in shown if row["name"] == name) for name in ("llama", "cohere")
+    )
+    pairs = cohere["width"] // 2
+    waves = [[5e5 ** (-i / pairs)] for i in range(pairs)]
+    other = cohere | {"base": 5e5, "waves": waves, "series": None, "scaling": None}
+    said = node.call("atlas.js", "bridge", llama, other)
+    assert "of the configuration" in said
+    assert said.endswith("with one base in both, these changes of rows are enough.")
+    same = node.call("atlas.js", "bridge", llama, cohere)
+    assert "Permute the rows" in same
+    assert "configuration" not in same
+    yarn = node.call("atlas.js", "bridge", llama, other | {"scaling": "yarn"})
+    assert "of the configuration" in yarn
+    assert "defaults of the classes" not in yarn
+
+
 def test_a_pair_is_as_fast_as_the_largest_part_of_its_wave(node):
     waves = [[0.1, 0.0], [0.0, -1.0], [0.5, 0.0], [0.0, 0.5]]
     assert node.call("circuit.js", "ranks", waves) == [3, 0, 1, 2]
