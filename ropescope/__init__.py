@@ -29,5 +29,14 @@ from .differences import Difference
 from .hypotheses import Finding, Severity
 from .report import Report
 from .study import identify
+from .weights import LayoutEvidence, layout_of_weights
 
-__all__ = ["Difference", "Finding", "Report", "Severity", "identify"]
+__all__ = [
+    "Difference",
+    "Finding",
+    "LayoutEvidence",
+    "Report",
+    "Severity",
+    "identify",
+    "layout_of_weights",
+]
