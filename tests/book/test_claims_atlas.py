@@ -23,7 +23,7 @@ from ropebook.atlas import read_atlas
 from ropescope import identify
 from tests.book.test_layouts_peers import table_rows
 
-NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "14-atlas.ipynb"
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "15-atlas.ipynb"
 
 
 def cells() -> dict[str, str]:

@@ -188,7 +188,7 @@ def test_the_faders_stand_beside_the_series_of_the_base(node):
     made = figures.rescaling_faders(model=llama, compare="plain series")
     assert "From 8,192 tokens to 65,536: which pairs must" in made._question
     turns = 8192 * plain / (2 * np.pi)
-    assert (llama < plain * (1 - 1e-9)).tolist() == (turns < 4).tolist(), "as chapter 14 says"
+    assert (llama < plain * (1 - 1e-9)).tolist() == (turns < 4).tolist(), "as chapter 15 says"
     data = made.data
     assert data["plain"] == plain.tolist()
     seen = shown(node, made)

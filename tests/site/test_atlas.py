@@ -6,7 +6,7 @@ from ropebook.atlas import read_atlas
 from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
 
-PAGE = "notebooks/14-atlas.html"
+PAGE = "notebooks/15-atlas.html"
 
 
 def test_the_atlas_says_what_the_record_says(visit):
