@@ -21,10 +21,10 @@ RECORD, JOURNAL = HERE / "record.json", WEIGHTS / "real.jsonl"
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m experiments.real", description=__doc__)
-    parser.add_argument("section", nargs="?", default="", help="only the jobs that begin so")
+    parser.add_argument("section", nargs="*", help="only the jobs that begin so")
     parser.add_argument("--archive", type=Path, default=WEIGHTS / SOURCE, help="the texts")
     args = parser.parse_args()
-    file = path()
+    section, file = " ".join(args.section), path()
     if file is None:
         parser.error("the model is not installed: `make real` installs it")
     if not args.archive.exists():
@@ -33,7 +33,7 @@ def main() -> None:
     mark = fingerprint(texts | {name: text for name, (text, _) in long.items()})
     done = finished(mark)
     model = Model(file)
-    jobs = [j for j in questions.jobs(texts, long) if j[0].startswith(args.section)]
+    jobs = [j for j in questions.jobs(texts, long) if j[0].startswith(section)]
     with JOURNAL.open("a") as journal:
         for name, job in tqdm(jobs, unit="job"):
             if name in done:
@@ -45,7 +45,7 @@ def main() -> None:
             journal.write(json.dumps(line) + "\n")
             journal.flush()
             done[name] = line
-    if not args.section:
+    if not section:
         write(done, mark)
 
 
