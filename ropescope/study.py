@@ -198,7 +198,8 @@ class Study:
                 self.ends.append(Hypothesis("table for all calls", 1.0, 0.0, values))
                 self._shrink(axis, good)
             else:
-                self.ends_at(axis, good, why, silent=not why.startswith("raises"))
+                silent = not why.startswith("raises")
+                self.ends_at(axis, good, why, silent, subject="it ")
                 if good < SHORT:
                     values = {"end": good, "past": why}
                     self.ends.append(Hypothesis("long table", SHORT - good, 0.0, values))
@@ -222,13 +223,13 @@ class Study:
             return False
         return len(places) > good + 1
 
-    def ends_at(self, axis: int, place: int, past: str, silent: bool) -> None:
+    def ends_at(self, axis: int, place: int, past: str, silent: bool, subject: str = "") -> None:
         """Write down the last position along an axis, and what comes after it; the nearest."""
         past += f" along axis {axis}" if len(self.sizes) > 1 else ""
         if self.end is None or place < self.end:
             self.end, self.past = place, past
         if silent:
-            values = {"end": place, "past": f"it {past}"}
+            values = {"end": place, "past": subject + past}
             self.ends.append(Hypothesis("no silent end", 1.0, 0.0, values))
         self._shrink(axis, place)
 

@@ -4,6 +4,7 @@ import base64
 import itertools
 import math
 import re
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,6 +20,8 @@ from ropebook.figures import palette
 from ropebook.figures.bundle import bundle
 from ropebook.figures.figure import Choice, Even, Figure, Flag, Real, Whole
 from tests.tools.node import FOLDER
+
+from .test_words import SENTENCES
 
 SCRIPTS = sorted(path.relative_to(FOLDER).as_posix() for path in FOLDER.rglob("*.js"))
 FIGURES = {
@@ -549,6 +552,20 @@ def test_the_browser_knows_limits_options_and_controls():
 
 
 # ---- controls -----------------------------------------------------------------------------------
+
+QUESTIONS = {"choice_question", "number_question"}
+"""What a reader answers; they and the atlas have tests of their own."""
+
+
+def test_a_figure_stands_in_the_lists_of_the_tests():
+    names = {re.sub("(?<!^)(?=[A-Z])", "_", name).lower() for name in FIGURES}
+    names -= {*QUESTIONS, "atlas"}
+    assert names == set(CONTROLS)
+    assert names - {make for make, _ in BAD} == {"axioms"}, "which has numbers of any size"
+    assert names == {start[0] for start, _ in SENTENCES}
+    pictures = Path(__file__).with_name("test_pictures.py").read_text("utf8")
+    assert [name for name in sorted(names) if name not in pictures] == []
+
 
 CONTROLS = {  # in sight, and in the fold
     "angle_heatmap": "Beside the true angle | Head width (channels), Base, First position, "

@@ -389,6 +389,7 @@ def test_the_end_of_a_table(row: Any, past: str, end: int) -> None:
     assert (report.table_end, report.base) == (end - 1, 1e4)
     assert report.past_end.startswith(past)
     assert names(report, ERROR) == (set() if past.startswith("raises") else {"no silent end"})
+    assert past.startswith("raises") or f"after it, {past}" in str(report)
 
 
 def test_a_table_of_small_angles_and_one_of_zeros_end_too() -> None:
