@@ -310,7 +310,7 @@ def unclamped():
 
 def test_what_the_aids_do_without_training():
     """Refuted if new models, with the package's own frequencies, copy with PI or the printed
-    ramp, or do not with the fitted one.
+    ramp, or do not with the fitted one, or if the temperature alone moves what they copy or find.
 
     With the package's own frequencies, not those of the experiments.
     """
@@ -329,12 +329,17 @@ def test_what_the_aids_do_without_training():
     assert np.median(found["released"]) > 0.5
     assert np.median(found["fitted"]) > 0.9
     assert (found["fitted"] > 0.9).sum() >= 12
+    models.configure()
+    plain = np.median(score(models, "copy", 4, MANY))
+    models.configure(attention_factor=0.1 * math.log(4) + 1.0)
+    assert abs(np.median(score(models, "copy", 4, MANY)) - plain) < 0.05
+    models.configure()
     models, learned = inductive()
     plain = np.median(score(models, "induction", 4, MORE)[learned])
     models.configure(*ways["PI"])
     assert score(models, "induction", 4, MORE).max() < 1 / 5
     models.configure(attention_factor=0.1 * math.log(4) + 1.0)
-    assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.1
+    assert abs(np.median(score(models, "induction", 4, MORE)[learned]) - plain) < 0.05
     models.configure()
     models = trained("language", "rope")
     window, plain = (score(models, "language", times).mean() for times in (1, 4))

@@ -86,9 +86,15 @@ def test_the_longest_position_may_stay_and_no_angle_is_new() -> None:
     assert new_angles(PLAIN, PLAIN, TRAINED, WANTED).sum() == 24
 
 
-def test_two_slips_raise_no_error() -> None:
+def test_two_slips_and_where_they_raise_no_error() -> None:
     right = speeds(qwen(**FOUR))
     lost = qwen(**without("rope_theta"))
+    assigned = Qwen2Config(hidden_size=1024, num_attention_heads=8)
+    assigned.rope_parameters = without("rope_theta")
+    with pytest.raises(TypeError, match=r"NoneType.*Tensor"):
+        Qwen2RotaryEmbedding(assigned)
+    read = Qwen2Config.from_dict({"rope_parameters": without("rope_theta")})  # a config.json
+    assert read.rope_parameters["rope_theta"] == 10_000
     assert lost.config.rope_parameters["rope_theta"] == 10_000
     assert f"{(speeds(lost) / right).max():.0f}" == "93"
     raised = qwen(WANTED, **without("original_max_position_embeddings"))
@@ -97,7 +103,8 @@ def test_two_slips_raise_no_error() -> None:
     assert (ratio > 1.001).sum() == 23
     assert f"{ratio.max():.1f}" == "2.2"
     assert new_angles(speeds(raised), PLAIN, TRAINED, WANTED).sum() == 7
-    says(4, "93 times too fast", "23 of 64 pairs", "2.2 times", "7 meet angles")
+    says(4, "Two slips raise no error", "93 times too fast", "raises a TypeError")
+    says(4, "23 of 64 pairs", "2.2 times", "7 meet untrained angles")
 
 
 def moved(distance: int, used: np.ndarray, seeds: int = 20_000) -> float:
@@ -256,13 +263,15 @@ def test_transformers_reorders_rows_of_llama_and_of_no_other_architecture() -> N
 
 def test_what_families_do_by_default() -> None:
     rows = [row for row in read_atlas() if row.found["part"] == "text"]
-    bases: dict[str, set] = {}
+    bases: dict[tuple[str, str], set] = {}
     for row in rows:
-        bases.setdefault(row.family, set()).add(row.base)
+        bases.setdefault((row.family, row.found["model"]), set()).add(row.base)
+    two = {family for (family, _), some in bases.items() if len(some - {None}) > 1}
+    families = {row.family for row in rows}
     counts = {
-        f"{len(bases)} families": bases,
+        f"{len(families)} families": families,
         "{} turn a part": {r.family for r in rows if r.width and r.width < r.head_dim},
-        "{} have two bases": {name for name, some in bases.items() if len(some - {None}) > 1},
+        "{} have two bases in one model": two,
         "{} leave some layers": {row.family for row in rows if row.rests},
         "{} normalise queries": {row.family for row in rows if row.norm},
     }
