@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from playwright.sync_api import Error
 
 from ropebook.figures.alone import figure_name
 from tests.tools.browser import wait_for
@@ -67,11 +68,16 @@ def is_widget_code_tag(tag):
 
 
 def test_text_is_painted_before_the_figures_stand(visit):
-    seen = visit()
-    page = seen.open("notebooks/06-aliasing.html")
-    names = ["first-contentful-paint", "figures"]  # a busy browser writes them down late
+    names = ["first-contentful-paint", "figures"]
     written = "names => names.every(name => performance.getEntriesByName(name).length)"
-    wait_for(page, written, names)
+    for left in (2, 1, 0):  # Chromium now and then writes no paint down, so it is asked again
+        page = visit().open("notebooks/06-aliasing.html")
+        try:
+            wait_for(page, written, names, timeout=10_000 if left else 30_000)
+            break
+        except Error:
+            if not left:
+                raise
     paint, figures = (
         page.evaluate("name => performance.getEntriesByName(name)[0].startTime", name)
         for name in names
