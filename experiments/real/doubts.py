@@ -11,11 +11,24 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .model import HEADS, KEY_HEADS, LAYERS, PAIRS, WIDTH, Change, Model, frequencies
+from .model import (
+    HEADS,
+    KEY_HEADS,
+    LAYERS,
+    PAIRS,
+    WIDTH,
+    Change,
+    Model,
+    as_complex,
+    causal,
+    frequencies,
+)
 
 FOUR = (22, 23, 24, 25)
+"""The first pairs whose wavelength is more than twice the trained length."""
 OTHERS = tuple(i for i in range(PAIRS) if i not in FOUR)
 WINDOW = 512
+"""Tokens of a short text."""
 
 
 def turning_as(pairs: tuple[int, ...]) -> Change:
@@ -86,11 +99,6 @@ def by_head(model: Model, text: Tensor, kind: str) -> Change:
     return Change(left_out=four & largest.view(LAYERS, KEY_HEADS, 1))
 
 
-def losses(model: Model, text: Tensor, change: Change) -> Any:
-    found = model.losses(text, change)
-    return {"loss": float(found.mean()), "second half": float(found[WINDOW // 2 :].mean())}
-
-
 def shares(model: Model, text: Tensor) -> Any:
     """Return each pair's share of the variance of a query's scores, and that of the four by head.
 
@@ -99,13 +107,12 @@ def shares(model: Model, text: Tensor) -> Any:
     """
     turn = torch.exp(1j * frequencies() * torch.arange(WINDOW, dtype=torch.float64)[:, None])
     asked = slice(WINDOW - 64, WINDOW)
-    visible = torch.ones(WINDOW, WINDOW, dtype=torch.bool).tril()[asked, 1:]
+    visible = causal(WINDOW)[asked, 1:]
     count = visible.sum(-1)
     rows: list[Tensor] = []
 
     def watch(layer: int, q: Tensor, k: Tensor) -> None:
-        q, k = (torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) * turn
-                for x in (q, k))  # fmt: skip
+        q, k = as_complex(q.double()) * turn, as_complex(k.double()) * turn
         k = k.repeat_interleave(HEADS // KEY_HEADS, 0)[:, 1:]
         for a, b in zip(q[:, asked], k, strict=True):
             part = (a[:, None] * b[None].conj()).real * visible[..., None]
@@ -151,7 +158,7 @@ def rounded_again(model: Model, text: Tensor, pairs: tuple[int, ...]) -> Any:
         weights[name] = w.to(model.weights[name])
     noisy = object.__new__(Model)
     noisy.weights = weights
-    return losses(noisy, text, Change())
+    return noisy.read(text)
 
 
 def rounding_by_pair(model: Model) -> Any:
@@ -166,10 +173,10 @@ def jobs(texts: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[Model], Any]
     for name, full in texts.items():
         text = full[:WINDOW]
         for doubt, change in DOUBTS.items():
-            yield f"doubts/{doubt}/{name}", partial(losses, text=text, change=change)
+            yield f"doubts/{doubt}/{name}", partial(Model.read, tokens=text, change=change)
         for kind in BY_HEAD:
             yield (f"doubts/{kind}/{name}",
-                   lambda m, t=text, k=kind: losses(m, t, by_head(m, t, k)))  # fmt: skip
+                   lambda m, t=text, k=kind: m.read(t, by_head(m, t, k)))  # fmt: skip
         for kind, pairs in (("four rounded again", FOUR), ("others rounded again", OTHERS)):
             yield f"doubts/{kind}/{name}", partial(rounded_again, text=text, pairs=pairs)
         yield f"shares/by pair/{name}", partial(shares, text=text)

@@ -46,9 +46,6 @@ class Change:
         Multiplies cosines and sines, as YaRN's attention factor does.
     interleaved
         Which channels are a pair; True is what the file's rows were written for.
-    rows
-        Channels of every query and key head in the order in which they are read, (64,); one for
-        queries and one for keys.
     positions, key_positions
         Of the tokens, (n,); keys' positions are those of the tokens unless given.
     table
@@ -80,7 +77,6 @@ class Change:
     frequencies: Tensor = field(default_factory=frequencies)
     factor: float = 1.0
     interleaved: bool = True
-    rows: tuple[Tensor, Tensor] | None = None
     positions: Tensor | None = None
     key_positions: Tensor | None = None
     table: torch.dtype = torch.float32
@@ -94,6 +90,16 @@ class Change:
     replace_by: str = "nothing"
     restored: str = "nothing"
     visible: Tensor | None = None
+
+
+def causal(n: int) -> Tensor:
+    """Return which keys a query may read, (n, n): its own and those before it."""
+    return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+def as_complex(x: Tensor) -> Tensor:
+    """Return the pairs of (..., 64) as complex numbers, (..., 32)."""
+    return torch.view_as_complex(x.unflatten(-1, (PAIRS, 2)).contiguous())
 
 
 def spread(scores: Tensor, visible: Tensor) -> Tensor:
@@ -156,8 +162,6 @@ class Model:
                 linear(y, w[at + name]).view(n, -1, WIDTH).transpose(0, 1)
                 for name in ("attn_q", "attn_k", "attn_v")
             )
-            if change.rows:
-                q, k = q[..., change.rows[0]], k[..., change.rows[1]]
             if watch:
                 watch(layer, q, k)
             y = self.attend(layer, q, k, v, tables, change, cache)
@@ -195,9 +199,9 @@ class Model:
             if mask is None and 1 < len(q[0]) < len(other[0]):  # a text read on after a cache
                 mask = torch.ones(len(q[0]), len(other[0]), dtype=torch.bool)
                 mask = mask.tril(len(other[0]) - len(q[0]))
-            causal = mask is None and len(q[0]) > 1
+            whole = mask is None and len(q[0]) > 1
             return scaled_dot_product_attention(
-                rotated[None], other[None], v[None], mask, is_causal=causal, enable_gqa=True
+                rotated[None], other[None], v[None], mask, is_causal=whole, enable_gqa=True
             )[0]
         n = len(q[0])
         both = [
@@ -209,26 +213,21 @@ class Model:
         if change.first is not None:
             here &= (torch.arange(n) == 0) == change.first
         scores = torch.where(here, both[1], both[0]) / WIDTH**0.5
-        mask = (
-            torch.ones(n, n, dtype=torch.bool).tril() if change.visible is None else change.visible
-        )
+        mask = causal(n) if change.visible is None else change.visible
         if change.restored == "spread":
             scores = scores * spread(both[0], mask) / spread(both[1], mask)
         weights = scores.masked_fill(~mask, -torch.inf).softmax(-1)
-        if change.restored == "first":
-            whole = (both[0] / WIDTH**0.5).masked_fill(~mask, -torch.inf).softmax(-1)[..., :1]
-            others = weights[..., 1:] / weights[..., 1:].sum(-1, keepdim=True).clamp_min(1e-30)
-            weights = torch.cat((whole, others * (1 - whole)), -1)
-        if change.restored == "others":
-            whole = (both[0] / WIDTH**0.5).masked_fill(~mask, -torch.inf).softmax(-1)[..., 1:]
-            others = whole / whole.sum(-1, keepdim=True).clamp_min(1e-30)
-            first = weights[..., :1]
+        if change.restored in ("first", "others"):
+            whole = (both[0] / WIDTH**0.5).masked_fill(~mask, -torch.inf).softmax(-1)
+            one, rest = (whole, weights) if change.restored == "first" else (weights, whole)
+            first, others = one[..., :1], rest[..., 1:]
+            others = others / others.sum(-1, keepdim=True).clamp_min(1e-30)
             weights = torch.cat((first, others * (1 - first)), -1)
         return (weights @ v[:, None]).flatten(0, 1)
 
     def without(self, layer: int, x: Tensor, change: Change) -> Tensor:
         """Return queries (9, n, 64) or keys (3, n, 64), not yet turned, with pairs replaced."""
-        z = torch.view_as_complex(x.unflatten(-1, (PAIRS, 2)).contiguous())
+        z = as_complex(x)
         mean, draw = z.mean(1, keepdim=True), torch.Generator("cpu").manual_seed(layer)
         if change.replace_by == "nothing":
             other = change.kept * z
@@ -259,6 +258,11 @@ class Model:
         """Return the loss of every token but the first in nats, (n - 1,)."""
         with torch.no_grad():
             return self.loss_of(self(tokens, change)[:-1], tokens[1:])
+
+    def read(self, tokens: Tensor, change: Change | None = None) -> dict[str, float]:
+        """Return the loss of a text: its mean, and that of its second half."""
+        found = self.losses(tokens, change)
+        return {"loss": float(found.mean()), "second half": float(found[len(tokens) // 2 :].mean())}
 
     def loss_of(self, hidden: Tensor, tokens: Tensor) -> Tensor:
         """Return the loss of tokens (n,) given the hidden states (n, 576) before each."""

@@ -15,17 +15,26 @@ from torch import Tensor
 from rope_minimal import rescaled_frequencies
 
 from . import doubts
-from .model import BASE, HEADS, KEY_HEADS, PAIRS, TRAINED, WIDTH, Change, Model, frequencies
+from .doubts import FOUR, OTHERS, WINDOW
+from .model import (
+    BASE,
+    HEADS,
+    KEY_HEADS,
+    PAIRS,
+    TRAINED,
+    WIDTH,
+    Change,
+    Model,
+    as_complex,
+    causal,
+    frequencies,
+)
 
-WINDOW = 512
-"""Tokens of a short text."""
 LONG = 12_288
 """Tokens of a long text."""
 GROUPS = {"0-3": (0, 1, 2, 3), "4-7": (4, 5, 6, 7), "8-11": (8, 9, 10, 11),
           "12-15": (12, 13, 14, 15), "16-18": (16, 17, 18), "19-21": (19, 20, 21),
-          "22-25": (22, 23, 24, 25), "26-28": (26, 27, 28), "29-31": (29, 30, 31)}  # fmt: skip
-FOUR = GROUPS["22-25"]
-"""The first pairs whose wavelength is more than twice the trained length."""
+          "22-25": FOUR, "26-28": (26, 27, 28), "29-31": (29, 30, 31)}  # fmt: skip
 MARK = 1
 """The token ``<|im_start|>``, with which every text of the chat model's training begins."""
 
@@ -59,26 +68,22 @@ N = torch.arange(WINDOW)
 HALF, SPAN = WINDOW // 2, slice(128, 256)
 
 
-def causal(n: int = WINDOW) -> Tensor:
-    return torch.ones(n, n, dtype=torch.bool).tril()
-
-
 def window(kept: int) -> Change:
     """Read only the last 128 tokens, and the first ``kept``."""
     back = N[:, None] - N
-    return Change(visible=causal() & ((back < 128) | (kept > N)))
+    return Change(visible=causal(WINDOW) & ((back < 128) | (kept > N)))
 
 
 def dropped(closed: bool) -> Change:
     """From the middle on, read what stands before and after a span, its gap closed or left."""
-    visible = causal()
+    visible = causal(WINDOW)
     visible[HALF:, SPAN] = False
     return Change(visible=visible, positions=torch.where(N < HALF, N, N - 128) if closed else N)
 
 
 def packed(masked: bool, restarted: bool) -> Change:
     """Two texts in a row: may the second read the first, do its positions begin again?"""
-    visible = causal()
+    visible = causal(WINDOW)
     if masked:
         visible[HALF:, :HALF] = False
     return Change(visible=visible, positions=N % HALF if restarted else N)
@@ -109,8 +114,8 @@ SHORT: dict[str, dict[str, Change]] = {
         "layers 0-9": Change(left_out=FOUR, layers=range(10)),
         "layers 10-19": Change(left_out=FOUR, layers=range(10, 20)),
         "layers 20-29": Change(left_out=FOUR, layers=range(20, 30)),
-        "all the others": Change(left_out=tuple(i for i in range(PAIRS) if i not in FOUR)),
-        "all the others not turned": not_turned(tuple(i for i in range(PAIRS) if i not in FOUR)),
+        "all the others": Change(left_out=OTHERS),
+        "all the others not turned": not_turned(OTHERS),
     },
     "distance": {
         f"{name}, {where}": Change(left_out=GROUPS[name], **limits)
@@ -150,12 +155,6 @@ LONGER = {
 """Asked of 2,048 tokens, and, the last but two, of texts that begin with the model's first mark."""
 
 
-def read(model: Model, tokens: Tensor, change: Change) -> dict[str, float]:
-    """Return the loss of a text under a change: its mean, and that of its second half."""
-    found = model.losses(tokens, change)
-    return {"loss": float(found.mean()), "second half": float(found[len(tokens) // 2 :].mean())}
-
-
 def short(model: Model, texts: dict[str, Tensor], section: str, change: str, text: str) -> Any:
     """Return the losses of the first 512 tokens of a text under a change."""
     tokens = texts[text][:WINDOW]
@@ -163,7 +162,7 @@ def short(model: Model, texts: dict[str, Tensor], section: str, change: str, tex
         names = list(texts)
         before = texts[names[(names.index(text) + 1) % len(names)]][:HALF]
         tokens = torch.cat((before, tokens[HALF:]))
-    return read(model, tokens, SHORT[section][change])
+    return model.read(tokens, SHORT[section][change])
 
 
 def alone(model: Model, texts: dict[str, Tensor], kind: str, text: str) -> Any:
@@ -195,9 +194,7 @@ def look(model: Model, text: Tensor) -> Any:
         return (product[:, None, pairs] * turn[None, :, pairs]).real.sum(-1).T
 
     def watch(layer: int, q: Tensor, k: Tensor) -> None:
-        q, k = (
-            torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous()) for x in (q, k)
-        )
+        q, k = as_complex(q.double()), as_complex(k.double())
         for head in range(HEADS):
             a, b = q[head], k[head * KEY_HEADS // HEADS]
             i, j, l = (
@@ -215,10 +212,10 @@ def look(model: Model, text: Tensor) -> Any:
                 "concentration of q": (a[1:].mean(0).abs() / a[1:].abs().mean(0)).tolist(),
                 "concentration of k": (b[1:].mean(0).abs() / b[1:].abs().mean(0)).tolist(),
                 "phase": torch.angle(a[1:].mean(0) * b[1:].mean(0).conj()).tolist(),
-                "nearer wins": [float((at[0] > s).double().mean()) for s in at[1:]],
+                "nearer wins": wins(at),
                 "nearer wins, four": wins(compare(product, list(FOUR))),
-                "nearer wins, others": wins(compare(product, list(doubts.OTHERS))),
-                "nearer wins, Gaussian": [float((flat[0] > s).double().mean()) for s in flat[1:]],
+                "nearer wins, others": wins(compare(product, list(OTHERS))),
+                "nearer wins, Gaussian": wins(flat),
                 "better key changes": [float(((at[0] > other[0]) != (s > o)).double().mean())
                                        for s, o in zip(at[1:], other[1:], strict=True)],
                 "first token": ((first - rest) / WIDTH**0.5).tolist(),
@@ -247,17 +244,14 @@ def sink(model: Model, text: Tensor) -> Any:
     """Return the first token's share of attention by layer, as released and without pairs."""
     tokens, found = text[:WINDOW], {}
     theta = frequencies()
-    mask = causal()
+    mask = causal(WINDOW)
     for name, pairs in {"as released": (), **GROUPS}.items():
         shares: list[float] = []
 
         def watch(
             layer: int, q: Tensor, k: Tensor, pairs: Any = pairs, shares: Any = shares
         ) -> None:
-            q, k = (
-                torch.view_as_complex(x.double().unflatten(-1, (PAIRS, 2)).contiguous())
-                for x in (q, k)
-            )
+            q, k = as_complex(q.double()), as_complex(k.double())
             phase = torch.exp(1j * theta * N[:, None])
             keep = torch.ones(PAIRS)
             keep[list(pairs)] = 0
@@ -352,18 +346,18 @@ def jobs(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> Iterator
     for change in LONGER:
         for text, tokens in short_texts.items():
             yield (f"2,048 tokens/{change}/{text}",
-                   lambda m, t=tokens, c=change: read(m, t[:2048], LONGER[c]))  # fmt: skip
+                   lambda m, t=tokens, c=change: m.read(t[:2048], LONGER[c]))  # fmt: skip
     for change in list(LONGER)[:3]:
         for text, tokens in short_texts.items():
             marked = torch.cat((torch.tensor([MARK]), tokens[: WINDOW - 1]))
             yield (f"first mark/{change}/{text}",
-                   lambda m, t=marked, c=change: read(m, t, LONGER[c]))  # fmt: skip
+                   lambda m, t=marked, c=change: m.read(t, LONGER[c]))  # fmt: skip
     for change in list(LONGER)[:4]:
         for number in range(6):
             draw = torch.Generator("cpu").manual_seed(number)
             drawn = torch.randint(1000, 40_000, (HALF,), generator=draw, device="cpu").repeat(2)
             yield (f"said twice/{change}/draw {number}",
-                   lambda m, t=drawn, c=change: read(m, t.to(N.device), LONGER[c]))  # fmt: skip
+                   lambda m, t=drawn, c=change: m.read(t.to(N.device), LONGER[c]))  # fmt: skip
     yield from doubts.jobs(short_texts)
     for text, (tokens, needles) in long_texts.items():
         for name, change in RESCALINGS.items():
