@@ -101,7 +101,7 @@ def layout_of_weights(
             raise ValueError(f"orders[{name!r}] must be a permutation of {width} channels")
         half = places["half-split"]
         places[name] = half[0][list(order)], half[1][list(order)]
-    none = _log_likelihood(lengths, np.eye(width))
+    none = _log_likelihood(lengths, np.eye(width))  # which is its own Cholesky factor
     found = {name: _best(lengths, place) - none for name, place in places.items()}
     first, second = sorted([*found.values(), 0.0])[-1:-3:-1]
     name = max(found, key=lambda each: found[each])
@@ -130,25 +130,27 @@ def _places(width: int) -> dict[str, Order]:
     return {"interleaved": (i // 2, i % 2), "half-split": (i % (width // 2), i // (width // 2))}
 
 
-def _log_likelihood(lengths: np.ndarray, covariance: np.ndarray) -> float:
-    """Return the log likelihood of all heads, each with the mean and scale that fit it best."""
-    factor = np.linalg.cholesky(covariance)
+def _log_likelihood(lengths: np.ndarray, factor: np.ndarray) -> float:
+    """Return the log likelihood of all heads, each with the mean and scale that fit it best.
+
+    ``factor`` is the Cholesky factor of their covariance.
+    """
     white = np.linalg.solve(factor, lengths.T)
-    one = np.linalg.solve(factor, np.ones(len(covariance)))
+    one = np.linalg.solve(factor, np.ones(len(factor)))
     white -= np.outer(one, one @ white / (one @ one))  # the mean is free
-    n = len(covariance) - 1
+    n = len(factor) - 1
     determinant = np.log(np.diag(factor)).sum() + 0.5 * np.log(one @ one)
     return float((-0.5 * n * np.log((white**2).sum(0) / n) - determinant).sum())
 
 
 def _best(lengths: np.ndarray, place: Order) -> float:
     pair, channel = (tuple(each.tolist()) for each in place)
-    return max(_log_likelihood(lengths, c) for c in _covariances(pair, channel))
+    return max(_log_likelihood(lengths, factor) for factor in _factors(pair, channel))
 
 
 @lru_cache(maxsize=16)
-def _covariances(pair: tuple[int, ...], channel: tuple[int, ...]) -> list[np.ndarray]:
-    """Return the covariances that are tried: shares of the parts, and the reach."""
+def _factors(pair: tuple[int, ...], channel: tuple[int, ...]) -> list[np.ndarray]:
+    """Return Cholesky factors of the covariances that are tried: shares of parts, and reach."""
     index, which = np.array(pair), np.array(channel)
     apart = np.subtract.outer(index, index)
     same_pair, same_series = apart == 0, np.equal.outer(which, which)
@@ -159,8 +161,6 @@ def _covariances(pair: tuple[int, ...], channel: tuple[int, ...]) -> list[np.nda
             for own in (0.0, 0.2, 0.5):
                 for rough in (0.0, 0.5):
                     shared = (1 - own) * ((1 - rough) * smooth + rough * same_pair)
-                    found.append(
-                        (1 - noise) * (shared + own * smooth * same_series)
-                        + noise * np.eye(len(index))
-                    )
+                    covariance = (1 - noise) * (shared + own * smooth * same_series)
+                    found.append(np.linalg.cholesky(covariance + noise * np.eye(len(index))))
     return found
