@@ -4,7 +4,6 @@ import re
 from types import SimpleNamespace
 
 import pytest
-from playwright.sync_api import Error
 
 from ropebook.figures.alone import figure_name
 from tests.tools.browser import launch, wait_for
@@ -76,10 +75,7 @@ def test_text_is_painted_before_the_figures_stand(browser, visit):
     try:
         page = fresh.new_page()
         page.goto(visit().site + "notebooks/06-aliasing.html")
-        try:
-            wait_for(page, written, names)
-        except Error:
-            pytest.skip("this browser wrote no first paint down, which is not the page's doing")
+        wait_for(page, written, names)
         paint, figures = (
             page.evaluate("name => performance.getEntriesByName(name)[0].startTime", name)
             for name in names
