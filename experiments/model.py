@@ -158,10 +158,10 @@ class Transformers(nn.Module):
         if tables is not None and how.before_projection:
             turned = apply_rope(heads(x), *tables, interleaved=True)
             source = turned.transpose(2, 3).reshape(x.shape)
-        q = heads(source @ self.weights[f"{layer}_q"])
+        q = heads(self._project(source, layer, "q"))
         if self.attention_factor != 1.0:
             q = q * self.attention_factor**2
-        k = heads(source @ self.weights[f"{layer}_k"])
+        k = heads(self._project(source, layer, "k"))
         v = heads(x @ self.weights[f"{layer}_v"])
         raw = q, k
         if tables is not None and not how.before_projection:
@@ -183,6 +183,9 @@ class Transformers(nn.Module):
         if watch is not None:
             watch.append((q, k, weights))
         return (weights @ v).transpose(2, 3).reshape(x.shape)
+
+    def _project(self, x: Tensor, layer: int, name: str) -> Tensor:
+        return x @ self.weights[f"{layer}_{name}"]
 
     def _bias(self, distance: Tensor, layer: int, dtype: torch.dtype) -> Tensor:
         bias = torch.zeros(distance.shape, dtype=dtype)

@@ -20,6 +20,7 @@ Each module imports from those above it only:
 ``angles``         Angle = position x frequency; frequencies = a formula; what is rounded
 ``study``          `identify`: measure, take apart, test
 ``adapters``       This project's module as a function
+``weights``        `layout_of_weights`, from query and key weights: no function is called
 =================  =============================================================================
 
 NumPy is all that is needed for a function of arrays.
