@@ -175,6 +175,7 @@ def test_of_short_texts_pi_asks_a_price() -> None:
     assert max(cost(RESCALINGS[name]) for name in ("NTK", "by parts", "YaRN")) < pi / 2
 
 
+@pytest.mark.drawn(1)
 def test_a_neighbour_is_kept_out_by_the_mask_and_not_by_positions() -> None:
     """Refuted if Genesis behind 256 tokens of itself, positions begun anew, reads nearly as well
     without a mask as with one, or if with one it matters that they begin anew; or if a window of

@@ -227,7 +227,7 @@ def test_a_drawn_part_of_the_record_comes_out_again() -> None:
     jobs = dict(questions.jobs(short, LONG))
     slow = ("look", "sink", "shares", "2,048 tokens", "past the length", "needles near")
     quick = [name for name in jobs if not name.startswith(slow)]
-    for name in [*random.sample(quick, 4), "look/all heads/Milton"]:
+    for name in [*random.sample(quick, 2), "look/all heads/Milton"]:
         section, change, text = name.split("/")
         found = {name: {k: v for k, v in jobs[name](model).items() if "share of heads" not in k}}
         assert differs(found, {name: summary.load()[section][change][text]}) < 0.02, name
