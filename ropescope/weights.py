@@ -147,8 +147,8 @@ def _places(width: int) -> dict[str, Place]:
 def _mispermuted(places: dict[str, Place], wrong: int, num_heads: int) -> dict[str, Place]:
     """Return the places of channels that a converter permuted as ``wrong`` heads, to either layout.
 
-    None where there are no more heads than that, or rows that do not split into so many of whole
-    pairs, which no converter can permute.
+    Empty where ``wrong`` is ``num_heads``, or the rows do not split into so many heads of whole
+    pairs: then no converter can permute them so.
     """
     width, ratio = len(places["interleaved"][0]), wrong // num_heads
     if ratio == 1 or width % (2 * ratio):
