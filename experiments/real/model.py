@@ -91,6 +91,16 @@ class Change:
     restored: str = "nothing"
     visible: Tensor | None = None
 
+    def tables(self, n: int) -> list[list[Tensor]]:
+        """Return cosines and sines of queries and of keys at ``n`` tokens, (n, 32) each."""
+        here = torch.arange(n) if self.positions is None else self.positions
+        there = here if self.key_positions is None else self.key_positions
+        return [
+            [(t * self.factor).to(self.table).float() for t in rope_table(
+                p, WIDTH, inv_freq=self.frequencies, dtype=torch.float64)]
+            for p in (here, there)
+        ]  # fmt: skip
+
 
 def causal(n: int) -> Tensor:
     """Return which keys a query may read, (n, n): its own and those before it."""
@@ -146,13 +156,7 @@ class Model:
         """
         change = change or Change()
         n = len(tokens)
-        here = torch.arange(n) if change.positions is None else change.positions
-        there = here if change.key_positions is None else change.key_positions
-        tables = [
-            [(t * change.factor).to(change.table).float() for t in rope_table(
-                p, WIDTH, inv_freq=change.frequencies, dtype=torch.float64)]
-            for p in (here, there)
-        ]  # fmt: skip
+        tables = change.tables(n)
         w = self.weights
         x = w["token_embd"][tokens]
         for layer in range(LAYERS):
