@@ -3,6 +3,8 @@
 A page carries the state of its figures alone. ``host.js``, with the figures' kit, draws them from
 it, with the script of each figure and the style of all, which `write_scripts` puts into
 ``_static/figures``: classic scripts, because a page that was opened as a file loads no modules.
+The data of figures in `APART` are many and compress little: they stand in a script of their own,
+which ``host.js`` loads when the figure's place comes near.
 
 A moving figure is drawn when its code has come, after the text. Until then its place
 is held open, as high as the figure was when `tests.tools.heights` measured it last, so that nothing
@@ -39,7 +41,9 @@ SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
 BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
 SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
+APART = {"real-head"}
 addresses: dict[str, str] = {}  # of the scripts and the style, below _static
+outputs: list[Path] = []  # where they lie
 
 
 def hold_places(page: str) -> str:
@@ -114,6 +118,7 @@ def write_scripts(app: Sphinx) -> None:
     if app.builder.format != "html":
         return
     target = Path(app.outdir) / "_static" / "figures"
+    outputs[:] = [target]
     with tempfile.TemporaryDirectory() as folder:
         files = {Path(folder, name): text for name, text in texts().items()}
         for path, text in files.items():
@@ -122,6 +127,18 @@ def write_scripts(app: Sphinx) -> None:
     for path in files:
         digest = hashlib.sha256((target / path.name).read_bytes()).hexdigest()
         addresses[path.name] = f"figures/{path.name}?v={digest[:8]}"
+
+
+def set_apart(state: dict, static: str) -> dict:
+    """Return a figure's state as its page carries it, and write its data into a script."""
+    name = alone.figure_name(state["_anywidget_id"])
+    if name not in APART:
+        return state
+    text = alone.as_script(state["data"])
+    data = f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}.js"
+    code = f"(window.ropeData ??= {{}})[document.currentScript.src] = {text};\n"
+    (outputs[0] / data).write_text(code, "utf8")
+    return {**state, "data": {}, "_data": f"{static}figures/{data}"}
 
 
 def share_code(page: str) -> str:
@@ -137,7 +154,9 @@ def share_code(page: str) -> str:
     models = json.loads(found[1])["state"]
     shown = {root: alone.figure_of(models, root) for root in SHOWN.findall(page)}
     numbers = {root: str(number) for number, root in enumerate(shown)}
-    state = {numbers[root]: alone.slim(figure) for root, figure in shown.items()}
+    state = {
+        numbers[root]: set_apart(alone.slim(figure), style[1]) for root, figure in shown.items()
+    }
     start, end = found.span(1)
     page = page[:start] + alone.as_script({"state": state}) + page[end:]
     page = re.sub("|".join(numbers), lambda root: numbers[root[0]], page)

@@ -14,7 +14,18 @@ import torch
 from torch import Tensor
 
 from .doubts import FOUR
-from .model import HEADS, KEY_HEADS, LAYERS, WIDTH, Change, Model, causal, frequencies, path
+from .model import (
+    HEADS,
+    KEY_HEADS,
+    LAYERS,
+    WIDTH,
+    Change,
+    Model,
+    as_complex,
+    causal,
+    frequencies,
+    path,
+)
 
 FILE = Path(__file__).with_name("heads.json")
 TEXT = (
@@ -105,6 +116,12 @@ def attention(q: Tensor, k: Tensor, change: Change | None = None) -> Tensor:
     change, n = change or Change(), q.shape[-2]
     unit = torch.eye(n).expand(len(k), n, n)
     return Model.attend(object.__new__(Model), 0, q, k, unit, change.tables(n), change, None)
+
+
+def usage(q: Tensor, k: Tensor) -> Tensor:
+    """Return of each pair the mean length of queries times that of keys, as a share, (32,)."""
+    lengths = as_complex(q[0]).abs().mean(0) * as_complex(k[0]).abs().mean(0)
+    return lengths / lengths.sum()
 
 
 def moved(weights: Tensor, other: Tensor) -> Tensor:

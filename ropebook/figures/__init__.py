@@ -19,10 +19,10 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
+`real_head`             Which pairs does a real head need for what it reads?
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?
 `three_clocks`          After an image in the text, where does the next word stand?
-`trained_head`          Where does a trained head look, and with which pairs?
 `trained_models`        The same model, another encoding: does it matter?
 `wave_vectors`          A patch has a row and a column: are they seen apart?
 `waves`                 Every pair adds a wave: where do their crests meet?
@@ -43,10 +43,10 @@ from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
+from .real_head import RealHead, real_head
 from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
 from .three_clocks import ThreeClocks, three_clocks
-from .trained_head import TrainedHead, trained_head
 from .trained_models import TrainedModels, trained_models
 from .wave_vectors import WaveVectors, wave_vectors
 from .waves import Waves, waves
@@ -67,10 +67,10 @@ __all__ = [
     "LayoutThreads",
     "NumberQuestion",
     "PrecisionMicroscope",
+    "RealHead",
     "RescalingFaders",
     "Rotor",
     "ThreeClocks",
-    "TrainedHead",
     "TrainedModels",
     "WaveVectors",
     "Waves",
@@ -89,10 +89,10 @@ __all__ = [
     "myth_fails",
     "number",
     "precision_microscope",
+    "real_head",
     "rescaling_faders",
     "rotor",
     "three_clocks",
-    "trained_head",
     "trained_models",
     "wave_vectors",
     "waves",

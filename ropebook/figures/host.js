@@ -5,6 +5,7 @@
 //   host.start("?m=7&show=angle")    set traits, before it is drawn
 //   host.address()                   "m=7&show=angle": the traits that differ from the start
 //   drawPage()                       draw every figure of a page of the book
+//   hurry()                          draw those, too, that wait until the reader comes near
 //   drawAlone()                      draw the one figure of a page of its own: window.ropeHost.shown
 //
 // A figure's script puts its module into window.ropeFigures under its name ("clock").
@@ -118,21 +119,52 @@ export async function drawPage() {
   await frame();
   await frame();
   const { state } = json('script[type$="widget-state+json"]');
+  window.addEventListener("beforeprint", hurry);
   for (const view of document.querySelectorAll('script[type$="widget-view+json"]')) {
     const place = make("div", { className: "rope-place" });
     view.after(place);
-    place.style.visibility = "hidden"; // it draws once it knows its size: nothing is seen to move
-    frame()
-      .then(frame)
-      .then(() => place.style.removeProperty("visibility"));
-    try {
-      open(state[JSON.parse(view.textContent).model_id]).draw(place);
-    } catch (problem) {
-      window.reportError(problem); // the other figures are drawn all the same
-    }
+    const figure = state[JSON.parse(view.textContent).model_id];
+    if (figure?._data) drawNear(place, figure);
+    else drawIn(place, figure);
     await new Promise((go) => setTimeout(go)); // the reader may do something in between
   }
   performance.mark("figures");
+}
+
+/** Draw a figure of a page; the others are drawn, too, if it fails. */
+function drawIn(place, figure) {
+  place.style.visibility = "hidden"; // it draws once it knows its size: nothing is seen to move
+  frame()
+    .then(frame)
+    .then(() => place.style.removeProperty("visibility"));
+  try {
+    open(figure).draw(place);
+  } catch (problem) {
+    window.reportError(problem);
+  }
+}
+
+const NEAR = "800px"; // below the screen, and above
+const waiting = new Set();
+
+/** Load the data of a figure, which stand in a script of their own, and draw it when its place comes near. */
+function drawNear(place, figure) {
+  const come = () => {
+    waiting.delete(come);
+    seen.disconnect();
+    const script = make("script", { src: figure._data });
+    script.onload = () => drawIn(place, { ...figure, data: window.ropeData[script.src] });
+    script.onerror = () => place.append("The data of this figure did not come. Load the page again to try once more.");
+    document.body.append(script);
+  };
+  const seen = new IntersectionObserver((all) => all.some((one) => one.isIntersecting) && come(), { rootMargin: NEAR });
+  waiting.add(come);
+  seen.observe(place);
+}
+
+/** Draw what waits: the page is printed, or read by a program that does not scroll. */
+export function hurry() {
+  for (const come of waiting) come();
 }
 
 /** Draw the figure of a page of its own, as its address says, in the theme that the reader likes. */
@@ -156,4 +188,4 @@ export function drawAlone() {
   window.ropeHost.shown = host; // for what else is on the page, such as a button that copies the address
 }
 
-export default { open, drawPage, drawAlone };
+export default { open, drawPage, hurry, drawAlone };

@@ -6,7 +6,7 @@ import traitlets
 
 from .figure import Choice, Figure, Flag
 
-__all__ = ["ENTRIES", "TASKS", "TrainedModels", "check_entries", "trained_models"]
+__all__ = ["ENTRIES", "TASKS", "TrainedModels", "trained_models"]
 
 TASKS = ["copy", "find", "induction", "language"]
 """The tasks, by the names of ``experiments.tasks``."""
@@ -44,18 +44,15 @@ class TrainedModels(Figure):
 
     @traitlets.validate("data")
     def _check_data(self, given: Any) -> dict[str, Any]:
-        return check_entries(given["value"])
-
-
-def check_entries(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data, or raise ValueError unless they hold all tasks, and known encodings only."""
-    names = [task.get("name") for task in data.get("tasks") or []]
-    if names != TASKS:
-        raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {names!r}")
-    for task in data["tasks"]:
-        if unknown := set(task.get("entries", [None])) - set(ENTRIES):
-            raise ValueError(f"data must hold known encodings only, got {unknown!r}")
-    return data
+        """Let the data hold all tasks, and known encodings only."""
+        tasks = given["value"].get("tasks") or []
+        names = [task.get("name") for task in tasks]
+        if names != TASKS:
+            raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {names!r}")
+        for task in tasks:
+            if unknown := set(task.get("entries", [None])) - set(ENTRIES):
+                raise ValueError(f"data must hold known encodings only, got {unknown!r}")
+        return given["value"]
 
 
 def trained_models(

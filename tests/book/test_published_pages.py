@@ -94,6 +94,22 @@ def test_a_page_carries_the_state_of_its_figures_and_loads_each_script_once(monk
     assert figures.share_code("<p>a</p>") == "<p>a</p>"
 
 
+def test_many_data_stand_in_a_script_that_the_page_does_not_name(monkeypatch, tmp_path):
+    addresses = {n: f"figures/{n}?v=2" for n in ("real-head.js", "host.js", "figure.css")}
+    monkeypatch.setattr(figures, "addresses", addresses)
+    monkeypatch.setattr(figures, "outputs", [tmp_path])
+    state = {"_anywidget_id": "a.b.RealHead", "_esm": "", "data": {"q": "</script>"}, "m": 1}
+    page = figures.share_code(page_of({"a1": {"state": state}}, "a1"))
+    kept = json.loads(re.search(r"state\+json\">(.*?)</script>", page)[1])["state"]["0"]
+    (script,) = tmp_path.iterdir()
+    assert kept.pop("_data") == f"../_static/figures/{script.name}"
+    assert kept == {"_anywidget_id": "a.b.RealHead", "data": {}, "m": 1}
+    assert f'src="../_static/figures/{script.name}"' not in page
+    code = script.read_text("utf8")
+    assert code.startswith("(window.ropeData ??= {})[document.currentScript.src] = ")
+    assert json.loads(code.partition(" = ")[2].rstrip(";\n")) == {"q": "</script>"}
+
+
 def test_a_widget_that_is_no_figure_stops_the_build():
     with pytest.raises(ValueError, match="shows figures, and this Accordion holds 0 of them"):
         figures.share_code(page_of({"a": {"model_name": "AccordionModel", "state": {}}}, "a"))

@@ -1,7 +1,7 @@
 // host.js on a page without a browser: the address, the formulas, and the pages that it draws.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { drawAlone, drawPage, open } from "../../ropebook/figures/host.js";
+import { drawAlone, drawPage, hurry, open } from "../../ropebook/figures/host.js";
 import { figure } from "../../ropebook/figures/kit/figure.js";
 import { openPage } from "../tools/stage.mjs";
 
@@ -113,6 +113,62 @@ test("a page draws every figure in its place, and one that fails leaves the othe
   const [lost, shown] = document.querySelectorAll(".rope-place");
   assert.equal(lost.children.length, 0);
   assert.equal(shown.querySelector(".rope-question").textContent, "Why?");
+});
+
+/** A page with one figure whose data stand elsewhere; what watches its place, and what it loads. */
+async function waiting() {
+  const page = openPage();
+  const view = '<script type="application/vnd.jupyter.widget-view+json">{"model_id": "0"}</script>';
+  document.body.innerHTML = `<script type="application/vnd.jupyter.widget-state+json"></script>${view}`;
+  const state = { 0: { ...STATE, data: {}, _data: "data.js" } };
+  document.querySelector("script").textContent = JSON.stringify({ state });
+  const seen = [];
+  const watched = [];
+  globalThis.IntersectionObserver = class {
+    constructor(action) {
+      watched.push((isIntersecting) => action([{ isIntersecting }]));
+    }
+    observe() {}
+    disconnect() {
+      watched.length = 0;
+    }
+  };
+  const module = figure((fig) => seen.push(fig.model.get("data")));
+  Object.assign(window, { ropeFigures: { "phase-dial": module } });
+  performance.mark ??= () => {};
+  const append = document.body.append.bind(document.body);
+  const loads = [];
+  document.body.append = (...nodes) => {
+    for (const node of nodes) {
+      if (node.src) loads.push(node);
+      else append(node);
+    }
+  };
+  drawPage();
+  await page.pass(200);
+  return { page, seen, watched, loads };
+}
+
+test("data that stand elsewhere are loaded once, when their figure's place comes near", async () => {
+  const { page, seen, watched, loads } = await waiting();
+  watched[0](false);
+  assert.deepEqual([seen, loads], [[], []]);
+  watched[0](true);
+  hurry();
+  assert.equal(loads.length, 1);
+  window.ropeData = { [loads[0].src]: { many: 1 } };
+  loads[0].onload();
+  await page.pass(100);
+  assert.deepEqual(seen, [{ many: 1 }]);
+});
+
+test("a page that is printed does not wait, and data that do not come are missed in words", async () => {
+  const { seen, loads } = await waiting();
+  window.dispatchEvent(new window.Event("beforeprint"));
+  assert.match(loads[0].src, /data\.js$/);
+  loads[0].onerror();
+  assert.match(document.querySelector(".rope-place").textContent, /did not come/);
+  assert.deepEqual(seen, []);
 });
 
 test("a page of its own that was saved with its figure shows it once, under the heading of the page", () => {

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipywidgets.widgets.widget import _instances
 
-from experiments.figure import trained_heads_data, trained_models_data
+from experiments.figure import trained_models_data
+from experiments.real import heads as real_heads
 from rope_minimal import inverse_frequencies, reference, wavelengths
 from ropebook import aliasing, figures
 from ropebook.figures import palette
@@ -37,7 +38,7 @@ STATES = itertools.product([True, False], repeat=4)
 PROVED = [{"axioms": state, "kind": "rope", "certificate": "checked"} for state in STATES]
 GIVEN = {  # what a figure cannot be without
     "axioms": lambda: {"families": PROVED},
-    "trained_head": lambda: {"data": trained_heads_data()},
+    "real_head": lambda: {"data": real_heads.load()},
     "trained_models": lambda: {"data": trained_models_data()},
 }
 
@@ -424,12 +425,15 @@ BAD = {
     ("layout_threads", TypeError): [("permute_q", 1)],
     ("precision_microscope", ValueError): [("dtype", "fp8"), ("last", 5), ("last", "4096")],
     ("precision_microscope", TypeError): [("last", None)],
+    ("real_head", ValueError): [
+        *(("head", "a sink"), ("out", 33), ("factor", 0.5), ("rounded", "fp8"), ("query", 68)),
+    ],
+    ("real_head", TypeError): [("first", 0.5), ("start", True)],
     ("rescaling_faders", ValueError): [("preset", "boost")],
     ("rotor", ValueError): [("m", 12), ("theta", 181), ("m", 10**400)],
     ("rotor", TypeError): [("n", 1.5), ("plays", "no")],
     ("three_clocks", ValueError): [("plan", "shuffled"), ("token", 47)],
     ("three_clocks", TypeError): [("token", True)],
-    ("trained_head", ValueError): [("task", "chess"), ("encoding", "xPos"), ("m", 33)],
     ("trained_models", ValueError): [("task", "chess"), ("encoding", "xPos")],
     ("trained_models", TypeError): [("half", 2)],
     ("wave_vectors", ValueError): [("plan", "learned"), ("size", 33), ("pair", 8)],
@@ -528,7 +532,6 @@ def test_reset_goes_back_to_the_values_given():
         ("byte_budget", {"dtype": 0, "form": 0, "machine": 0, "shape": 0}),
         ("bug_bench", {"patient": 1, "token": 20, "guesses": [[]] * 12, "hint": 0}),
         ("trained_models", {"task": 0, "encoding": 1, "half": False}),
-        ("trained_head", {"task": 0, "encoding": 0, "m": 7}),
     ],
 )
 def test_reset_leaves_data_alone(make, start):
@@ -578,10 +581,11 @@ CONTROLS = {  # in sight, and in the fold
     "horizon_dial": "All hands slowed by a factor of",
     "layout_threads": "Permute the rows of W_q, Permute the rows of W_k | Weights of",
     "precision_microscope": "Number type, What is rounded | Error of the, Positions up to",
+    "real_head": "A head that reads, Positions divided by (PI) | First pair left out, "
+    "Pairs left out, Base, Channels paired, Rounded to bfloat16, First position",
     "rescaling_faders": "Rescaling | Compare with",
     "rotor": " | Turn per word θ (degrees), Query at word m, Key at word n",
     "three_clocks": "Pairs among the axes",
-    "trained_head": "Task, Encoding",
     "trained_models": "",
     "wave_vectors": "Plan | Pair to move (fast to slow), Image (patches a side)",
     "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "

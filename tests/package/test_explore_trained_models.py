@@ -1,14 +1,15 @@
-"""The trained models and their heads: data from the records, and what the scripts make of them."""
+"""The trained models: data from the records, and what the script makes of them."""
 
+import itertools
 import json
 from functools import cache
 
 import numpy as np
 import pytest
 
-from experiments import run, summary
+from experiments import summary
 from experiments.encodings import ENCODINGS
-from experiments.figure import rotation_of, trained_heads_data, trained_models_data
+from experiments.figure import trained_models_data
 from experiments.run import TIMES
 from experiments.tasks import TASKS
 from ropebook import figures
@@ -33,11 +34,6 @@ def data():
     return trained_models_data()
 
 
-@pytest.fixture(scope="module")
-def heads():
-    return trained_heads_data()
-
-
 def entries_of(data):
     """Return every entry of a figure by the names of its task and its encoding."""
     return {
@@ -57,15 +53,14 @@ def reading(node, data, task="copy", encoding="rope", half=False):
     return node.call("trained_models.js", "reading", data, traits)
 
 
-def test_the_figures_have_the_words_of_the_experiments(data, heads):
+def test_the_figure_has_the_words_of_the_experiments(data):
     assert list(TASKS) == SHOWN
     assert list(WORDS.values()) == ENTRIES
-    for shown in (data, heads):
-        assert [task["name"] for task in shown["tasks"]] == SHOWN
-        for task in shown["tasks"]:
-            trained = load(task["name"])["settings"]["encodings"]
-            assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
-    assert len(json.dumps(data)) + len(json.dumps(heads)) < 60_000
+    assert [task["name"] for task in data["tasks"]] == SHOWN
+    for task in data["tasks"]:
+        trained = load(task["name"])["settings"]["encodings"]
+        assert list(task["entries"]) == [WORDS[encoding] for encoding in trained]
+    assert len(json.dumps(data)) < 30_000
 
 
 def test_every_score_of_the_record_is_in_the_figure(data):
@@ -149,35 +144,6 @@ def test_the_script_reads_the_summary(node, data):
         assert now["verdicts"][at : at + 1] == said
 
 
-def test_the_head_is_seed_0s_sharpest_and_rests_where_nothing_turns(heads):
-    for (task, encoding), entry in entries_of(heads).items():
-        run = summary.measured(load(task), encoding)
-        attention, usage = np.array(run["attention"][0]), np.array(run["usage"][0])
-        assert run["seeds"][0] == 0
-        own = attention[entry["layer"]].ravel()
-        assert own.max() == attention.max()
-        assert entry["attention"] == pytest.approx(own, abs=6e-4)
-        share = usage[entry["layer"]].ravel() / usage[entry["layer"]].sum()
-        assert entry["usage"] == pytest.approx(share, abs=6e-4)
-        bank = rotation_of(TASKS[task], encoding, entry["layer"])
-        assert entry["inv_freq"] == pytest.approx(bank, rel=1e-3)
-
-
-def test_the_distance_that_t5s_head_is_shown_to_look_at_is_the_one_it_needs(heads):
-    """A model trained here guesses if its bias hides that distance, and copies without others."""
-    shown = int(np.argmax(entries_of(heads)["copy", "t5"]["attention"]))
-    rate = summary.measured(load("copy"), "t5")["learning_rate"]
-    models = run.train(TASKS["copy"], "t5", (2000,), rate, TASKS["copy"].steps)
-    bias = models.weights["t5"].data
-    trained, copies = bias.clone(), []
-    for distance in range(16):  # of one bucket each
-        bias[..., distance] = -1e4
-        copies += run.score(models, TASKS["copy"], "test", (2000,), 1)["accuracy"]
-        bias.copy_(trained)
-    assert copies.pop(shown) < 1 / 8
-    assert min(copies) > 0.9
-
-
 def test_alibis_recorded_attention_falls_as_its_bias_does():
     """Random text tells the first layer nothing of distances, so it looks as its bias says."""
     record = summary.measured(load("copy"), "alibi")
@@ -187,59 +153,26 @@ def test_alibis_recorded_attention_falls_as_its_bias_does():
         assert models[0][0] == pytest.approx(alone, abs=0.025)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("layer", [0, 1])
-def test_the_hands_turn_where_q_and_k_are_rotated_alike(encoding, layer):
-    how, hands = ENCODINGS[encoding], rotation_of(TASKS["copy"], encoding, layer)
-    assert hands.shape == (16,)
-    if encoding in {"nope", "alibi", "t5", "sinusoidal", "learned", "before", "mixed"}:
-        assert not hands.any()
-    elif encoding == "layers":
-        assert hands.any() == (layer == 0)
-    else:
-        assert hands == pytest.approx(how.inv_freq(32, TASKS["copy"].window))
+def test_data_of_something_else_are_refused(data):
+    make = figures.trained_models
+    with pytest.raises(ValueError, match="data must hold the tasks"):
+        make({"tasks": []})
+    with pytest.raises(ValueError, match="data must hold the tasks"):
+        make({"tasks": [{}]})
+    with pytest.raises(ValueError, match=r"known encodings only, got \{None\}"):
+        make({"tasks": [{"name": task["name"]} for task in data["tasks"]]})
+    other = json.loads(json.dumps(data))
+    other["tasks"][0]["entries"]["xPos"] = {}
+    with pytest.raises(ValueError, match=r"known encodings only, got \{'xPos'\}"):
+        make(other)
 
 
-@pytest.mark.parametrize(
-    ("task", "encoding", "looks", "turns"),
-    [("copy", "rope", (7, 1.0), True), ("find", "nope", (0, 0.032), False)],
-)
-def test_the_head_that_is_read(node, heads, task, encoding, looks, turns):
-    traits = {"task": task, "encoding": WORDS[encoding], "m": 7}
-    now = node.call("trained_head.js", "reading", heads, traits)
-    entry = entries_of(heads)[task, encoding]
-    assert (now["head"]["distance"], now["head"]["peak"]) == looks
-    assert now["head"]["share"] == max(entry["usage"]) == entry["usage"][now["head"]["pair"]]
-    assert now["head"]["theta"] == entry["inv_freq"][now["head"]["pair"]]
-    assert now["attention"] == entry["attention"][7]
-    assert now["turns"] == turns
-
-
-def test_data_of_something_else_are_refused(data, heads):
-    for make, given in ((figures.trained_models, data), (figures.trained_head, heads)):
-        with pytest.raises(ValueError, match="data must hold the tasks"):
-            make({"tasks": []})
-        with pytest.raises(ValueError, match="data must hold the tasks"):
-            make({"tasks": [{}]})
-        with pytest.raises(ValueError, match=r"known encodings only, got \{None\}"):
-            make({"tasks": [{"name": task["name"]} for task in given["tasks"]]})
-        other = json.loads(json.dumps(given))
-        other["tasks"][0]["entries"]["xPos"] = {}
-        with pytest.raises(ValueError, match=r"known encodings only, got \{'xPos'\}"):
-            make(other)
-
-
-def test_every_answer_is_short_enough_to_be_read_first(node, data, heads):
+def test_every_answer_is_short_enough_to_be_read_first(node, data):
     lengths = []
-    for task in SHOWN:
-        for encoding in ENTRIES:
-            for script, given, more in (
-                ("trained_models.js", data, {"half": False}),
-                ("trained_models.js", data, {"half": True}),
-                ("trained_head.js", heads, {"m": 7}),
-            ):
-                traits = {"task": task, "encoding": encoding} | more
-                said = node.call(script, "words", node.call(script, "reading", given, traits))
-                lengths.append(len(said.partition("\n")[0].replace("*", "")))
-                assert said.partition("\n")[0].endswith(".")
+    for task, encoding, half in itertools.product(SHOWN, ENTRIES, (False, True)):
+        traits = {"task": task, "encoding": encoding, "half": half}
+        now = node.call("trained_models.js", "reading", data, traits)
+        said = node.call("trained_models.js", "words", now)
+        lengths.append(len(said.partition("\n")[0].replace("*", "")))
+        assert said.partition("\n")[0].endswith(".")
     assert max(lengths) < 220

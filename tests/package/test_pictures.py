@@ -12,7 +12,9 @@ import re
 import numpy as np
 import pytest
 
-from experiments.figure import trained_heads_data, trained_models_data
+from experiments.figure import trained_models_data
+from experiments.real import heads as real_heads
+from experiments.real.model import Change
 from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
 from ropebook import aliasing, figures
 from ropebook.figures import palette
@@ -671,11 +673,6 @@ def models():
     return trained_models_data()
 
 
-@pytest.fixture(scope="module")
-def heads():
-    return trained_heads_data()
-
-
 @WIDTHS
 @pytest.mark.parametrize("half", [False, True])
 @pytest.mark.parametrize("task", [0, 2, 3])
@@ -754,41 +751,50 @@ def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models
     assert "ahead" in dict(again.plots[0].texts())
 
 
-# ---- a trained head -----------------------------------------------------------------------------
+# ---- a real head --------------------------------------------------------------------------------
 
 
 @WIDTHS
-def test_the_hands_the_usage_and_the_attention_of_a_head(node, heads, width):
-    seen = shown(node, figures.trained_head(heads, m=11), width=width)
+def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
+    data = real_heads.load()
+    seen = shown(node, figures.real_head(data, first=0, out=4, query=60), width=width)
     (plot,) = seen.plots
-    entry = heads["tasks"][0]["entries"]["RoPE"]
-    usage, attention = np.array(entry["usage"]), np.array(entry["attention"])
-    wide = width > 560
-    looks = (lambda x, y: x > 250 and y < 170) if wide else (lambda x, y: y < 160)
-    uses = (lambda x, y: x > 250 and y > 185) if wide else (lambda x, y: x > 160 and y > 170)
+    q, k = real_heads.unpacked(data["heads"][0])
+    released = real_heads.attention(q, k)[0].numpy()
+    now = real_heads.attention(q, k, Change(left_out=(0, 1, 2, 3)))[0].numpy()
+    blue = plot.kind("rect", color=seen.colors["k"])
+    frames = {one["rect"][0]: one["rect"] for one in plot.kind("frame", color=seen.colors["rule"])}
+    assert len(frames) == 2, "two maps"
+    for (left, top, side, _), weights in zip(sorted(frames.values()), (released, now), strict=True):
+        cells = np.zeros((68, 68))
+        for one in blue:
+            x, y, *_ = one["rect"]
+            if left - 0.1 < x < left + side and top - 0.1 < y:
+                cells[round((y - top) * 68 / side), round((x - left) * 68 / side)] = one["alpha"]
+        np.testing.assert_allclose(cells**2, np.where(weights < 0.002, 0, weights), atol=2e-3)
 
-    y = plot.y_axis(uses)
-    bars = np.concatenate([plot.rects(pair_color(i, 16)) for i in range(16)])
-    y.agrees(bars[:, 1], usage)
-    y.agrees(bars[:, 1] + bars[:, 3], np.zeros(16))
-    x, y = plot.x_axis(looks), plot.y_axis(looks)
-    bars = plot.rects(seen.colors["muted"])
-    x.agrees(bars[:, 0] + bars[:, 2] / 2, np.delete(np.arange(33), 11))
-    y.agrees(bars[:, 1], np.delete(attention, 11))
-    (chosen,) = plot.rects(seen.colors["accent"])
-    x.agrees([chosen[0] + chosen[2] / 2], [11])
-    y.agrees([chosen[1]], [attention[11]])
+    # words: shaded as they are read now, underlined as they were; the query is framed
+    (query,) = plot.kind("frame", color=seen.colors["q"], width=2)[1:]
+    _, place = plot.texts("^thing$")[-1]
+    assert query["rect"][0] == pytest.approx(place[0] - 2)
+    below_words = plot.rects(seen.colors["warm"])[0, 1]
+    above = [one for one in blue[1:] if one["rect"][1] < below_words - 20]
+    assert [one["alpha"] for one in above] == [pytest.approx(0.6 * math.sqrt(now[60, 0]))]
+    lines = plot.rects(seen.colors["ink"])[1:]
+    read = [(key, w) for key, w in enumerate(released[60]) if w >= 0.002]
+    assert lines[:, 3] == pytest.approx([4 * math.sqrt(w) for _, w in read], abs=1e-3)
 
-    dial = plot.arcs(seen.colors["rule"])[0]
-    hands = np.array([plot.discs(pair_color(i, 16))[0] for i in range(16)])
-    turned = angles(hands, tuple(dial["center"]))
-    off = [math.remainder(a - 11 * t, TURN) for a, t in zip(turned, entry["inv_freq"], strict=True)]
-    assert np.abs(off).max() < 1e-6
-
-
-def test_a_head_that_was_not_trained_is_not_drawn(node, heads):
-    seen = shown(node, figures.trained_head(heads, task="find", encoding=ENTRIES[-1]))
-    assert [text for text, _ in seen.plots[0].texts()] == ["not tried"]
+    # bars
+    bars = [one for i in range(32) for one in plot.kind("rect", color=pair_color(i, 32))]
+    a, b = (np.linalg.norm(x[0].unflatten(-1, (32, 2)), axis=-1).mean(0) for x in (q, k))
+    high = np.array([one["rect"][3] for one in bars])
+    np.testing.assert_allclose(high / high.max(), a * b / (a * b).max(), atol=1e-5)
+    assert [one["alpha"] for one in bars] == [0.35] * 4 + [1] * 28
+    marks = plot.texts("^[0-9]+$")
+    assert [text for text, _ in marks] == ["0", "8", "16", "24", "31"]
+    for text, (x, _) in marks:
+        left, _, wide, _ = bars[int(text)]["rect"]
+        assert x == pytest.approx(left + wide / 2)
 
 
 # ---- serving ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The released model's heads that a figure turns: how they are chosen, and what a byte costs."""
+"""The released model's heads that a figure turns: which they are, and what it makes of them."""
 
 import numpy as np
 import pytest
@@ -8,16 +8,28 @@ from experiments.real import heads
 from experiments.real.model import HEADS, KEY_HEADS, Change, frequencies
 from tests.tools.released import loaded
 
-CHANGES = {
-    "released": Change(),
-    "0 to 3 left out": Change(left_out=(0, 1, 2, 3)),
-    "22 to 25 left out": Change(left_out=(22, 23, 24, 25)),
-    "29 to 31 left out": Change(left_out=(29, 30, 31)),
-    "PI": Change(frequencies=frequencies() / 2),
-    "base": Change(frequencies=frequencies(10_000)),
-    "layout": Change(interleaved=False),
-    "table": Change(table=torch.bfloat16, positions=torch.arange(68) + 7000),
-}
+AT = torch.arange(68)
+SETTINGS = {"first": 0, "out": 0, "factor": 1, "base": 1e5, "paired": "as trained",
+            "rounded": "nothing", "start": 0}  # fmt: skip
+CHANGES = {  # as the figure says it, and as the model does
+    "released": ({}, Change()),
+    "0 to 3 left out": ({"out": 4}, Change(left_out=(0, 1, 2, 3))),
+    "22 to 25 left out": ({"first": 22, "out": 4}, Change(left_out=(22, 23, 24, 25))),
+    "29 to 31 left out": ({"first": 29, "out": 32}, Change(left_out=(29, 30, 31))),
+    "PI": ({"factor": 2}, Change(frequencies=frequencies() / 2)),
+    "base": ({"base": 1e4}, Change(frequencies=frequencies(10_000))),
+    "layout": ({"paired": "the other layout"}, Change(interleaved=False)),
+    "start": ({"start": 7000}, Change(positions=AT + 7000)),
+    "table": ({"rounded": "table", "start": 7000},
+              Change(table=torch.bfloat16, positions=AT + 7000)),
+    "positions": ({"rounded": "positions", "start": 7000},
+                  Change(positions=(AT + 7000).bfloat16().long())),
+    "all": ({"first": 22, "out": 2, "factor": 1.5, "base": 1e4, "paired": "the other layout",
+             "rounded": "positions", "start": 300},
+            Change(left_out=(22, 23), frequencies=frequencies(10_000) / 1.5, interleaved=False,
+                   positions=(AT + 300).bfloat16().long())),
+}  # fmt: skip
+each_change = pytest.mark.parametrize("change", CHANGES)
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +98,73 @@ def test_every_head_is_most_of_its_kind_and_the_file_holds_the_model_s(kept, rea
             assert ((x - y[0]).abs() < 0.51 * step + 1e-3).all()
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_byte_a_channel_moves_less_than_a_hundredth_of_attention(change, kept, read) -> None:
-    """No weight by more than 0.03, and of attention on average less than 0.01, in each head."""
+# What the figure makes of them ---------------------------------------------------------------
+
+
+def drawn(node, kept, head, settings, query=60):
+    traits = {**SETTINGS, **settings, "head": head["name"], "query": query}
+    found = node.call("real_head.js", "reading", kept, traits)
+    n = len(kept["tokens"])
+    return {**found, "weights": [torch.tensor(w).view(n, n) for w in found["weights"]]}
+
+
+@each_change
+def test_the_figure_reads_as_the_model_s_own_attention_does(node, change, kept, read) -> None:
+    """To what a byte costs: no weight by more than 0.03, and of all attention less than 0.01."""
+    settings, exactly = CHANGES[change]
     for head in kept["heads"]:
         q, k = read[1][head["layer"]]
-        exact = heads.attention(q, k, CHANGES[change])[head["head"]]
-        rounded = heads.attention(*heads.unpacked(head), CHANGES[change])[0]
-        assert (exact - rounded).abs().max() < 0.03, head["name"]
-        assert heads.moved(exact, rounded) < 0.01, head["name"]
+        exact = heads.attention(q, k, exactly)[head["head"]]
+        shown = drawn(node, kept, head, settings)["weights"][1]
+        assert (exact - shown).abs().max() < 0.03, head["name"]
+        assert heads.moved(exact, shown) < 0.01, head["name"]
+
+
+@each_change
+def test_the_figure_reads_the_file_as_torch_does(node, change, kept) -> None:
+    settings, exactly = CHANGES[change]
+    for head in kept["heads"]:
+        q, k = heads.unpacked(head)
+        released, now = heads.attention(q, k)[0], heads.attention(q, k, exactly)[0]
+        found = drawn(node, kept, head, settings)
+        for ours, theirs in zip(found["weights"], (released, now), strict=True):
+            torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=0, check_dtype=False)
+        keys = heads.mask(head["share"], kept["tokens"], released)
+        shares = [float(heads.share_of(w, keys)) for w in (released, now)]
+        assert found["shares"] == pytest.approx(shares, abs=1e-4)
+        assert found["moved"] == pytest.approx(float(heads.moved(released, now)), abs=1e-4)
+        a, b = (x[0].unflatten(-1, (32, 2)).norm(dim=-1).mean(0) for x in (q, k))
+        assert found["usage"] == pytest.approx((a * b / (a * b).sum()).tolist(), abs=1e-5)
+        assert found["usage"] == pytest.approx(heads.usage(q, k).tolist(), abs=1e-5)
+
+
+def test_angles_are_rounded_where_the_figure_says_so(node, kept) -> None:
+    angles = (torch.outer(AT.double() + 300, frequencies() / 1.5)).bfloat16().double()
+    turn = torch.exp(1j * angles)
+    for head in kept["heads"]:
+        q, k = (torch.view_as_complex(x[0].double().unflatten(-1, (32, 2))) * turn
+                for x in heads.unpacked(head))  # fmt: skip
+        scores = (q @ k.mH).real / 8
+        exact = scores.masked_fill(AT[:, None] < AT, -torch.inf).softmax(-1)
+        settings = {"rounded": "angles", "start": 300, "factor": 1.5}
+        shown = drawn(node, kept, head, settings)["weights"][1]
+        torch.testing.assert_close(shown, exact, atol=1e-4, rtol=0, check_dtype=False)
+
+
+@each_change
+def test_every_handle_moves_attention_but_where_a_text_begins(node, change, kept) -> None:
+    settings, _ = CHANGES[change]
+    moves = [drawn(node, kept, head, settings)["moved"] for head in kept["heads"]]
+    if change in ("released", "start"):
+        assert max(moves) < 1e-9
+    else:
+        assert max(moves) > (0.001 if change == "table" else 0.15)
+
+
+def test_what_a_word_reads_most_is_named(node, kept) -> None:
+    found = drawn(node, kept, kept["heads"][0], {"out": 4})
+    before, now = found["most"]
+    assert found["query"] == {"at": 60, "word": "thing"}
+    assert (before["word"], before["back"], now["key"]) == ("same", 1, 0)
+    for most, weights in zip((before, now), found["weights"], strict=True):
+        assert most["weight"] == weights[60].max() == weights[60, most["key"]]

@@ -82,9 +82,13 @@ TRAINED = {
         "better in seven of eight seeds",
     ],
 }
-HEAD = {"layer": 1, "distance": 7, "peak": 0.996, "pair": 0, "share": 0.437, "theta": 1.0}
-LOOKED = {"task": "copy", "encoding": "RoPE", "m": 7, "head": HEAD, "even": 1 / 16}
-LOOKED |= {"turns": True, "attention": 0.996}
+AS_TRAINED = {"first": 0, "out": 0, "factor": 1, "base": 1e5, "paired": "as trained"}
+AS_TRAINED |= {"rounded": "nothing", "start": 0}
+SAME = {"key": 59, "word": "same", "back": 1, "weight": 0.93}
+FIRST = {"key": 0, "word": '"', "back": 60, "weight": 0.998}
+REAL = {"settings": {**AS_TRAINED, "out": 4}, "moved": 0.89, "shares": [0.79, 0.002]}
+REAL |= {"head": {"share": "before", "layer": 16, "head": 0}, "most": [SAME, FIRST]}
+REAL |= {"query": {"at": 60, "word": "thing"}}
 
 WORN = {
     "many": {
@@ -330,26 +334,36 @@ SENTENCES = [
         "in 16 bits **all 17** encodings keep their printed score within the window to 0.01. ",
     ),
     (
-        ("trained_head", LOOKED),
-        "This head looks most at distance **7**, with **99.6%** of its attention, and uses pair "
-        "**0** most, **44%**.\nRoPE, copy, seed 0, layer 2, the sharper one. Pair 0 turns once in "
-        "6.3 tokens. Distance **7** gets **99.6%** of the attention.",
+        ("real_head", REAL),
+        "This head gives **79%** of its attention to the token before. With pairs 0 to 3 left out "
+        "it gives **0%**.\nLayer 16, head 0, changed alone: “thing” reads mostly “same”, 1 back "
+        "(**93%**), changed the first token (**99.8%**). In all, **89%** of the attention is "
+        "elsewhere.",
     ),
     (
-        (
-            "trained_head",
-            {**LOOKED, "head": {**HEAD, "peak": 0.032, "share": 0.09}, "turns": False},
-        ),
-        "This head looks at no distance in particular (at most **3.2%**, at distance 7), and "
-        "uses no pair in particular (at most 9%, pair 0).\nRoPE, copy, seed 0, layer 2, the "
-        "sharper one. None of its pairs turns with the distance. Distance",
+        ("real_head", {**REAL, "settings": AS_TRAINED, "most": [{**SAME, "back": 0}] * 2}),
+        "to the token before. Drag over pairs to leave them out.\nLayer 16, head 0: “thing” reads "
+        "mostly itself (**93%**).",
+    ),
+    *(
+        (("real_head", {**REAL, "settings": {**AS_TRAINED, **change}}), f"With {said} it gives")
+        for change, said in [
+            ({"first": 5, "out": 1}, "pair 5 left out"),
+            ({"factor": 2, "base": 1e4}, "positions divided by 2.0 and base 10,000"),
+            ({"paired": "the other layout"}, "pairs of the other layout"),
+            ({"rounded": "angles"}, "angles in bfloat16"),
+            (
+                {"rounded": "table", "start": 7000},
+                "cosines and sines in bfloat16 and positions from 7,000 on",
+            ),
+            ({"out": 32, "factor": 2, "start": 100}, "these 3 changes"),
+        ]
     ),
     (
-        ("trained_head", {**LOOKED, "head": {**HEAD, "peak": 1}}),
-        "looks most at distance **7**, with **over 99.9%** of its attention",
+        ("real_head", {**REAL, "settings": {**AS_TRAINED, "out": 2, "base": 2e5, "start": 100}}),
+        "Layer 16, head 0, changed alone (pairs 0 to 1 left out, base 200,000, positions from 100 "
+        "on): ",
     ),
-    (("trained_head", {**LOOKED, "head": {**HEAD, "theta": 0}}), "Pair 0 rests. Distance"),
-    (("trained_head", {**LOOKED, "head": None}), "**RoPE** was not tried on copy."),
     (
         ("rescaling_faders", {**FADERS, "difference": None}, METERS),
         "The **18** slowest, 46 to 63. **PI**: no pair meets angles that training never showed, "

@@ -31,8 +31,10 @@ def pages_with(*words: str) -> list[str]:
 
 WITH_WIDGETS = pages_with("widget-view+json")
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
-# every widget has its place, every question its name, every picture has been drawn
+# every widget has its place, every question its name, every picture has been drawn, also of
+# figures that a reader has not come near to
 FIGURES_STAND = """() => {
+    window.ropeHost?.hurry();
     const figures = [...document.querySelectorAll('.rope-figure')];
     const places = document.querySelectorAll('.rope-place').length;
     const wanted = document.querySelectorAll('script[type$="widget-view+json"]').length;

@@ -202,6 +202,7 @@ STEPPING = {
     "axioms",
     "cache-shelf",
     "precision-microscope",
+    "real-head",
     "rescaling-faders, own model",
     "trained-models",
     "worn-key",

@@ -1,4 +1,4 @@
-"""The trained models and their heads on the published page, by finger and by keyboard."""
+"""The trained models on the published page, by finger and by keyboard."""
 
 from functools import partial
 
@@ -44,29 +44,3 @@ def test_rows_and_tasks_are_chosen_by_finger_and_keyboard_on_a_phone(visit):
     models.values(encoding=WORDS["monotone_b"], task="copy", half=True)
     models.button("Reset")
     models.values(encoding=WORDS["monotone_a"], task="copy", half=False)
-
-
-def test_the_hands_turn_by_keyboard_and_pointer(visit):
-    seen = visit(width=390, height=900, reduced_motion="reduce")
-    page = seen.open(PAGE)
-    head = OnPage(page, "trained-head")
-    canvas = head.figure.locator("canvas")
-    head.choose("Encoding", WORDS["t5"])
-    head.press("Task", "induction")
-    canvas.press("Home")
-    says = head.values(task="induction", encoding=WORDS["t5"], m=0)
-    recorded = np.array(summary.measured(summary.load("induction"), "t5")["attention"][0])
-    assert says["head"]["peak"] == pytest.approx(recorded.max(), abs=6e-4)
-    canvas.press("Shift+ArrowRight")
-    head.values(m=10)
-    canvas.scroll_into_view_if_needed()
-    frame = canvas.bounding_box()
-    page.mouse.click(frame["x"] + frame["width"] - 14, frame["y"] + 100)
-    head.values(m=32)
-    head.choose("Encoding", WORDS["learned"])
-    expect(head.figure.locator(".rope-answer")).to_contain_text("was not tried on induction")
-    head.button("Show me")
-    head.values(task="induction", encoding=WORDS["rope"], m=1)
-    head.button("Reset")
-    head.values(task="copy", encoding=WORDS["rope"], m=7)
-    assert seen.problems == []

@@ -1,0 +1,426 @@
+// A head of a released model over a sentence: the words that a word reads, as released and as changed,
+// the use of each pair, and two maps of attention.
+import { roundTo } from "./aliasing.js";
+import { line, text, wide } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { clamp, num, percent } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+import { inverseFrequencies, pairChannels } from "./rope.js";
+
+const WIDTH = 64; // channels of a head
+const PAIRS = WIDTH / 2;
+const BEGIN = 8; // queries before it have few keys to choose from, and are not counted
+export const RELEASED = { first: 0, out: 0, factor: 1, base: 1e5, paired: "as trained", rounded: "nothing", start: 0 };
+
+// ---- the mathematics ----------------------------------------------------------------------------
+
+const bytes = (packed) => Uint8Array.from(atob(packed), (one) => one.charCodeAt(0)).buffer;
+
+/** Queries and keys of a head before the rotation, token after token: every byte times its channel's step. */
+export function unpack({ q, k, scale }) {
+  const scales = new Float32Array(bytes(scale));
+  const vectors = (packed, from) =>
+    Float64Array.from(new Int8Array(bytes(packed)), (whole, at) => {
+      const channel = from + (at % WIDTH);
+      return whole * scales[channel] + scales[channel + WIDTH];
+    });
+  return { q: vectors(q, 0), k: vectors(k, 2 * WIDTH) };
+}
+
+/** Vectors turned, each by its position, as the settings say. */
+function turned(vectors, { factor, base, paired, rounded, start }) {
+  const theta = inverseFrequencies(WIDTH, base);
+  const round = (x, what) => (rounded === what ? roundTo(x, "bfloat16") : x);
+  const out = new Float64Array(vectors.length);
+  for (let at = 0; at < vectors.length; at += WIDTH) {
+    const position = round(start + at / WIDTH, "positions");
+    for (let i = 0; i < PAIRS; i++) {
+      const angle = round((position * theta[i]) / factor, "angles");
+      const [c, s] = [round(Math.cos(angle), "table"), round(Math.sin(angle), "table")];
+      const [a, b] = pairChannels(i, WIDTH, paired === "as trained").map((channel) => at + channel);
+      out[a] = c * vectors[a] - s * vectors[b];
+      out[b] = s * vectors[a] + c * vectors[b];
+    }
+  }
+  return out;
+}
+
+/** The weights of every query on every key, row after row; the pairs left out are those that were trained. */
+export function attention({ q, k }, settings) {
+  const kept = k.map((x, at) => {
+    const pair = Math.floor((at % WIDTH) / 2);
+    return pair >= settings.first && pair < settings.first + settings.out ? 0 : x;
+  });
+  const [queries, keys] = [turned(q, settings), turned(kept, settings)];
+  const n = q.length / WIDTH;
+  const weights = new Float64Array(n * n);
+  for (let m = 0; m < n; m++) {
+    const row = weights.subarray(m * n, m * n + m + 1); // the causal mask
+    for (let key = 0; key <= m; key++) {
+      let sum = 0;
+      for (let c = 0; c < WIDTH; c++) sum += queries[m * WIDTH + c] * keys[key * WIDTH + c];
+      row[key] = sum / Math.sqrt(WIDTH);
+    }
+    const most = Math.max(...row);
+    const powers = row.map((score) => Math.exp(score - most));
+    const all = powers.reduce((sum, power) => sum + power, 0);
+    row.set(powers.map((power) => power / all));
+  }
+  return weights;
+}
+
+/** Of each pair, mean length of the queries' part times that of the keys', as a share of all. */
+export function usage({ q, k }) {
+  const lengths = (vectors) => {
+    const sums = new Float64Array(PAIRS);
+    for (let at = 0; at < vectors.length; at += 2) sums[(at % WIDTH) / 2] += Math.hypot(vectors[at], vectors[at + 1]);
+    return sums;
+  };
+  const keys = lengths(k);
+  const products = lengths(q).map((length, i) => length * keys[i]);
+  const all = products.reduce((sum, product) => sum + product, 0);
+  return products.map((product) => product / all);
+}
+
+/** Whether a key is among those whose share is counted: a function of query and key. */
+function counted(share, tokens, weights) {
+  const n = tokens.length;
+  if (share === "loud") {
+    const read = tokens.map((_, key) =>
+      tokens.reduce((sum, _token, m) => sum + (m >= BEGIN) * weights[m * n + key], 0),
+    );
+    const third = [...read].sort((a, b) => b - a)[2];
+    return (_, key) => read[key] >= third;
+  }
+  return {
+    before: (m, key) => m - key === 1,
+    first: (_, key) => key === 0,
+    itself: (m, key) => m === key,
+    near: (m, key) => m - key >= 2 && m - key <= 6,
+    same: (m, key) => key < m && tokens[key] === tokens[m],
+    next: (m, key) => key > 0 && key < m && tokens[key - 1] === tokens[m],
+    far: (m, key) => key > 0 && m - key >= 16,
+  }[share];
+}
+
+/** The part of attention that the counted keys get, mean over the queries that have one. */
+export function shareOf(share, tokens, released, weights) {
+  const counts = counted(share, tokens, released);
+  const n = tokens.length;
+  const found = [];
+  for (let m = BEGIN; m < n; m++) {
+    const keys = tokens.map((_, key) => key).filter((key) => key <= m && counts(m, key));
+    if (keys.length) found.push(keys.reduce((sum, key) => sum + weights[m * n + key], 0));
+  }
+  return found.reduce((sum, part) => sum + part, 0) / found.length;
+}
+
+/** The part of attention that has moved to other keys, mean over the queries. */
+export function moved(released, weights) {
+  const n = Math.sqrt(weights.length);
+  const apart = weights
+    .subarray(BEGIN * n)
+    .reduce((sum, weight, i) => sum + Math.abs(weight - released[BEGIN * n + i]), 0);
+  return apart / 2 / (n - BEGIN);
+}
+
+/** The key that a query reads most: { key, word, back, weight }. */
+function most(tokens, weights, query) {
+  const n = tokens.length;
+  const row = weights.subarray(query * n, query * n + query + 1);
+  const key = row.indexOf(Math.max(...row));
+  return { key, word: tokens[key].trim(), back: query - key, weight: row[key] };
+}
+
+/** What a head (as the data have it) does in a setting. */
+function measured({ tokens, heads }, traits) {
+  const { name, share, layer, head, ...packed } = heads.find((one) => one.name === traits.head);
+  const vectors = unpack(packed);
+  const settings = Object.fromEntries(Object.keys(RELEASED).map((key) => [key, traits[key]]));
+  settings.out = Math.min(settings.out, PAIRS - settings.first);
+  const weights = [RELEASED, settings].map((one) => attention(vectors, one));
+  return {
+    settings,
+    head: { name, share, layer, head },
+    weights,
+    usage: usage(vectors),
+    shares: weights.map((one) => shareOf(share, tokens, weights[0], one)),
+    moved: moved(...weights),
+  };
+}
+
+/** What a query reads: its word, and the key that it reads most, as released and now. */
+const asked = (tokens, weights, query) => ({
+  query: { at: query, word: tokens[query].trim() },
+  most: weights.map((one) => most(tokens, one, query)),
+});
+
+/** Everything that is said and drawn. */
+export function reading(data, traits) {
+  const found = measured(data, traits);
+  return { ...found, ...asked(data.tokens, found.weights, traits.query) };
+}
+
+// ---- the words ----------------------------------------------------------------------------------
+
+const READS = {
+  before: "the token before",
+  first: "the first token",
+  itself: "the token itself",
+  near: "tokens two to six back",
+  same: "the same word where it stood before",
+  next: "the token that followed the same word",
+  far: "tokens 16 or more back",
+  loud: "three keys, whoever asks",
+};
+
+/** What differs from the released model, each in a few words. */
+function changes({ first, out, factor, base, paired, rounded, start }) {
+  const pairs = out === 1 ? `pair ${first}` : `pairs ${first} to ${first + out - 1}`;
+  const table = rounded === "table" ? "cosines and sines" : rounded;
+  return [
+    out > 0 && `${pairs} left out`,
+    factor !== RELEASED.factor && `positions divided by ${num(factor, 1)}`,
+    base !== RELEASED.base && `base ${num(base, 0)}`,
+    paired !== RELEASED.paired && "pairs of the other layout",
+    rounded !== RELEASED.rounded && `${table} in bfloat16`,
+    start > 0 && `positions from ${num(start, 0)} on`,
+  ].filter(Boolean);
+}
+
+const named = ({ key, word, back, weight }) => {
+  const which = back === 0 ? "itself" : key === 0 ? "the first token" : `“${word}”, ${back} back`;
+  return `${which} (**${percent(weight)}**)`;
+};
+
+/** What is said, from a reading: the answer, and after a line's end the numbers. */
+export function words({ settings, head, shares, moved: elsewhere, query, most: [before, now] }) {
+  const what = changes(settings);
+  const gives = `This head gives **${percent(shares[0])}** of its attention to ${READS[head.share]}.`;
+  const list = what.length > 2 ? `these ${what.length} changes` : what.join(" and ");
+  const then = what.length ? `With ${list} it gives **${percent(shares[1])}**.` : "Drag over pairs to leave them out.";
+  const reads = `“${query.word}” reads mostly ${named(before)}`;
+  const changed = what.length
+    ? `, changed ${named(now)}. In all, **${percent(elsewhere)}** of the attention is elsewhere.`
+    : ".";
+  const all = what.length > 2 ? ` (${what.join(", ")})` : "";
+  const alone = what.length ? `, changed alone${all}` : "";
+  return `${gives} ${then}\nLayer ${head.layer}, head ${head.head}${alone}: ${reads}${changed}`;
+}
+
+const LABEL =
+  "A sentence whose words are shaded as the chosen word reads them, with lines under them for the released model; " +
+  "bars for the use of 32 pairs, and two maps of attention, as released and as changed";
+
+// ---- the picture --------------------------------------------------------------------------------
+
+/** Where each token stands, [{ x, y, width }], and below what height all do: lines of a width. */
+export function setLines(tokens, width, size, measure) {
+  const space = measure(" ");
+  const high = Math.round(1.75 * size);
+  let [x, y] = [2, high / 2];
+  const places = tokens.map((token, at) => {
+    const long = measure(token.trim());
+    if (token.startsWith(" ")) x += space;
+    const follows = tokens[at + 1] && !tokens[at + 1].startsWith(" ") ? measure(tokens[at + 1]) : 0;
+    if (x > 2 && token.startsWith(" ") && x + long + follows > width - 2) [x, y] = [2, y + high];
+    const place = { x, y, width: long, high };
+    x += long;
+    return place;
+  });
+  return { places, bottom: y + high / 2 };
+}
+
+const TOP = 22; // below the legend
+
+/** Boxes of bars and maps below the text, and the height of all. */
+function arrangement(width, bottom) {
+  const top = TOP + bottom + 12;
+  if (wide(width)) {
+    const side = Math.min(210, 0.29 * width);
+    const maps = [width - 2 * side - 25, width - side - 1].map((x0) => ({
+      x0,
+      x1: x0 + side,
+      y0: top + 20,
+      y1: top + 20 + side,
+    }));
+    return { bars: { x0: 40, x1: maps[0].x0 - 36, y0: top + 40, y1: top + side }, maps, height: top + side + 26 };
+  }
+  const side = (width - 18) / 2;
+  const bars = { x0: 26, x1: width - 4, y0: top + 14, y1: top + 58 };
+  const from = bars.y1 + 36;
+  const maps = [1, side + 17].map((x0) => ({ x0, x1: x0 + side, y0: from, y1: from + side }));
+  return { bars, maps, height: from + side + 4 };
+}
+
+const inside = ({ x0, x1, y0, y1 }, x, y, by = 0) => x >= x0 - by && x <= x1 + by && y >= y0 - by && y <= y1 + by;
+
+export default figure((fig) => {
+  const { tokens, heads } = fig.model.get("data");
+  const tallest = Math.max(...heads.flatMap((head) => [...usage(unpack(head))]));
+  let lies = null; // where words, bars and maps lie
+  let began = 0; // the pair where the drag began
+  let known = {}; // the setting that was read last
+
+  const linesOf = (width) => {
+    const size = wide(width) ? 15 : 13.5;
+    const { ctx } = plot;
+    ctx.font = `${size}px ${fig.colors.font}`;
+    return { size, ...setLines(tokens, width, size, (part) => ctx.measureText(part).width) };
+  };
+  const keep = (query) => clamp(query, 0, tokens.length - 1);
+  const plot = fig.canvas({
+    label: LABEL,
+    help: "Point at a word, drag over pairs; or ← → and ↑ ↓.",
+    height: (width) => arrangement(width, linesOf(width).bottom).height,
+    point({ x, y }) {
+      if (!lies) return;
+      const word = lies.places.findIndex((at) =>
+        inside({ x0: at.x, x1: at.x + at.width, y0: at.y, y1: at.y }, x, y, at.high / 2),
+      );
+      const map = lies.maps.find((box) => inside(box, x, y));
+      if (word >= 0) fig.set({ query: word });
+      else if (map) fig.set({ query: keep(Math.floor(((y - map.y0) / (map.y1 - map.y0)) * tokens.length)) });
+    },
+    drag({ x, y, begins }) {
+      if (begins && !(lies && inside(lies.bars, x, y, 8))) return false;
+      const { x0, x1 } = lies.bars;
+      const pair = clamp(Math.floor(((x - x0) / (x1 - x0)) * PAIRS), 0, PAIRS - 1);
+      const { first, out } = fig.traits;
+      if (begins) began = pair;
+      const again = begins && out === 1 && first === pair; // the one that is left out comes back
+      fig.set({ first: Math.min(began, pair), out: again ? 0 : Math.abs(pair - began) + 1 });
+      return true;
+    },
+    keys({ dx, dy }) {
+      const { query, first } = fig.traits;
+      fig.set({ query: keep(query + dx), first: clamp(first + dy, 0, PAIRS - 1) });
+    },
+  });
+
+  fig.draw(() => {
+    const { query, ...rest } = fig.traits;
+    const key = JSON.stringify(rest);
+    if (known.key !== key) known = { key, ...measured({ tokens, heads }, rest) };
+    const now = { ...known, ...asked(tokens, known.weights, query) };
+    const { width } = plot.clear();
+    const { size, places, bottom } = linesOf(width);
+    const { bars, maps } = arrangement(width, bottom);
+    lies = { bars, maps, places: places.map((at) => ({ ...at, y: at.y + TOP })) };
+    drawLegend(plot);
+    drawWords(plot, tokens, lies.places, size, now);
+    drawUsage(plot, bars, tallest, now);
+    drawMap(plot, maps[0], "as released", now.weights[0], now.query.at);
+    drawMap(plot, maps[1], "as changed", now.weights[1], now.query.at);
+    fig.say(words(now));
+    const { weights: _, usage: _bars, key: _key, ...values } = now;
+    fig.root.dataset.values = JSON.stringify(values);
+  });
+
+  fig.showMe(async () => {
+    const [before, start] = [heads[0].name, heads[1].name];
+    fig.set({ ...RELEASED, head: before, query: 60 });
+    await fig.pause(1200);
+    await fig.glide({ out: 4 }, 1500);
+    await fig.pause(1800);
+    fig.set({ head: start });
+    await fig.pause(1800);
+    await fig.glide({ first: 28 }, 3000);
+    await fig.pause(1800);
+    fig.set({ ...RELEASED, head: before });
+    await fig.pause(1000);
+    await fig.glide({ factor: 2 }, 3000);
+  });
+});
+
+/** How dark a weight is: small ones are seen, too. */
+const shade = (weight) => (weight < 0.002 ? 0 : Math.sqrt(weight));
+
+function drawLegend(plot) {
+  const { ctx, colors } = plot;
+  const entry = (x, label) => text(plot, label, x + 22, 9, { size: 12 });
+  ctx.globalAlpha = 0.6;
+  ctx.fillStyle = colors.k;
+  ctx.fillRect(2, 3, 16, 12);
+  ctx.globalAlpha = 1;
+  entry(2, "as changed");
+  ctx.fillStyle = colors.ink;
+  ctx.fillRect(104, 12, 16, 3.5);
+  entry(104, "as released");
+  frame(plot, 208, 3, 16, 12);
+  entry(208, "the word that reads");
+}
+
+/** An orange frame: the query's. */
+function frame(plot, x, y, width, height) {
+  plot.ctx.strokeStyle = plot.colors.q;
+  plot.ctx.lineWidth = 2;
+  plot.ctx.strokeRect(x, y, width, height);
+}
+
+function drawWords(plot, tokens, places, size, { weights: [released, now], query }) {
+  const { ctx, colors } = plot;
+  const row = query.at * tokens.length;
+  tokens.forEach((token, key) => {
+    const { x, y, width, high } = places[key];
+    const top = y - high / 2 + 2;
+    ctx.globalAlpha = 0.6 * shade(now[row + key]);
+    ctx.fillStyle = colors.k;
+    if (ctx.globalAlpha) ctx.fillRect(x - 2, top, width + 4, high - 7);
+    ctx.globalAlpha = 1;
+    const line = 4 * shade(released[row + key]);
+    ctx.fillStyle = colors.ink;
+    if (line) ctx.fillRect(x, top + high - 7, width, line);
+    ctx.globalAlpha = key > query.at ? 0.55 : 1; // it does not see what comes later
+    text(plot, token.trim(), x, y - 1, { size, color: key > query.at ? colors.muted : colors.ink });
+    ctx.globalAlpha = 1;
+    if (key === query.at) frame(plot, x - 2, top - 1, width + 4, high - 5);
+  });
+}
+
+function drawUsage(plot, { x0, x1, y0, y1 }, tallest, { usage: shares, settings: { first, out } }) {
+  const { ctx, colors } = plot;
+  const step = (x1 - x0) / PAIRS;
+  text(plot, "pairs left out", x0, y0 - 9, { size: 12, color: colors.warm, bold: true });
+  text(plot, "share of |q||k|", x1, y0 - 9, { size: 12, align: "right" });
+  if (out) {
+    ctx.fillStyle = colors.warm;
+    ctx.globalAlpha = 0.16;
+    ctx.fillRect(x0 + first * step, y0, out * step, y1 - y0);
+    ctx.globalAlpha = 1;
+    ctx.fillRect(x0 + first * step, y1 + 1, out * step, 3);
+  }
+  shares.forEach((share, i) => {
+    const high = ((y1 - y0) * share) / tallest;
+    ctx.globalAlpha = i >= first && i < first + out ? 0.35 : 1;
+    ctx.fillStyle = pairColor(i, PAIRS);
+    ctx.fillRect(x0 + (i + 0.12) * step, y1 - high, 0.76 * step, high);
+  });
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  line(ctx, x0, y1 + 0.5, x1, y1 + 0.5);
+  for (const i of [0, 8, 16, 24, 31])
+    text(plot, String(i), x0 + (i + 0.5) * step, y1 + 12, { align: "center", size: 11.5 });
+}
+
+function drawMap(plot, { x0, x1, y0, y1 }, title, weights, query) {
+  const { ctx, colors } = plot;
+  const n = Math.sqrt(weights.length);
+  const cell = (x1 - x0) / n;
+  text(plot, title, x0, y0 - 9, { size: 12, color: colors.ink, bold: true });
+  ctx.fillStyle = colors.k;
+  weights.forEach((weight, i) => {
+    ctx.globalAlpha = shade(weight);
+    if (ctx.globalAlpha) ctx.fillRect(x0 + (i % n) * cell, y0 + Math.floor(i / n) * cell, cell + 0.3, cell + 0.3);
+  });
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  ctx.strokeRect(x0, y0, x1 - x0, y1 - y0);
+  text(plot, "keys →", x1 - 5, y0 + 11, { align: "right", size: 11.5 });
+  text(plot, "queries ↓", x1 - 5, y0 + 26, { align: "right", size: 11.5 });
+  ctx.strokeStyle = colors.q;
+  ctx.lineWidth = 1.5;
+  for (const at of [query, query + 1]) line(ctx, x0, y0 + at * cell, x0 + (query + 1) * cell, y0 + at * cell);
+}
