@@ -886,7 +886,7 @@ def test_a_short_prompt_gets_the_frequencies_of_a_long_one(seed: int) -> None:
     """Refuted if a real model gives a short prompt the same logits beside a long row, or with
     frequencies chosen once.
 
-    transformers; and the rules of vLLM as read: one base, one list, for the longest text.
+    transformers; and frequencies chosen once, for the longest text.
     """
     transformers = pytest.importorskip("transformers")
     short, long, head, factor, trained_on = tokens_of(20), tokens_of(100, 1), 32, 4.0, 64
