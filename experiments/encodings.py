@@ -26,6 +26,10 @@ class Encoding:
     """Embedding added to the input: ``sinusoidal``, ``learned`` or None."""
     bias: str | None = None
     """Bias added to the scores: ``alibi``, ``t5`` or None."""
+    slopes: tuple[float, ...] = (1 / 16, 1 / 256)
+    """ALiBi's slope of each layer: those that its rule gives to two heads, one in each."""
+    farthest: int = 128
+    """The distance from which on T5's bias has one number: 128 as released."""
     before_projection: bool = False
     """Rotate the input of the projections of q and k instead of their output."""
     mixed_layouts: bool = False
@@ -53,6 +57,14 @@ def _one_plane(dim: int, window: int) -> np.ndarray:
 
 def _one_hand(dim: int, window: int) -> np.ndarray:
     return np.eye(1, dim // 2)[0]
+
+
+def _slow_plane(dim: int, window: int) -> np.ndarray:
+    return np.full(dim // 2, np.pi / window)
+
+
+def _slow_hand(dim: int, window: int) -> np.ndarray:
+    return 0.1 * np.eye(1, dim // 2)[0]
 
 
 def _fast_half(dim: int, window: int) -> np.ndarray:
@@ -83,6 +95,10 @@ ENCODINGS = {
         Encoding("learned", "learned, added to the input", added="learned"),
         Encoding("before", "rotated before the projection", _rope, before_projection=True),
         Encoding("literal", "the proposal, 0.4096 as printed", _literal),
+        Encoding("alibi_steep", "ALiBi, slopes 1/2 and 1/16", bias="alibi", slopes=(1 / 2, 1 / 16)),
+        Encoding("t5_window", "T5 bias, one number from 64 on", bias="t5", farthest=64),
+        Encoding("slow_plane", "one frequency, half a turn in the window", _slow_plane),
+        Encoding("slow_hand", "one pair turns by 0.1, fifteen rest", _slow_hand),
     )
 }
 """All encodings by name, in training order."""

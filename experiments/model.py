@@ -10,23 +10,18 @@ from rope_minimal import apply_rope, rope_table
 
 from .encodings import Encoding
 
-T5_BUCKETS, T5_FARTHEST = 32, 128
+T5_BUCKETS = 32
 
 Watched = tuple[Tensor, Tensor, Tensor]
 """q, k and attention weights of one layer of `Transformers`, each (S, B, H, T, ...)."""
 
 
-def t5_bucket(distance: Tensor) -> Tensor:
-    """Return T5's bucket of a distance: 16 single distances, then 16 logarithmic ones up to 128."""
+def t5_bucket(distance: Tensor, farthest: int = 128) -> Tensor:
+    """Return T5's bucket of a distance: 16 single ones, then 16 logarithmic ones, to farthest."""
     exact = T5_BUCKETS // 2
     ratio = distance.clamp(min=1) / exact
-    logarithmic = exact + (ratio.log() / math.log(T5_FARTHEST / exact) * exact).long()
+    logarithmic = exact + (ratio.log() / math.log(farthest / exact) * exact).long()
     return torch.where(distance < exact, distance, logarithmic.clamp(max=T5_BUCKETS - 1))
-
-
-def alibi_slope(layer: int, layers: int) -> float:
-    """Return ALiBi's slope of a layer: each layer has one head, with slopes as for the heads."""
-    return 2.0 ** (-8.0 * (layer + 1) / layers)
 
 
 def initial_weights(
@@ -194,9 +189,10 @@ class Transformers(nn.Module):
             hidden = hidden | (distance.abs() >= self.window)
         bias = bias.masked_fill(hidden, float("-inf"))
         if self.how.bias == "alibi":
-            bias = bias - alibi_slope(layer, self.layers) * distance.abs().to(dtype)
+            bias = bias - self.how.slopes[layer] * distance.abs().to(dtype)
         elif self.how.bias == "t5":
-            bias = bias + self.weights["t5"][:, None, :, t5_bucket(distance.clamp(min=0))]
+            bucket = t5_bucket(distance.clamp(min=0), self.how.farthest)
+            bias = bias + self.weights["t5"][:, None, :, bucket]
         return bias
 
 
