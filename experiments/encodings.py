@@ -95,9 +95,9 @@ ENCODINGS = {
         Encoding("learned", "learned, added to the input", added="learned"),
         Encoding("before", "rotated before the projection", _rope, before_projection=True),
         Encoding("literal", "the proposal, 0.4096 as printed", _literal),
-        Encoding("alibi_steep", "ALiBi, slopes 1/2 and 1/16", bias="alibi", slopes=(1 / 2, 1 / 16)),
-        Encoding("t5_window", "T5 bias, one number from 64 on", bias="t5", farthest=64),
-        Encoding("slow_plane", "one frequency, half a turn in the window", _slow_plane),
+        Encoding("alibi_steep", "ALiBi, steeper", bias="alibi", slopes=(1 / 2, 1 / 16)),
+        Encoding("t5_window", "T5 bias, to 64", bias="t5", farthest=64),
+        Encoding("slow_plane", "one frequency, half a turn", _slow_plane),
         Encoding("slow_hand", "one pair turns by 0.1, fifteen rest", _slow_hand),
     )
 }

@@ -29,6 +29,10 @@ ENTRIES = [
     "learned, added to the input",
     "rotated before the projection",
     "the proposal, 0.4096 as printed",
+    "ALiBi, steeper",
+    "T5 bias, to 64",
+    "one frequency, half a turn",
+    "one pair turns by 0.1, fifteen rest",
 ]
 """What can be compared, in the words of ``experiments.encodings``."""
 
