@@ -133,7 +133,8 @@ def test_the_chapters_lines_read_a_checkpoint_of_each_kind(tmp_path, monkeypatch
     assert len(kinds) == 3
     for kind in kinds:
         lines = re.match(r"(?:#   .*\n)+", kind)
-        namespace = {"torch": torch, "gguf": gguf, "safetensors": __import__("safetensors.torch")}
+        namespace = {"torch": torch, "gguf": gguf, "name": name,
+                     "safetensors": __import__("safetensors.torch")}  # fmt: skip
         exec(textwrap.dedent(lines[0].replace("#", "")), namespace)
         assert layout_of_weights(namespace["w"], num_heads=9).layout == "interleaved"
 
