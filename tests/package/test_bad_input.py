@@ -188,8 +188,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "ValueError: cos must have 2 dimensions ... (2, 4, 4) ... (2, 3, 4, 8)",
     ),
     (
-        lambda: apply_rope(X, COS.expand(5, 1, 4, 4), SIN.expand(5, 1, 4, 4)),
-        "ValueError: cos must broadcast to x ... (5, 1, 4, 4) ... (2, 3, 4, 8)",
+        lambda: apply_rope(X[[0] * 4], COS.expand(2, 1, 4, 4), SIN.expand(2, 1, 4, 4)),
+        "ValueError: cos must broadcast to x ... (2, 1, 4, 4) ... (4, 3, 4, 8)",
     ),
     (
         lambda: apply_rope(X[:1], COS.expand(2, 1, 4, 4), SIN.expand(2, 1, 4, 4)),
@@ -243,6 +243,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
         lambda: rotate_by_matrix(np.ones((2, 3, 8)), [0, 1]),
         "ValueError: positions must have shape (T,) = (3,), got (2,)",
     ),
+    (lambda: rotate_complex(np.ones((1, 8)), [[0]]), "ValueError: positions ... (1,), got (1, 1)"),
     (
         lambda: rotate_complex(np.ones((1, 8)), [0], inv_freq=[1.0]),
         "ValueError: inv_freq must have shape (dim/2,) = (4,), got (1,)",
@@ -290,6 +291,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: rescaled("linear", 7, factor=2), "ValueError: dim must be a positive even ... got 7"),
     (lambda: rescaled("linear", 8, 0, factor=2), "ValueError: base must be finite and > 0, got 0"),
     (lambda: rescaled("linear", 8, factor=0), "ValueError: factor must be finite and > 0, got 0"),
+    (lambda: rescaled("proportional", 8, factor=-2), "ValueError: factor must be ... got -2"),
     (lambda: rescaled("linear", 8, factor="2"), "TypeError: factor must be a real number, got '2'"),
     (lambda: rescaled("linear", 64), "TypeError: _linear() missing 1 ... 'factor'"),
     (lambda: rescaled("linear", 64, scale=2, factor=2), "TypeError: _linear() got ... 'scale'"),
@@ -508,8 +510,8 @@ CASES: list[tuple[Callable[[], object], str]] = [
         "TypeError: weight must hold floating-point numbers, got torch.bool",
     ),
     (
-        lambda: identify(rotate_complex, 8, positions=2**70),
-        "ValueError: positions must be <= 2**53, got 1180591620717411303424",
+        lambda: identify(rotate_complex, 8, positions=2**53 + 1),
+        "ValueError: positions must be <= 2**53, got 9007199254740993",
     ),
     (
         lambda: Report.from_json('{"head_dim": 8, "probed": "x"}'),

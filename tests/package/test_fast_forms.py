@@ -5,6 +5,7 @@ is asserted bit for bit, NaN for NaN.
 """
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 import torch
@@ -156,10 +157,10 @@ def test_second_and_forward_gradients_of_tiles_and_tables(interleaved: bool, mon
     assert torch.autograd.gradgradcheck(lambda x: curved(x, *rows), x)
     learned = [t.clone().requires_grad_() for t in rows]
     assert torch.autograd.gradcheck(curved, (x, *learned), check_forward_ad=True)
-    for i in range(2):  # half of a table learns, without x
+    for i, given in product(range(2), (x, x.detach())):  # half of a table learns, with x or without
 
-        def half(t: Tensor, i: int = i) -> Tensor:
-            return curved(x.detach(), *(t if j == i else rows[j] for j in range(2)))
+        def half(t: Tensor, i: int = i, x: Tensor = given) -> Tensor:
+            return curved(x, *(t if j == i else rows[j] for j in range(2)))
 
         assert torch.autograd.gradcheck(half, learned[i], check_forward_ad=True)
 

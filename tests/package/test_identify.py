@@ -4,6 +4,7 @@ Rows of the tables below are a function and what its report must hold. Functions
 complex numbers, or from other code than the instrument's.
 """
 
+import itertools
 import json
 import math
 import sys
@@ -112,6 +113,7 @@ NAMED: dict[str, tuple[str, dict[str, Any]]] = {
     "as printed": ("yarn_paper", {"factor": 16.0, **L}),
     "qwen": ("yarn", {"factor": 4.0, "original_max_position_embeddings": 32768}),
     "gpt-oss": ("yarn", {"factor": 32.0, "truncate": False, **L}),
+    "past the last pair": ("yarn", {"factor": 4.0, "original_max_position_embeddings": 2**22}),
     "odd length": ("by_parts", {"factor": 40.0, "original_max_position_embeddings": 6000}),
     "half of a series": ("proportional", {"partial_rotary_factor": 0.25}),
     "monotone": ("monotone", {"max_positions": 5000}),
@@ -167,6 +169,8 @@ def test_frequencies_without_a_formula_say_so_and_odd_pairs_are_named() -> None:
     (finding,) = identify(rotation(layout_of("half-split", 64), odd), 64).findings
     assert "base 10000 but for 1 of 32 pairs: (5, 37) rotates by" in finding.message
     assert follows_but(series(8), np.full(8, 1e-9)) is None
+    few = np.float16(series(32, 5e5)).astype(float)  # the slowest are subnormal
+    assert str(fit_formulas(few, 1e-12 * few, (64,))[0]) == "default over 64 channels: base 500000"
 
 
 USUAL = {
@@ -239,6 +243,7 @@ def test_blocks_are_told_from_interleaved_sections_and_rows_from_columns() -> No
 
 def test_wave_vectors_of_any_direction_are_recovered() -> None:
     waves = np.random.default_rng(0).uniform(-0.9, 0.9, (8, 2))
+    waves[0, 1] = 0.0
     report = identify(rotation(layout_of("half-split", 16), waves), 16, positions=(64, 300))
     assert np.abs(report.inv_freq - waves).max() < 1e-9
     assert (report.direction, report.sections, report.arrangement) == (None, None, None)
@@ -257,6 +262,13 @@ def test_wave_vectors_of_any_direction_are_recovered() -> None:
 def test_axes_that_are_not_independent_are_a_warning(waves: Any, hypothesis: str) -> None:
     report = identify(rotation(layout_of("half-split", 16), waves), 16, positions=(64, 64))
     assert hypothesis in names(report, WARNING)
+
+
+def test_of_two_axes_that_end_the_nearest_end_is_told() -> None:
+    rotate = rotation(layout_of("half-split", 16), np.kron(np.eye(2), series(4)[:, None]))
+    report = identify(lambda x, at: rotate(x, np.minimum(at, [40, 20])), 16, positions=(64, 64))
+    assert report.table_end == 20
+    assert report.past_end == "every position is rotated like the last along axis 1"
 
 
 def test_axes_that_do_not_add_are_an_error() -> None:
@@ -305,6 +317,11 @@ def test_the_stage_that_is_rounded_to_16_bits_is_named(
         )
 
 
+def test_bfloat16_is_told_where_x_is_float16() -> None:
+    report = identify(in_type(torch.bfloat16, "table"), 64, positions=512, dtype=torch.float16)
+    assert names(report, ERROR) == {"stored outputs"}
+
+
 @pytest.mark.parametrize("stage", ["frequencies", "positions", "table"])
 def test_float32_is_no_fault_at_any_stage(stage: str) -> None:
     assert identify(in_type(torch.float32, stage), 64, dtype=torch.float64).findings == ()
@@ -337,6 +354,8 @@ def test_angles_of_float32_lose_digits_far_out_and_are_no_error() -> None:
     assert names(report) == {"exact angles"}
     assert 3e-3 < report.angle_error < 2**20 * 2**-24
     assert identify(rotate, 64, positions=512, dtype=torch.float32).findings == ()
+    late = identify(lambda x, at: rotate(x, at + 1000), 64, positions=512, dtype=torch.float32)
+    assert names(late) == {"origin"}
     lost = identify(rotate, 64, positions=2**24, dtype=torch.float32)
     assert lost.angle_error > 0.05
     assert lost.differs_from(lost).convert is None
@@ -346,13 +365,15 @@ def test_synthesis_tells_stages_apart_where_a_product_is_exact_at_powers_of_two(
     """Rounded products and rounded frequencies are one at powers of two, and not beside them."""
     from ropescope.precision import Noise, rounded
 
-    at, w = np.arange(300)[:, None], series(16, 5e5)[:, None]
-    for stage, angles in (
-        ("frequencies", at @ rounded(w, "bfloat16").T), ("products", rounded(at @ w.T, "bfloat16")),
-        ("positions", rounded(at, "bfloat16") @ w.T),
-    ):  # fmt: skip
-        best = max(synthesize(angles, at, w, Noise.of("float32")))
-        assert best == (1.0, (stage, "bfloat16"))
+    at, w, noise = np.arange(300)[:, None], series(16, 5e5)[:, None], Noise.of("float32")
+    for start in (0, 5):  # the position that 0 is rotated like
+        m = at + start
+        for stage, angles in (
+            ("frequencies", m @ rounded(w, "bfloat16").T),
+            ("products", rounded(m @ w.T, "bfloat16")), ("positions", rounded(m, "bfloat16") @ w.T),
+        ):  # fmt: skip
+            best = max(synthesize(angles - angles[0], at, w, noise, start))
+            assert best == (1.0, (stage, "bfloat16"))
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -369,6 +390,10 @@ def test_a_model_of_16_bits_is_right_in_its_own_type(dtype: torch.dtype, base: f
     assert (report.is_rotation, report.base, report.rescaling) == (True, base, None)
     assert not names(report, ERROR), str(report)
     assert (np.abs(report.inv_freq - theta.numpy()) <= report.inv_freq_error).all()
+    longer = torch.ones(64)
+    longer[[5, 37]] += 5 * torch.finfo(dtype).eps  # one pair, by more than rounding explains
+    faulty = lambda x, at: rotate(x * longer, at).to(dtype)  # noqa: E731
+    assert names(identify(faulty, 64, positions=512, dtype=dtype), ERROR) == {"exact lengths"}
 
 
 # ---- where a table ends --------------------------------------------------------------------------
@@ -395,6 +420,8 @@ def test_the_end_of_a_table(row: Any, past: str, end: int) -> None:
 def test_a_table_of_small_angles_and_one_of_zeros_end_too() -> None:
     slow = lambda x, at: rotate_complex(x, np.minimum(at, 777), inv_freq=1e-5 * series(4))  # noqa: E731
     assert identify(slow, 8).table_end == 777
+    last = lambda x, at: rotate_complex(x, np.minimum(at, 4998))  # noqa: E731
+    assert identify(last, 8, positions=5000).table_end == 4998  # one position before the last
 
     def zeros(x: np.ndarray, at: np.ndarray) -> np.ndarray:
         y = np.concatenate((rotate_complex(x[..., :4], at), x[..., 4:]), axis=-1)
@@ -466,9 +493,12 @@ def in_place(x: np.ndarray, at: np.ndarray) -> np.ndarray:
     return x.copy()
 
 
-def one_output(kept: dict[Any, np.ndarray]) -> Rotate:
+def outputs(count: int) -> Rotate:
+    """Write each output into the next of so many pieces of memory."""
+    memory = itertools.cycle(np.empty((count, 2**17)))
+
     def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
-        y = kept.setdefault(x.shape, np.empty_like(x))
+        y = next(memory)[: x.size].reshape(x.shape)
         y[:] = rotate_complex(x, at)
         return y
 
@@ -520,7 +550,8 @@ FAULTS: dict[str, tuple[Rotate, int, str, str]] = {  # function, severity, hypot
         ERROR, "every position", "returns only zeros at position 64",
     ),
     "in place": (in_place, ERROR, "arguments kept", "writes into the x"),
-    "one output": (one_output({}), ERROR, "arguments kept", "output of an earlier call"),
+    "one output": (outputs(1), ERROR, "arguments kept", "output of an earlier call"),
+    "two outputs": (outputs(2), ERROR, "arguments kept", "output of an earlier call"),
     "random": (
         lambda x, at: x + 0.01 * RNG.normal(size=x.shape), ERROR, "deterministic", "max change",
     ),
@@ -842,6 +873,9 @@ def test_equal_wave_vectors_are_matched_before_others_are_told() -> None:
     assert message.startswith(
         "1 of 4 wave vectors have no equal there, that of pair (1, 5) for one"
     )
+    double = rotation(layout_of("half-split", 8), along[[0, 0, 1, 1]])  # each has an equal
+    report = identify(double, 8, positions=(256, 256))
+    assert report.differs_from(report).convert(np.arange(8.0), 1).tolist() == [*range(8)]
 
 
 def test_json_holds_everything_and_text_the_main_thing() -> None:
