@@ -10,12 +10,16 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import scaled_dot_product_attention
+
+from rope_minimal import apply_rope
 
 from .model import (
     HEADS,
     KEY_HEADS,
     LAYERS,
     PAIRS,
+    TRAINED,
     WIDTH,
     Change,
     Model,
@@ -63,6 +67,14 @@ DOUBTS: dict[str, Change] = {
     "turning as 28-31": turning_as((28, 29, 30, 31)),
     "layer 0 alone": Change(left_out=FOUR, layers=range(1)),
 }
+
+AFTERWARDS: dict[str, Change] = {
+    "29-31, all but the first's weight restored": Change(left_out=(29, 30, 31), restored="others"),
+    "0-3, mean query": Change(left_out=(0, 1, 2, 3), of_queries=True, replace_by="mean"),
+    "29-31, mean query": Change(left_out=(29, 30, 31), of_queries=True, replace_by="mean"),
+    "keys shuffled but the first": Change(left_out=FOUR, replace_by="shuffled but the first"),
+}
+"""Asked when the chapter was written, without a prediction."""
 
 BY_HEAD = ("largest four besides", "largest two anywhere", "four in the 9 largest",
            "four in the other 81")  # fmt: skip
@@ -166,6 +178,67 @@ def rounding_by_pair(model: Model) -> Any:
     return {side: torch.stack([error.view(-1, PAIRS, 2).mean((0, 2)) for name, error in
                                found.items() if name.endswith(side)]).mean(0).tolist()
             for side in ("attn_q", "attn_k")}  # fmt: skip
+
+
+class TurnedInPart(Model):
+    """The model with the four of each key in two parts, of which one turns and the other rests.
+
+    The parts are the head's mean key, over the tokens 1 to 511, and what a key has besides.
+    """
+
+    def __init__(self, model: Model, mean_turns: bool) -> None:
+        self.weights, self.mean_turns = model.weights, mean_turns
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, v: Tensor, tables: Any, change: Change,
+               cache: list[Any] | None) -> Tensor:  # fmt: skip
+        four = torch.zeros(PAIRS, dtype=torch.bool)
+        four[list(FOUR)] = True
+        four = four.repeat_interleave(2)
+        mean = k[:, 1:WINDOW].mean(1, keepdim=True).expand_as(k)
+        turns, rests = (mean, k - mean) if self.mean_turns else (k - mean, mean)
+        turns = apply_rope(torch.where(four, turns, k), *tables[1], interleaved=True)
+        asking = torch.cat((apply_rope(q, *tables[0], interleaved=True), q[..., four]), -1)
+        asked = torch.cat((turns, rests[..., four]), -1)
+        return scaled_dot_product_attention(
+            asking[None], asked[None], v[None], is_causal=True, enable_gqa=True, scale=WIDTH**-0.5
+        )[0]
+
+
+def fading(model: Model, text: Tensor) -> Any:
+    """Return where the four's waves start, and what they take from a key within 8,192 tokens.
+
+    Returns
+    -------
+    dict
+        ``phase`` of the head's mean query with its mean key in degrees, its quartiles over heads by
+        pair of the four. The four's part of the mean query's scores in logits at distance 0 and at
+        8,192, by the mean over heads: of ``all`` keys, and of the tenth that is ``loud``est at
+        distance 0. The share of heads in which it is lower at 8,192 (``all fall``), and in which
+        that of the loud keys falls all the way (``loud only fall``).
+    """
+    distance = torch.arange(0, TRAINED + 1, 32, dtype=torch.float64)
+    turn = torch.exp(1j * frequencies()[list(FOUR)] * distance[:, None])
+    rows: list[dict[str, Any]] = []
+
+    def watch(layer: int, q: Tensor, k: Tensor) -> None:
+        q, k = (as_complex(x.double())[:, 1:, list(FOUR)] for x in (q, k))
+        for head in range(HEADS):
+            a, b = q[head].mean(0), k[head * KEY_HEADS // HEADS]
+            scores = ((a * b.conj()) @ turn.T).real / WIDTH**0.5
+            loud = scores[scores[:, 0].argsort(descending=True)[: len(b) // 10]].mean(0)
+            every = scores.mean(0)
+            rows.append({
+                "phase": torch.angle(a * b.mean(0).conj()).rad2deg().tolist(),
+                "all": every[[0, -1]].tolist(), "loud": loud[[0, -1]].tolist(),
+                "all fall": bool(every[-1] < every[0]),
+                "loud only fall": bool((loud.diff() <= 0).all()),
+            })  # fmt: skip
+
+    with torch.no_grad():
+        model(text, watch=watch)
+    table = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    phases = np.quantile(table.pop("phase"), (0.25, 0.5, 0.75), axis=0)
+    return {"phase": phases.tolist()} | {n: values.mean(0).tolist() for n, values in table.items()}
 
 
 def jobs(texts: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[Model], Any]]]:

@@ -64,8 +64,9 @@ class Change:
         ... and only in these layers.
     replace_by
         What takes the dropped part's place: nothing, the part of the ``mean`` key of the head, that
-        of a key ``shuffled`` among the text's tokens or of the ``previous`` token; or its own, pair
-        by pair with a ``random direction``, the ``mean direction`` or the ``mean length``.
+        of a key ``shuffled`` among the text's tokens (``shuffled but the first``: the first token
+        keeps its own) or of the ``previous`` token; or its own, pair by pair with a
+        ``random direction``, the ``mean direction`` or the ``mean length``.
     restored
         What is put right after the part was dropped: the ``spread`` (each query's scores get their
         standard deviation back), the first token's weight (``first``), or the weights of all other
@@ -237,9 +238,10 @@ class Model:
             other = change.kept * z
         elif change.replace_by == "mean":
             other = mean.expand_as(z)
-        elif change.replace_by == "shuffled":
-            draw = torch.Generator("cpu").manual_seed(0)
-            other = z[:, torch.randperm(z.shape[1], generator=draw, device="cpu")]
+        elif change.replace_by in ("shuffled", "shuffled but the first"):
+            draw, kept = torch.Generator("cpu").manual_seed(0), change.replace_by != "shuffled"
+            order = torch.randperm(z.shape[1] - kept, generator=draw, device="cpu") + kept
+            other = torch.cat((z[:, :kept], z[:, order]), 1)
         elif change.replace_by == "previous":
             other = torch.cat((z[:, :1], z[:, :-1]), 1)
         elif change.replace_by == "random direction":

@@ -272,7 +272,7 @@ ASKED_AT = (6144, LONG)
 
 
 def read_long(model: Model, tokens: Tensor, needles: list[tuple[int, Tensor, Tensor]],
-              change: Change) -> Any:  # fmt: skip
+              change: Change, asked_at: tuple[int, ...] = ASKED_AT) -> Any:  # fmt: skip
     """Read a long text with needles in it, and be asked for those that have been read.
 
     Returns
@@ -289,7 +289,7 @@ def read_long(model: Model, tokens: Tensor, needles: list[tuple[int, Tensor, Ten
         for part in tokens.split(2048):
             hidden.append(model(part, place(change, sum(map(len, hidden)), len(part)), cache))
             here = sum(map(len, hidden))
-            if here in ASKED_AT:
+            if here in asked_at:
                 asked[str(here)] = [ask(model, cache, here, needle, change)
                                     for needle in needles if needle[0] + 32 < here]  # fmt: skip
         states = torch.cat(hidden)
@@ -321,6 +321,12 @@ def ask_near(model: Model, tokens: Tensor, needles: list[tuple[int, Tensor, Tens
             near = (at - start, question, answer)
             found.append(ask(model, cache, here, near, Change()))
     return {"needles": found}
+
+
+def read_in_part(model: Model, tokens: Tensor, mean_turns: bool) -> Any:
+    """Return the loss in stretches of 1,024 tokens where a part of the four's keys rests."""
+    loss = doubts.TurnedInPart(model, mean_turns).losses(tokens)
+    return {"loss": [float(x.mean()) for x in loss.split(1024)]}
 
 
 def place(change: Change, start: int, n: int) -> Change:
@@ -368,3 +374,27 @@ def jobs(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> Iterator
         yield (f"past the length/22-25 not turned/{text}",
                lambda m, t=tokens, n=needles, c=still: read_long(m, t, n, c))  # fmt: skip
         yield f"needles near/as released/{text}", lambda m, t=tokens, n=needles: ask_near(m, t, n)
+    yield from afterwards(short_texts, long_texts)
+
+
+def afterwards(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> Iterator[Job]:
+    """Yield the jobs that were added when the chapter was written, without predictions."""
+    for text, tokens in short_texts.items():
+        first = tokens[:WINDOW]
+        for name, change in doubts.AFTERWARDS.items():
+            yield f"afterwards/{name}/{text}", partial(Model.read, tokens=first, change=change)
+        yield f"fading/22-25/{text}", partial(doubts.fading, text=first)
+    for text, (tokens, needles) in long_texts.items():
+        for name, change, length in (
+            ("base 10,000", with_base(10_000), TRAINED),
+            ("19-21 not turned", not_turned(GROUPS["19-21"]), TRAINED),
+            ("26-31 not turned", LONGER["26-31 not turned"], TRAINED),
+            ("none", Change(), 10_240),
+            ("YaRN", RESCALINGS["YaRN"], 10_240),
+        ):
+            yield (f"long, afterwards/{name}/{text}",
+                   partial(read_long, tokens=tokens[:length], needles=needles, change=change,
+                           asked_at=(length,)))  # fmt: skip
+        for name, so in (("mean key turns", True), ("mean key rests", False)):
+            yield (f"long, afterwards/{name}/{text}",
+                   partial(read_in_part, tokens=tokens[:4096], mean_turns=so))  # fmt: skip

@@ -46,14 +46,14 @@ def sink(pairs: str = "as released") -> NDArray:
     return np.array([load()["sink"]["by pairs"][text][pairs] for text in TEXTS])
 
 
-def long_loss(change: str) -> NDArray:
-    """Return the loss of the two long texts in stretches of 1,024 tokens, (2, 12)."""
-    return np.array([load()["past the length"][change][text]["loss"] for text in LONG_TEXTS])
+def long_loss(change: str, section: str = "past the length") -> NDArray:
+    """Return the loss of the two long texts in stretches of 1,024 tokens, (2, up to 12)."""
+    return np.array([load()[section][change][text]["loss"] for text in LONG_TEXTS])
 
 
-def needles(change: str, asked_at: int) -> list[list[dict[str, Any]]]:
+def needles(change: str, asked_at: int, section: str = "past the length") -> list[list[dict]]:
     """Return the needles asked for at a place of each long text."""
-    found = load()["past the length"][change]
+    found = load()[section][change]
     return [found[text]["needles"][str(asked_at)] for text in LONG_TEXTS]
 
 

@@ -53,6 +53,12 @@ def test_a_lost_base_is_felt_and_a_rough_one_is_not() -> None:
     assert 0.02 < cost(base["10,000"]) < 0.3
 
 
+@pytest.mark.drawn(1)
+def test_a_lost_base_fails_past_the_length_of_pre_training() -> None:
+    """Refuted if base 10,000 costs Genesis less than 1 nat from token 2,560 on, to 3,072."""
+    assert cost(SHORT["base"]["10,000"], 3072, 2560) > 1
+
+
 def test_fast_pairs_are_for_near_keys() -> None:
     """Refuted if pairs 0 to 3 matter to Genesis at 128 tokens and more, or do not below 16."""
     near, far = (SHORT["distance"][f"0-3, {where}"] for where in ("near", "far"))

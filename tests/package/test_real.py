@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from experiments.real import questions, summary, texts
+from experiments.real import doubts, questions, summary, texts
 from experiments.real.__main__ import WEIGHTS, differs
+from experiments.real.doubts import FOUR, TurnedInPart, fading
 from experiments.real.model import KEY_HEADS, LAYERS, PAIRS, WIDTH, Change, Model, frequencies
 from rope_minimal import rope_table
 from tests.tools.released import MISSING, king_james, loaded
@@ -23,9 +24,13 @@ def test_the_record_answers_every_question_and_no_other() -> None:
 
 
 def test_the_record_says_where_it_was_made() -> None:
-    about = summary.load()["about"]
+    about = summary.load()["about"].copy()
+    later = about.pop("asked afterwards", None)  # gone where all was made on one machine
     assert set(about) == {"texts", "seconds", "device", "numbers", "torch", "threads", "date"}
     assert about["numbers"] == "float32"
+    if later:
+        assert set(later) == {"sections", "seconds", "device", "torch", "threads", "date"}
+        assert set(later["sections"]) < set(summary.load())
 
 
 def test_every_loss_of_the_record_is_that_of_a_model() -> None:
@@ -138,8 +143,9 @@ def test_restored_weights_are_those_of_the_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", ["mean", "shuffled", "previous", "random direction", "mean direction", "mean length"]
-)
+    "kind", ["mean", "shuffled", "shuffled but the first", "previous", "random direction",
+             "mean direction", "mean length"]
+)  # fmt: skip
 def test_replaced_pairs_are_what_they_are_called(kind: str) -> None:
     x = torch.randn(KEY_HEADS, 24, WIDTH, generator=torch.Generator().manual_seed(0))
     change = Change(left_out=(5, 7), replace_by=kind)
@@ -151,7 +157,8 @@ def test_replaced_pairs_are_what_they_are_called(kind: str) -> None:
     if kind == "mean":
         assert new.std(1).max() < 1e-5
         torch.testing.assert_close(new.mean(1), z.mean(1))
-    elif kind in ("shuffled", "previous"):
+    elif kind in ("shuffled", "shuffled but the first", "previous"):
+        assert torch.equal(z[:, 0], new[:, 0]) == (kind != "shuffled")
         assert not torch.equal(z[:, 1:], new[:, 1:])
         known = {complex(number) for number in z.flatten()}
         assert {complex(number) for number in new.flatten()} <= known
@@ -173,6 +180,47 @@ def test_pairs_can_be_named_head_by_head() -> None:
     table[3, :, [5, 7]] = True
     assert torch.equal(attended(Change(left_out=table)), attended(Change(left_out=(5, 7))))
     assert not torch.equal(attended(Change(left_out=table)), attended(Change()))
+
+
+def in_part(change: Change, k: torch.Tensor, mean_turns: bool) -> torch.Tensor:
+    """One layer's attention, of whose keys' four a part rests."""
+    draw = torch.Generator().manual_seed(0)
+    q, v = (torch.randn(h, 24, WIDTH, generator=draw) for h in (9, KEY_HEADS))
+    table = rope_table(range(24), WIDTH, inv_freq=change.frequencies, dtype=torch.float32)
+    model = object.__new__(Model)
+    whole = Model.attend(model, 3, q, k, v, [table, table], change, None)
+    model.weights = {}
+    part = TurnedInPart(model, mean_turns).attend(3, q, k, v, [table, table], change, None)
+    return (part - whole).abs().max()
+
+
+@pytest.mark.parametrize("mean_turns", [True, False])
+def test_the_two_parts_of_a_key_are_the_key(mean_turns: bool) -> None:
+    """Where the four do not turn anyway, and where a key is the mean key and that one turns."""
+    still, draw = questions.not_turned(FOUR), torch.Generator().manual_seed(1)
+    k = torch.randn(KEY_HEADS, 24, WIDTH, generator=draw)
+    assert in_part(still, k, mean_turns) < 1e-5
+    fast = doubts.turning_as(tuple(range(4)))
+    assert in_part(fast, k, mean_turns) > 0.01
+    alike = k[:, 1:2].expand_as(k)
+    assert (in_part(fast, alike, mean_turns) < 1e-5) == mean_turns
+
+
+def test_fading_says_where_waves_start_and_how_far_they_fall() -> None:
+    """All keys alike, each pair with a product of 8, a quarter turn from its crest."""
+
+    def model(text, watch) -> None:
+        one = torch.view_as_complex(torch.tensor([1.0, 0.0])).expand(1, 24, PAIRS)
+        q, k = (torch.view_as_real(x.clone()).flatten(-2) for x in (8j * one, one))
+        watch(0, q.expand(9, 24, WIDTH), k.expand(KEY_HEADS, 24, WIDTH))
+
+    found = fading(model, torch.zeros(24))
+    np.testing.assert_allclose(found["phase"], 90, atol=1e-3)
+    lost = np.sin(8192 * frequencies()[list(FOUR)].numpy()).sum()
+    for keys in ("all", "loud"):
+        np.testing.assert_allclose(found[keys], [0, -lost], atol=1e-3)
+    assert found["all fall"] == 1
+    assert found["loud only fall"] == 0  # pair 22 comes back up
 
 
 def test_how_far_two_records_differ_is_found_wherever_it_is() -> None:
@@ -225,7 +273,7 @@ def test_a_drawn_part_of_the_record_comes_out_again() -> None:
         pytest.skip(MISSING)
     short = texts.short_texts(model.file, archive)
     jobs = dict(questions.jobs(short, LONG))
-    slow = ("look", "sink", "shares", "2,048 tokens", "past the length", "needles near")
+    slow = ("look", "sink", "shares", "2,048 tokens", "past the length", "needles near", "long")
     quick = [name for name in jobs if not name.startswith(slow)]
     for name in [*random.sample(quick, 2), "look/all heads/Milton"]:
         section, change, text = name.split("/")
