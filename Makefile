@@ -21,7 +21,7 @@ UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
 PEERS := timm==1.0.31 x-transformers==2.31.10 einx==0.4.3 torch-einops-utils==0.2.0 \
 	frozendict==2.5.1 loguru==0.7.3
 
-.PHONY: book figures serve lab check test bench experiments real atlas slides report links constraints clean
+.PHONY: book figures serve lab check lint test bench experiments real atlas slides report links constraints clean
 .DEFAULT_GOAL := book
 
 $(BIN)/uv:
@@ -65,12 +65,16 @@ lab: .venv/.book
 check: .venv/.dev node_modules/.package-lock.json
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(or $(ARGS),-n auto --no-loadscope-reorder --ignore=tests/site)
 
-test: .venv/.dev book
-	$(BIN)/python tests/tools/browser.py
+lint: .venv/.dev node_modules/.package-lock.json
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/node node_modules/@biomejs/biome/bin/biome ci --error-on-warnings
 	$(BIN)/mypy
+
+# the checks of form run beside the build, which leaves a core idle for half of its time
+test: .venv/.dev node_modules/.package-lock.json
+	$(BIN)/python tests/tools/browser.py
+	$(MAKE) -j2 lint book
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --no-loadscope-reorder $(or $(ARGS),--junit-xml=_build/tests.xml)
 	$(if $(ARGS),,JUPYTERLAB=1 $(BIN)/python -m pytest tests/site/test_jupyterlab.py)
 
