@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .formulas import Formula, fit_axes, follows_but, name_layout, round_number
+from .formulas import Formula, fit_axes, name_layout
 from .operators import Structure, along, by_doubling, powers_of_two
-from .precision import DIGITS, HALF, ROUGH, Noise, rounded, synthesize, wrapped
+from .precision import DIGITS, HALF, ROUGH, Noise, synthesize, wrapped
 from .preconditions import Measured
 from .probe import ProbeError, place_of
 
@@ -20,9 +20,6 @@ DENSE = 1024
 
 VISIBLE = 1e-3
 """Radians below which lost digits are not worth a word."""
-
-FAR_START = 2.0**19
-"""Where position 0 may be, if its angle fits no position near."""
 
 WHOLE_TURNS = 100.0 * np.pi
 """Radians per position that frequencies may lack, where they point both ways."""
@@ -47,10 +44,6 @@ class Samples:
         names = [field.name for field in fields(cls)]
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
-    def without(self, rows: np.ndarray) -> "Samples":
-        """Return the samples but those that ``rows``, (S,), marks."""
-        return Samples(*(getattr(self, field.name)[~rows] for field in fields(self)))
-
 
 class Angles:
     """The angles of one structure: what they are, and whether more calls agree with them."""
@@ -62,16 +55,12 @@ class Angles:
         self.test, self.axes = found.test, len(study.sizes)
         self.angles = structure.angles()
         self.noise = found.noise
-        if not report.is_rotation and structure.change < ROUGH:
-            value = max(found.noise.value, structure.change / 2.0)  # rounds angles as lengths
-            self.noise = replace(found.noise, value=value)
         self.row = {tuple(p): t for t, p in enumerate(found.positions.tolist())}
 
     def read(self) -> "Report":
         """Return the report with frequencies and all that follows from them."""
         per_axis = [self._frequencies(axis, size) for axis, size in enumerate(self.study.sizes)]
         if any(one is None for one in per_axis):
-            self.report = replace(self.report, shared_position=self._shared(None))
             return self.report
         waves, errors = (np.stack(part, axis=-1) for part in zip(*per_axis, strict=True))
         self.waves, self.errors = waves, errors
@@ -90,10 +79,6 @@ class Angles:
         found = self.angles[[self.row[p] for p in places]]
         w, error, steps = by_doubling(found, 2.0 * self.noise.value)
         value = self.noise.value
-        if steps < len(powers) and value < VISIBLE:
-            rough = by_doubling(found, 3.0 * VISIBLE)
-            if rough[2] == len(powers):
-                (w, error, steps), value = rough, VISIBLE
         last = 2.0 ** (steps - 1)
         off = np.abs(wrapped(found[:steps] - np.outer(powers[:steps], w))).max(axis=0)
         error = error + (value + 8.0 * np.maximum(off - value, 0.0)) / last
@@ -125,7 +110,6 @@ class Angles:
         noise = np.linalg.norm(self.errors) + 1e-6 * lines[0]
         apart = len(waves) < 2 or np.count_nonzero(fastest) < 2 or lines[1] > 4.0 * noise
         parts = " : ".join(f"{v:.4g}" for v in fastest / np.abs(fastest).max())
-        self.apart = bool(apart)
         self.test("axes apart", not apart, parts=parts)
         several = int(((waves != 0).sum(axis=1) > 1).sum())
         self.test("one axis for each pair", several if apart else 0, count=several, **count)
@@ -156,15 +140,11 @@ class Angles:
         scale = report.attention_factor or 1.0, self.found.noise.value / 2.0
         span = name_layout(self.structure.inputs, self.structure.outputs)[1]
         series = fit_axes(waves, self.errors, report.head_dim, span, scale)
-        if report.attention_factor is None:  # per-channel weights may hold it
-            series = [[one.without("attention_factor") for one in found] for found in series]
-        if len(series) > 1 and not self.apart:  # what rotates along one axis does so along all
-            series = [min(filter(None, series), key=lambda found: found[0].length(), default=[])]
         alike = len({str(found[:1]) for found in series}) == 1
         best = series[0][0] if alike and series[0] else None
         self.series = series
         self._explain(best)
-        self._unnamed(best, any(series))
+        self._unnamed(any(series))
 
     def _explain(self, best: Formula | None) -> None:
         """Fill in base and rescaling of one formula, or say what those of the axes are."""
@@ -222,28 +202,13 @@ class Angles:
             odd = bool(why) or (faster > 1.0 and not few_digits)
             self.test("usual factor", odd, times=faster, base=best.base, why="".join(why[:1]))
 
-    def _unnamed(self, best: Formula | None, some: bool) -> None:
-        """Test whether most pairs follow a known base, or each frequency is a number of 16 bits."""
-        w, known = np.abs(self.waves), self.found.numbers not in HALF
-        near = follows_but(w[:, 0], self.errors[:, 0]) if self.axes == 1 else None
-        if near and (best is None or (best.precision == "16 bits" and not self._held())):
-            base, off = near
-            one = int(off.argmax())
-            self.test(
-                "every pair", off.sum(), base=base, count=off.sum(), pairs=len(off),
-                pair=self.report.pairs[one], found=w[one, 0], wanted=base ** (-one / len(off)),
-            )  # fmt: skip
-        elif best is None and not some:
+    def _unnamed(self, known: bool) -> None:
+        """Test whether a formula is known, and whether frequencies fall from pair to pair."""
+        w, numbers = np.abs(self.waves), self.found.numbers
+        if not known:
             speed = 2.0 * np.pi / self.report.wavelengths[np.isfinite(self.report.wavelengths)]
-            hidden = "" if known else f"; {self.found.numbers} may hide one: probe in float32"
+            hidden = f"; {numbers} may hide one: probe in float32" if numbers in HALF else ""
             self.test("formula", 1.0, high=speed.max(), low=speed.min(), hidden=hidden)
-            sure = (4.0 * self.errors <= 2.0**-12 * w).sum() >= 6
-            if sure and known and (held := self._held()):
-                self.test("frequencies of 16 bits", 1.0, format=held)
-        self._falling(w)
-
-    def _falling(self, w: np.ndarray) -> None:
-        """Test whether frequencies fall from pair to pair."""
         if self.axes == 1 and self.report.layout and "blocks" not in self.report.layout:
             rises = np.flatnonzero(np.diff(w[:, 0]) > 0)
             k, last = (int(rises[0]) if len(rises) else 0), len(w) - 1
@@ -251,15 +216,10 @@ class Angles:
             values = {"one": low, "two": high, "a": w[k, 0], "b": w[min(k + 1, last), 0]}
             self.test("falling frequencies", len(rises), **values)
 
-    def _held(self) -> str | None:
-        """Return the format of 16 bits that holds each frequency, as well as it is known."""
-        w, near = np.abs(self.waves), 4.0 * self.errors + 1e-6 * np.abs(self.waves)
-        return next((f for f in (*HALF, "tf32") if (np.abs(rounded(w, f) - w) <= near).all()), None)
-
     def _exact(self) -> np.ndarray | None:
         """Return the waves of the formulas, matched to the pairs by size; None without them."""
         exact, axes = np.zeros_like(self.waves), self.axes
-        merged = len(self.series) == 1 and self.apart
+        merged = len(self.series) == 1
         for axis, found in enumerate(self.series):
             mine = np.ones(len(exact), bool) if merged else self.waves[:, axis] != 0
             w = np.abs(self.waves[mine]).max(axis=1)
@@ -290,12 +250,8 @@ class Angles:
             self.start, how = found, f": it counts from position {found:g}"
             self.noise = replace(self.noise, start=abs(found))
         elif residual > limit:
-            quarter = np.abs(phases - np.pi / 2.0).max() < limit
-            how = ", a quarter turn in each pair, as where cos and sin are exchanged" * bool(
-                quarter
-            )
-            far = FAR_START if self.found.numbers != "float64" else 0.0
-            self.noise = replace(self.noise, start=far)
+            quarter = bool(np.abs(phases - np.pi / 2.0).max() < limit)
+            how = ", a quarter turn in each pair, as where cos and sin are exchanged" * quarter
         self.test("origin", residual, limit, how=how)
 
     # ---- comparison --------------------------------------------------------------------------
@@ -305,13 +261,8 @@ class Angles:
         samples, (inner, outer) = self._grid(), self.structure.sides
         dense = self.found.predicts and self.structure.change < ROUGH
         if dense and (inner <= outer or self.report.is_rotation):
-            try:
-                samples = Samples.joined(samples, self._more())
-            except ProbeError as failure:
-                self.test("every position", 1.0, why=str(failure), place="some of those probed")
-        off = np.abs(wrapped(samples.angles - samples.positions @ self.waves.T))
-        limit = self.noise.angles(samples.positions, self.waves)
-        limit = limit + np.abs(samples.positions) @ self.errors.T
+            samples = Samples.joined(samples, *self._more())
+        off, limit = self._errors(samples)
         bad = (off > limit).any(axis=1) | samples.broken
         made = self._synthesize(samples, off, limit)
         if made is None and bad.any():
@@ -321,9 +272,9 @@ class Angles:
         self._precision(samples, off, made)
         if made and made[0] != "frequencies":
             exact = self._exact()
-            if exact is not None and made[0] != "sizes":
+            if exact is not None:
                 self._set_waves(exact, made[1])
-                off = np.abs(wrapped(samples.angles - samples.positions @ self.waves.T))
+                off, _ = self._errors(samples)
                 worst = int(off.max(axis=1).argmax())
         error = float(off[worst].max())
         self.report = replace(
@@ -333,9 +284,8 @@ class Angles:
             shared_position=self._shared(samples),
         )
         if made is None or made[0] == "frequencies":
-            lost = "start in range" if self.noise.start == FAR_START else "exact angles"
             place = place_of(samples.positions[worst])
-            self.test(lost, error, max(VISIBLE, 4.0 * self.noise.value), place=place)
+            self.test("exact angles", error, max(VISIBLE, 4.0 * self.noise.value), place=place)
         self._relative(error)
 
     def _grid(self) -> Samples:
@@ -343,10 +293,10 @@ class Angles:
         none = np.zeros(len(self.angles), dtype=bool)
         return Samples(self.found.positions, self.angles, none, none)
 
-    def _more(self) -> Samples:
+    def _more(self) -> list[Samples]:
         """Return samples of every position below 1,024 along each axis, of some far, and between.
 
-        Where a long call differs from one of a few, the few count.
+        A call that fails has none.
         """
         sizes = self.study.sizes
         calls = []
@@ -361,41 +311,24 @@ class Angles:
             calls.append(np.concatenate((0 * drawn[:1], drawn, np.array([sizes]) - 1)))
         found = []
         for call in calls:
-            samples = self._sample(call)
-            bad = np.flatnonzero(self._bad(samples))[:8]
-            alone = self._sample(np.concatenate((call[:1], call[bad]))) if len(bad) else samples
-            if len(bad) and not self._bad(alone).any():
-                values = {"length": len(call), "place": place_of(call[bad[0]])}
-                count = int(self._bad(samples).sum())
-                self.test("call length", count, count=count, **values)
-                samples = samples.without(self._bad(samples))
-            found.append(samples)
-        return Samples.joined(*found)
+            try:
+                found.append(self._sample(call))
+            except ProbeError as error:
+                self.found.table.append(self.study.locate(call, error))
+        return found
 
-    def _bad(self, samples: Samples) -> np.ndarray:
-        """Return which samples are not rotated by position times frequency, (S,)."""
+    def _errors(self, samples: Samples) -> tuple[np.ndarray, np.ndarray]:
+        """Return by how much angles miss position times frequency, (S, n), and what may be."""
         off = np.abs(wrapped(samples.angles - samples.positions @ self.waves.T))
         limit = self.noise.angles(samples.positions, self.waves)
-        limit = limit + np.abs(samples.positions) @ self.errors.T
-        return (off > limit).any(axis=1) | samples.broken
-
-    def _probe(self, x: np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """Return x (D,) at positions, (T, D); where so many at once fail, by halves."""
-        try:
-            return self.study.probe(x[None], positions)[0]
-        except ProbeError as error:
-            if len(positions) == 1:
-                raise ProbeError(f"{error}, probed at position {place_of(positions[0])}") from error
-            halves = [self._probe(x, half) for half in np.array_split(positions, 2)]
-            self.test("split calls", 1.0, count=len(positions), why=str(error))
-            return np.concatenate(halves)
+        return off, limit + np.abs(samples.positions) @ self.errors.T
 
     def _sample(self, positions: np.ndarray) -> Samples:
         """Return samples from one call: the first channel of each pair is 1, fixed ones too."""
         structure = self.structure
         x = np.zeros(self.report.head_dim)
         x[structure.inputs[:, 0]] = x[structure.fixed] = 1.0
-        y = self._probe(x, positions)
+        y = self.study.probe(x[None], positions)[0]
         z = y[:, structure.outputs] @ np.array([1.0, 1j])
         turn = z * z[0].conj() / np.abs(z[0]) ** 2
         away = np.setdiff1d(np.arange(len(x)), structure.outputs)
@@ -412,10 +345,9 @@ class Angles:
         self, samples: Samples, off: np.ndarray, limit: np.ndarray
     ) -> tuple[str, str] | None:
         """Return which stage is rounded to which format; None where it is no rounding."""
-        fits = np.asarray((off <= limit).all(axis=1))
         exact = self._exact()
         near, divisor = bool(self._low_precision()), self._divisor()
-        best: tuple[float, tuple[str, str] | None] = float(fits.mean()), None
+        best: tuple[float, tuple[str, str] | None] = float((off <= limit).all(axis=1).mean()), None
         at = samples.positions
         for waves in [self.waves] if exact is None else [exact, self.waves]:
             made_so = synthesize(samples.angles, at, waves, self.noise, self.start, divisor)
@@ -423,9 +355,7 @@ class Angles:
                 cast = made[0] == "frequencies" and best[1] is None and part > 0.98
                 if cast or part > best[0] + 0.005:
                     best = part, made
-        if best[1] is not None and best[0] > 0.98:
-            return best[1]
-        return self._by_size(samples, off, limit)
+        return best[1] if best[0] > 0.98 else None
 
     def _divisor(self) -> float:
         """Return the factor of an interpolation, by which positions may have been divided."""
@@ -436,21 +366,6 @@ class Angles:
         """Return the formulas that hold to 16 bits alone."""
         best = [found[0] for found in self.series if found]
         return {str(one) for one in best if one.precision == "16 bits"}
-
-    def _by_size(
-        self, samples: Samples, off: np.ndarray, limit: np.ndarray
-    ) -> tuple[str, str] | None:
-        """Return the format whose rounding of products bounds the errors that most angles have."""
-        at, fits = samples.positions, np.asarray((off <= limit).all(axis=1))
-        size = np.abs(at) @ np.abs(self.waves).T
-        powers = np.isin(at, 2 ** np.arange(54)) | (at == 0)
-        odd = np.flatnonzero(~powers.all(axis=1) & ~samples.broken)
-        often = len(odd) and fits[odd].mean() < 0.75
-        for name in ("float16", "bfloat16"):
-            bound = limit + 2.0 * 2.0 ** -DIGITS[name] * size
-            if often and (off[odd] <= bound[odd]).all():
-                return "sizes", name
-        return None
 
     def _set_waves(self, waves: np.ndarray, name: str) -> None:
         """Take the formula's frequencies, which were rounded only together with positions."""
@@ -470,7 +385,7 @@ class Angles:
         if made and made[0] == "positions":
             divided = f" divided by {by:g}" if (by := self._divisor()) != 1.0 else ""
             self.test("stored positions", 1.0, format=made[1], divided=divided, **values)
-        elif made and made[0] in ("products", "sizes"):
+        elif made and made[0] in ("products", "all"):
             self.test("stored products", 1.0, format=made[1], **values)
         given = self.study.probe.given
         if not (given == "bfloat16" or given == self.found.numbers == "float16"):
@@ -494,20 +409,12 @@ class Angles:
     def _tables(self, given: str) -> None:
         """Test whether cos and sin, or outputs, have 16 bits although x has more."""
         outputs, numbers = self.found.outputs, self.found.numbers
-        turning = np.unique(self.structure.outputs)
-        rest = np.setdiff1d(np.arange(self.report.head_dim), turning)
-        rest = rest[self.structure.fixed_map[rest].any(axis=1)]
-        few = np.isin(outputs.astype(str), HALF)
-        kind = {"given": given, "format": numbers}
-        if numbers in HALF and few[turning].all():
-            which = " of channels that rotate" if not few[rest].all() else ""
-            self.test("stored outputs", 1.0, which=which, **kind)
-        elif numbers in HALF:
-            self.test("stored table", 1.0, **kind)
-        elif few[rest].any():
-            which = f" of {few[rest].sum()} of the {len(rest)} channels that do not rotate"
-            kind["format"] = outputs[rest[few[rest]]][0]
-            self.test("stored outputs", 1.0, which=which, **kind)
+        few = np.isin(outputs.astype(str), HALF) & self.found.matrices.any(axis=(0, 2))
+        if numbers in HALF and not few[self.structure.outputs].all():
+            self.test("stored table", 1.0, given=given, format=numbers)
+        elif few.any():
+            values = {"given": given, "format": outputs[few][0], "count": few.sum()}
+            self.test("stored outputs", 1.0, **values)
 
     def _relative(self, explained: float) -> None:
         """Test whether a score changes under a common shift by more than angles explain."""
@@ -549,7 +456,10 @@ class Angles:
         sample = lambda places: self._sample(along(axis, self.axes, [0, *places]))  # noqa: E731
         while bad - good > 1:
             middle = (good + bad) // 2
-            good, bad = (good, middle) if self._bad(sample([middle]))[1] else (middle, bad)
+            one = sample([middle])
+            off, limit = self._errors(one)
+            wrong = one.broken[1] or (off > limit)[1].any()
+            good, bad = (good, middle) if wrong else (middle, bad)
         last = self.study.sizes[axis] - 1
         after = np.unique(np.minimum(bad + np.array([0, 1, 2, 5, 11]), last))
         found, w = sample([*after, last]), self.waves[:, axis]
@@ -570,51 +480,15 @@ class Angles:
                 if off.max() <= 0.1 * min(scale, 1.0):
                     past = name
                     break
-        if past.endswith("the last"):
-            good = self._first_like(axis, good)
         self.study.ends_at(axis, good, past, silent=True)
 
-    def _first_like(self, axis: int, good: int) -> int:
-        """Return the first place up to ``good`` whose output is exactly that of the last."""
-        x = np.ones(self.report.head_dim)
-
-        def output(place: int) -> np.ndarray:
-            return self._probe(x, along(axis, self.axes, [0, place]))[1]
-
-        last, other, alike = output(self.study.sizes[axis] - 1), 0, good + 1
-        while alike - other > 1:
-            middle = (other + alike) // 2
-            same = np.array_equal(output(middle), last)
-            other, alike = (other, middle) if same else (middle, alike)
-        return min(alike, good)
-
-    def _shared(self, samples: Samples | None) -> int | None:
+    def _shared(self, samples: Samples) -> int | None:
         """Return the first position that has the rotation of the one before, and test it."""
-        if self.axes > 1 or not self.found.predicts:
-            return None
-        size = self.study.sizes[0]
-        if samples is None:
-            samples = self._sample(along(0, 1, np.arange(min(DENSE, size))))
         found = samples.positions[samples.shared, 0]
         if not len(found):
             return None
         place = int(found.min())
-        for start in range(max(DENSE - 1, place // 4), place, 2 * DENSE):
-            near = self._sample(
-                along(0, 1, np.array([0, *range(start, min(start + 2 * DENSE, place))]))
-            )
-            if near.shared.any():
-                place = int(near.positions[near.shared, 0].min())
-                break
-        given = DIGITS.get(self.study.probe.given, 8)
-        fast = (
-            samples is None or np.abs(getattr(self, "waves", np.ones(1))).max() > 8.0 * 2.0**-given
-        )
-        values = {"last": place - 1, "place": place}
-        if fast:
-            self.test("distinct positions", 1.0, **values)
-        else:
-            self.test("distinct outputs", 1.0, numbers=self.found.numbers, **values)
+        self.test("distinct positions", 1.0, last=place - 1, place=place)
         return place
 
 
@@ -626,7 +500,7 @@ def _plain(formula: Formula) -> bool:
 def _start_of(
     phases: np.ndarray, waves: np.ndarray, errors: np.ndarray, noise: Noise
 ) -> float | None:
-    """Return the position whose angles position 0 has, a whole one if any; None where none is near.
+    """Return the whole position whose angles position 0 has; None where none is near.
 
     The fastest pair gives candidates, up to 1,000 whole turns away.
     """
@@ -634,10 +508,7 @@ def _start_of(
     if waves.shape[1] > 1 or not waves[fastest].any():
         return None
     w, limit = waves[fastest, 0], max(1e-6, noise.value)
-    near = (phases[fastest] + 2.0 * np.pi * np.arange(-1000, 1001)) / w
-    few = [round_number(p, max(1e-6, abs(limit / w / p))) for p in near[980:1021].tolist() if p]
-    tried = np.concatenate((np.round(near), few))
+    tried = np.round((phases[fastest] + 2.0 * np.pi * np.arange(-1000, 1001)) / w)
     off = np.abs(wrapped(phases - np.outer(tried, waves[:, 0])))
     allowed = limit + np.outer(np.abs(tried), noise.angle * np.abs(w) + errors[:, 0])
-    starts = tried[(off < allowed).all(axis=1)].tolist()
-    return min(starts, key=lambda p: (round(abs(p)), p % 1 != 0), default=None)
+    return min(tried[(off < allowed).all(axis=1)].tolist(), key=abs, default=None)

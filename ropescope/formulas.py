@@ -16,8 +16,8 @@ import numpy as np
 from rope_minimal.rescaling import rescaled_frequencies
 
 __all__ = [
-    "TOLERANCES", "Formula", "fit_axes", "fit_formulas", "follows_but", "name_arrangement",
-    "name_layout", "name_place", "round_number",
+    "TOLERANCES", "Formula", "fit_axes", "fit_formulas", "name_arrangement", "name_layout",
+    "name_place", "round_number",
 ]  # fmt: skip
 
 KNOWN_BASES = (
@@ -78,11 +78,6 @@ class Formula:
         """Return the frequencies above zero that the formula gives, (pairs,)."""
         found, _ = rescaled_frequencies(self.kind, self.dim, self.base, **self.parameters)
         return found[found > 0]
-
-    def without(self, name: str) -> "Formula":
-        """Return it without a parameter, as where nothing shows its value."""
-        rest = {key: value for key, value in self.parameters.items() if key != name}
-        return replace(self, parameters=rest)
 
     def __str__(self) -> str:
         named = [f"base {self.base:.10g}"] if self.dim > 2 else []
@@ -443,30 +438,7 @@ def fit_axes(
             hidden = known[~moves][: max(0, each - int(on.sum()))]
             more = formulas(np.append(w[on], hidden), np.append(known[on], hidden))
             found.append(more or formulas(w[on], known[on]))
-    for one in sorted(filter(None, found), key=lambda f: f[0].length(), reverse=True):
-        if all(_shared(one[0], w, known) for w, known in zip(waves.T, errors.T, strict=True)):
-            return [one]
     return found
-
-
-def _shared(formula: Formula, w: np.ndarray, errors: np.ndarray) -> bool:
-    """Return whether a formula gives the frequencies of an axis, as well as they are known."""
-    order = np.argsort(-w, kind="stable")[: np.count_nonzero(w)]
-    return formula.gives(w[order], TOLERANCES[formula.precision] + 4.0 * errors[order] / w[order])
-
-
-def follows_but(inv_freq: np.ndarray, errors: np.ndarray) -> tuple[float, np.ndarray] | None:
-    """Return the known base that three pairs in four follow at least, and which do not.
-
-    None where no base does, or where one is followed by all. A pair whose frequency is not known to
-    a tenth follows nothing.
-    """
-    n, near = len(inv_freq), 4.0 * errors
-    plain = np.array(KNOWN_BASES)[:, None] ** (-np.arange(n) / n)
-    off = np.abs(inv_freq - plain) > np.maximum(TOLERANCES["float32"] * inv_freq, near)
-    best = int(off.sum(axis=1).argmin())
-    follow = (~off[best] & (near < 0.1 * inv_freq)).sum()
-    return (KNOWN_BASES[best], off[best]) if n >= 4 and 0.75 * n <= follow < n else None
 
 
 def name_place(pairs: np.ndarray, head_dim: int) -> str:

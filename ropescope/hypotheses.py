@@ -79,11 +79,8 @@ class Hypothesis:
         """Return what is said where it does not hold."""
         severity, chapter, sentence = SENTENCES[self.name]
         message = sentence.format(residual=self.residual, limit=self.limit, **self.values)
-        return Finding(severity, message, chapter, self.name, self.name in PARTIAL)
+        return Finding(severity, message, chapter, self.name, self.name == "call")
 
-
-PARTIAL = {"call", "call length", "steady start"}
-"""Hypotheses without which a report is about a part of what the function does."""
 
 CHANGES = "Lengths change with the position"
 
@@ -95,9 +92,6 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
     ),
     "one call": (
         ERROR, "attention", "Each position is answered alone, but in one call it {why}.",
-    ),
-    "split calls": (
-        WARNING, "attention", "A call of {count:,} positions fails: it {why}.",
     ),
     "single position": (
         WARNING, "attention", "A call with a single position fails: it {why}.",
@@ -137,11 +131,6 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
         "The rotation of a position depends on the other positions of the call, as in dynamic NTK "
         "and LongRoPE: alone, the first {count} change by up to {residual:.2g}. The frequencies "
         "below are those of a call that reaches {far}; keys cached from a shorter one keep others.",
-    ),
-    "call length": (
-        WARNING, "longer-contexts",
-        "In a call of {length:,} positions, {count} of them, such as {place}, get other rotations "
-        "than in a call of a few. Results below refer to short calls.",
     ),
     "stateless": (
         ERROR, "longer-contexts",
@@ -272,14 +261,7 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
     ),
     "no silent end": (
         ERROR, "attention",
-        "The table ends silently at position {end:,}: after it, {past}.",
-    ),
-    "steady start": (
-        ERROR, "attention",
-        "The first {count} positions are not rotated as those after them need: the score of "
-        "positions {last} and {count} changes by up to {residual:.2g} when both move by 1, as "
-        "where rows of a table below 0 are its last (left padding). Results below count from "
-        "position {count}.",
+        "The table ends silently at position {end:,}, then {past}.",
     ),
     # ---- angle = position x frequency, and scores depend on the distance alone
     "proportional": (
@@ -335,11 +317,6 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
         WARNING, "longer-contexts",
         "Frequencies are near those of {formula}, off by up to {residual:.2g} of them.",
     ),
-    "every pair": (
-        WARNING, "longer-contexts",
-        "Frequencies are those of base {base:.10g} but for {count} of {pairs} pairs: {pair} "
-        "rotates by {found:.8g} per position instead of {wanted:.8g}.",
-    ),
     "one formula": (
         WARNING, "many-planes", "The axes have different series: {names}.",
     ),
@@ -379,11 +356,6 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
         "Inverse frequencies are rounded to {format}: off by up to {size:.2%} from {formula}. "
         "Scores depend on the distance alone, and all of them are wrong far out.",
     ),
-    "frequencies of 16 bits": (
-        WARNING, "precision",
-        "Each of these frequencies is a number of {format}, as where they were cast with the "
-        "weights.",
-    ),
     "stored positions": (
         ERROR, "precision",
         "Positions{divided} are rounded to {format}: at position {place} the angle is off by "
@@ -399,24 +371,16 @@ SENTENCES: dict[str, tuple[Severity, str, str]] = {
         "Angles lose digits far out, as computed in float32: at position {place} off by "
         "{residual:.2g} rad.",
     ),
-    "start in range": (
-        WARNING, "precision",
-        "Angles lose digits, as in float32 where position 0 is far out: at position {place} off by "
-        "{residual:.2g} rad.",
-    ),
     "distinct positions": (
         ERROR, "precision",
         "Positions {last:,} and {place:,} share a rotation: keys there cannot be told apart by "
         "their positions.",
     ),
-    "distinct outputs": (
-        WARNING, "precision",
-        "Positions {last:,} and {place:,} share a rotation, as far as {numbers} shows.",
-    ),
     "stored table": (
         ERROR, "precision", "cos and sin are rounded to {format} although x is {given}.",
     ),
     "stored outputs": (
-        ERROR, "precision", "Outputs{which} are rounded to {format} although x is {given}.",
+        ERROR, "precision",
+        "Outputs of {count} channels are rounded to {format} although x is {given}.",
     ),
 }  # fmt: skip

@@ -20,7 +20,7 @@ HALF = ("bfloat16", "float16")
 ROUGH = 0.02
 """Error of a length that cos and sin in low precision explain."""
 
-STAGES = ("frequencies", "positions", "products")
+STAGES = ("frequencies", "positions", "products", "all")
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ def synthesize(
     limit = noise.angles(positions, waves)
 
     def product(at: np.ndarray, stage: str, name: str) -> np.ndarray:
-        w = rounded(waves, name) if stage == "frequencies" else waves
-        at = rounded((at + start) / divisor, name) * divisor if stage == "positions" else at + start
-        return rounded(at @ w.T, name) if stage == "products" else at @ w.T
+        cast = lambda x, mine: rounded(x, name) if stage in (mine, "all") else x  # noqa: E731
+        at = cast((at + start) / divisor, "positions") * divisor
+        return cast(at @ cast(waves, "frequencies").T, "products")
 
     found = []
     for stage in STAGES:

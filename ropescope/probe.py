@@ -15,7 +15,14 @@ EXTREME = 1e100
 
 
 class ProbeError(Exception):
-    """The function gave nothing to measure; the message says what it did instead."""
+    """The function gave nothing to measure; the message says what it did instead.
+
+    ``raised`` is whether it raised an exception of its own.
+    """
+
+    def __init__(self, message: str, raised: bool = False) -> None:
+        super().__init__(message)
+        self.raised = raised
 
 
 class Probe:
@@ -34,8 +41,6 @@ class Probe:
 
     Attributes
     ----------
-    offset : int
-        Added to every position of one axis.
     overwritten : set of str
         What some call so far has written into: an argument, or an earlier output.
     returned : str
@@ -44,7 +49,6 @@ class Probe:
 
     def __init__(self, rotate: Callable[..., Any], head_dim: int, axes: int, dtype: Any) -> None:
         self.rotate, self.head_dim, self.axes, self.dtype = rotate, head_dim, axes, dtype
-        self.offset = 0
         self.overwritten: set[str] = set()
         self.outputs: list[tuple[Any, np.ndarray]] = []  # the first and the last, with copies
         self.returned = self.given = str(dtype).removeprefix("torch.")
@@ -52,7 +56,7 @@ class Probe:
 
     def __call__(self, x: np.ndarray, positions: Any) -> np.ndarray:
         """Return x (N, D), or (N, T, D), rotated at T positions: shape (N, T, D)."""
-        at = np.asarray(positions, dtype=np.int64).reshape(-1, self.axes) + self.offset
+        at = np.asarray(positions, dtype=np.int64).reshape(-1, self.axes)
         if x.ndim == 2:
             x = np.repeat(x[:, None], len(at), axis=1)
         given, where = self._array(x), self._array(at[:, 0] if self.axes == 1 else at, whole=True)
@@ -60,7 +64,7 @@ class Probe:
         try:
             y = self.rotate(given, where)
         except (Exception, SystemExit) as error:  # whatever external code raises
-            raise ProbeError(f"raises {describe(error)}") from error
+            raise ProbeError(f"raises {describe(error)}", raised=True) from error
         output = self._read(y, given)
         if not np.array_equal(_float64(given), before):
             self.overwritten.add("x")
@@ -111,10 +115,7 @@ def place_of(position: Any) -> str:
 
 def describe(error: BaseException, longest: int = 160) -> str:
     """Return an error's type and the beginning of its message."""
-    try:
-        message = " ".join(str(error).split())[:longest]
-    except Exception:  # its __str__ fails, too
-        message = ""
+    message = " ".join(str(error).split())[:longest]
     return f"{type(error).__name__}{': ' if message else ''}{message}"
 
 

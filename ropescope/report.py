@@ -72,7 +72,7 @@ class Report:
     angle_error_at
         The position where it does.
     shared_position
-        The first position that has the rotation of the one before; None where none was found, and
+        The first one probed that has the rotation of the one before; None where none was found, and
         with several axes.
     table_end
         The last position that is rotated as all before it; None where none was found. With several

@@ -16,7 +16,7 @@ from .angles import Angles
 from .formulas import name_layout, name_place
 from .hypotheses import Hypothesis
 from .operators import Structure, along, decompose, operators, probe_grid, relative_error
-from .precision import HALF, ROUGH, Noise
+from .precision import HALF, ROUGH
 from .preconditions import Measured, measure, vectors
 from .probe import Probe, ProbeError, check_dtype, check_positions, place_of
 from .report import Report
@@ -81,43 +81,12 @@ def identify(
             failures.append(f"{probe.kind}: it {error}")
             continue
         try:
-            return _past_start(Study(probe, sizes, first).report(), probe, sizes)
+            return Study(probe, sizes, first).report()
         except ProbeError as error:
             failures = [f"{probe.kind}: it answers at first, and later {error}"]
             break
     why = {"why": "; ".join(failures)}
     return Report(head_dim, len(sizes), "", hypotheses=(Hypothesis("answers", 1.0, 0.0, why),))
-
-
-def _past_start(report: Report, probe: Probe, sizes: tuple[int, ...]) -> Report:
-    """Return the report on later positions where the first few alone are rotated otherwise."""
-    wrong = {one.name for one in report.hypotheses if not one.holds}
-    wrong = wrong & {"proportional", "angles", "no silent end"}
-    if not wrong or len(sizes) > 1 or sizes[0] < 2 * SHORT or (report.table_end or 0) > 64:
-        return report
-    try:
-        matrices = operators(probe, probe.head_dim, np.arange(min(65, sizes[0]))[:, None])
-        if np.linalg.cond(matrices).max() > 1e3:
-            return report
-        steps = np.linalg.inv(matrices[:-1]) @ matrices[1:]
-        off = np.linalg.norm(steps - steps[-1], 2, axis=(1, 2))
-        odd = np.flatnonzero(off > 1e-4 + 8.0 * Noise.of(report.numbers or "float64").value)
-        count = int(odd[-1]) + 1 if len(odd) else 0
-        if not 0 < count <= len(steps) // 2:
-            return report
-        probe.offset = count
-        size = (sizes[0] - count,)
-        first = operators(probe, probe.head_dim, probe_grid(size)[:2])
-        later = Study(probe, size, first).report()
-    except ProbeError:
-        return report
-    before, at, after = matrices[count - 1 : count + 2]
-    change = float(np.linalg.norm(before.T @ at - at.T @ after, 2))
-    row = Hypothesis("steady start", change, 0.0, {"count": count, "last": count - 1})
-    if not later.inv_freq.any():
-        return report
-    probed = f"{later.probed}, counted from {count}"
-    return replace(later, probed=probed, hypotheses=(row, *later.hypotheses))
 
 
 class Study:
@@ -128,7 +97,6 @@ class Study:
         self.ends: list[Hypothesis] = []
         self.end: int | None = None
         self.past: str | None = None
-        self.fixed = np.empty(0, int)
 
     def report(self) -> Report:
         """Measure, and once more within the table where that turns out to end."""
@@ -147,7 +115,7 @@ class Study:
         try:
             found = measure(probe, grid, self.first)
         except ProbeError as error:
-            return replace(report, hypotheses=(self._locate(grid, error),))
+            return replace(report, hypotheses=(self.locate(grid, error),))
         if not any(one.name in UNUSABLE and not one.holds for one in found.table):
             names = " and ".join(sorted(probe.overwritten, reverse=True))
             found.test("arguments kept", len(probe.overwritten), names=names)
@@ -161,12 +129,6 @@ class Study:
         structure = decompose(found.matrices, 8.0 * found.noise.value)
         if not found.test("rotates", not structure.groups()):
             return report
-        ends = structure.values[0].any() and not structure.values.any(axis=1).all()
-        if ends and not len(self.fixed):
-            self.fixed, sizes = structure.fixed, self.sizes  # they hide zeros beside them
-            self.find_failures()
-            if self.sizes != sizes:
-                return report
         report = _lengths(report, found, structure)
         _places(report, found, structure)
         values = structure.values
@@ -184,34 +146,30 @@ class Study:
     def find_failures(self) -> None:
         """Find the position from which on calls fail, and shrink what is probed to what is left."""
         for axis, size in enumerate(self.sizes):
-            if (why := self._failure(axis, size - 1)) is None:
+            if (failure := self._failure(axis, size - 1)) is None:
                 continue
             good, bad = 1, size - 1
             while bad - good > 1:
                 middle = (good + bad) // 2
-                if (message := self._failure(axis, middle)) is None:
+                if (error := self._failure(axis, middle)) is None:
                     good = middle
                 else:
-                    bad, why = middle, message
-            if why.startswith("raises") and self._grows(axis, good, size):
-                values = {"end": good, "past": why}
+                    bad, failure = middle, error
+            values = {"end": good, "past": str(failure)}
+            if failure.raised and self._grows(axis, good, size):
                 self.ends.append(Hypothesis("table for all calls", 1.0, 0.0, values))
                 self._shrink(axis, good)
-            else:
-                silent = not why.startswith("raises")
-                self.ends_at(axis, good, why, silent, subject="it ")
-                if good < SHORT:
-                    values = {"end": good, "past": why}
-                    self.ends.append(Hypothesis("long table", SHORT - good, 0.0, values))
+                continue
+            self.ends_at(axis, good, str(failure), silent=not failure.raised)
+            if good < SHORT:
+                self.ends.append(Hypothesis("long table", SHORT - good, 0.0, values))
 
-    def _failure(self, axis: int, place: int) -> str | None:
+    def _failure(self, axis: int, place: int) -> ProbeError | None:
         """Return what happens at a place along an axis; None where it is answered."""
-        x = vectors(1, self.probe.head_dim)
-        x[:, self.fixed] = 0.0
         try:
-            self.probe(x, along(axis, len(self.sizes), [0, place]))
+            self.probe(vectors(1, self.probe.head_dim), along(axis, len(self.sizes), [0, place]))
         except ProbeError as error:
-            return f"{error}{' where channels rotate' if len(self.fixed) else ''}"
+            return error
         return None
 
     def _grows(self, axis: int, good: int, size: int) -> bool:
@@ -223,13 +181,13 @@ class Study:
             return False
         return len(places) > good + 1
 
-    def ends_at(self, axis: int, place: int, past: str, silent: bool, subject: str = "") -> None:
+    def ends_at(self, axis: int, place: int, past: str, silent: bool) -> None:
         """Write down the last position along an axis, and what comes after it; the nearest."""
         past += f" along axis {axis}" if len(self.sizes) > 1 else ""
         if self.end is None or place < self.end:
             self.end, self.past = place, past
         if silent:
-            values = {"end": place, "past": subject + past}
+            values = {"end": place, "past": past}
             self.ends.append(Hypothesis("no silent end", 1.0, 0.0, values))
         self._shrink(axis, place)
 
@@ -238,7 +196,7 @@ class Study:
         sizes[axis] = max(2, place + 1)
         self.sizes = tuple(sizes)
 
-    def _locate(self, grid: np.ndarray, error: ProbeError) -> Hypothesis:
+    def locate(self, grid: np.ndarray, error: ProbeError) -> Hypothesis:
         """Return which position fails, or that only one call of all of them does."""
         eye = np.eye(self.probe.head_dim)
         self.probe(eye, grid[:2])  # does it still answer at all?
@@ -255,10 +213,6 @@ def _lengths(report: Report, found: Measured, structure: Structure) -> Report:
     """Test whether it is a rotation times one factor, and fill in what channels and lengths say."""
     values, factor = structure.values, structure.factor
     spread = float(np.ptp(values)) / factor
-    single = Noise.of("float32")
-    wobble = min(spread, structure.change * factor / max(factor, float(values.max())))
-    if found.noise.lengths < wobble <= single.lengths:  # in float64, some of it is of float32
-        found.noise = single
     loose = 2.0 * found.noise.lengths
     one_factor = bool(np.ptp(structure.scales) <= loose * factor)
     one_factor &= bool(np.ptp(values, axis=1).max() <= max(loose, ROUGH) * factor)
