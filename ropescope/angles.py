@@ -77,8 +77,8 @@ class Angles:
         powers = powers_of_two(size)
         places = [tuple(p) for p in along(axis, self.axes, powers).tolist()]
         found = self.angles[[self.row[p] for p in places]]
-        w, error, steps = by_doubling(found, 2.0 * self.noise.value)
         value = self.noise.value
+        w, error, steps = by_doubling(found, 2.0 * value)
         last = 2.0 ** (steps - 1)
         off = np.abs(wrapped(found[:steps] - np.outer(powers[:steps], w))).max(axis=0)
         error = error + (value + 8.0 * np.maximum(off - value, 0.0)) / last
@@ -296,7 +296,7 @@ class Angles:
     def _more(self) -> list[Samples]:
         """Return samples of every position below 1,024 along each axis, of some far, and between.
 
-        A call that fails has none.
+        A call that fails gives none, and a hypothesis that does not hold.
         """
         sizes = self.study.sizes
         calls = []
