@@ -79,6 +79,10 @@ class Angles:
         found = self.angles[[self.row[p] for p in places]]
         value = self.noise.value
         w, error, steps = by_doubling(found, 2.0 * value)
+        if steps < len(powers) and value < VISIBLE:  # whole turns that float32 rounds
+            rough = by_doubling(found, 3.0 * VISIBLE)
+            if rough[2] == len(powers):
+                (w, error, steps), value = rough, VISIBLE
         last = 2.0 ** (steps - 1)
         off = np.abs(wrapped(found[:steps] - np.outer(powers[:steps], w))).max(axis=0)
         error = error + (value + 8.0 * np.maximum(off - value, 0.0)) / last

@@ -16,7 +16,7 @@ from .angles import Angles
 from .formulas import name_layout, name_place
 from .hypotheses import Hypothesis
 from .operators import Structure, along, decompose, operators, probe_grid, relative_error
-from .precision import HALF, ROUGH
+from .precision import HALF, ROUGH, Noise
 from .preconditions import Measured, measure, vectors
 from .probe import Probe, ProbeError, check_dtype, check_positions, place_of
 from .report import Report
@@ -213,6 +213,10 @@ def _lengths(report: Report, found: Measured, structure: Structure) -> Report:
     """Test whether it is a rotation times one factor, and fill in what channels and lengths say."""
     values, factor = structure.values, structure.factor
     spread = float(np.ptp(values)) / factor
+    single = Noise.of("float32")
+    wobble = min(spread, structure.change * factor / max(factor, float(values.max())))
+    if found.noise.lengths < wobble <= single.lengths:  # in float64, some of it is of float32
+        found.noise = single
     loose = 2.0 * found.noise.lengths
     one_factor = bool(np.ptp(structure.scales) <= loose * factor)
     one_factor &= bool(np.ptp(values, axis=1).max() <= max(loose, ROUGH) * factor)
