@@ -21,6 +21,9 @@ DENSE = 1024
 VISIBLE = 1e-3
 """Radians below which lost digits are not worth a word."""
 
+FAR_START = 2.0**19
+"""Where position 0 may be, if its angle fits no position near."""
+
 WHOLE_TURNS = 100.0 * np.pi
 """Radians per position that frequencies may lack, where they point both ways."""
 
@@ -256,6 +259,8 @@ class Angles:
         elif residual > limit:
             quarter = bool(np.abs(phases - np.pi / 2.0).max() < limit)
             how = ", a quarter turn in each pair, as where cos and sin are exchanged" * quarter
+            far = FAR_START if self.found.numbers != "float64" else 0.0
+            self.noise = replace(self.noise, start=far)
         self.test("origin", residual, limit, how=how)
 
     # ---- comparison --------------------------------------------------------------------------
@@ -487,12 +492,16 @@ class Angles:
         self.study.ends_at(axis, good, past, silent=True)
 
     def _shared(self, samples: Samples) -> int | None:
-        """Return the first position that has the rotation of the one before, and test it."""
+        """Return the first position that has the rotation of the one before, and test it.
+
+        That is a fault where the fastest pair moves by more than rounding hides.
+        """
         found = samples.positions[samples.shared, 0]
         if not len(found):
             return None
         place = int(found.min())
-        self.test("distinct positions", 1.0, last=place - 1, place=place)
+        step, limit = float(np.abs(self.waves).max()), 4.0 * self.noise.value
+        self.test("distinct positions", step, limit, last=place - 1, place=place)
         return place
 
 

@@ -115,7 +115,10 @@ def place_of(position: Any) -> str:
 
 def describe(error: BaseException, longest: int = 160) -> str:
     """Return an error's type and the beginning of its message."""
-    message = " ".join(str(error).split())[:longest]
+    try:
+        message = " ".join(str(error).split())[:longest]
+    except Exception:  # its __str__ fails, too
+        message = ""
     return f"{type(error).__name__}{': ' if message else ''}{message}"
 
 
