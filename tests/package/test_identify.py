@@ -169,7 +169,10 @@ def test_frequencies_without_a_formula_say_so(theta: np.ndarray) -> None:
     report = identify(rotation(layout_of("half-split", 64), theta), 64)
     assert (report.base, report.rescaling, report.formulas) == (None, None, ())
     assert names(report) == {"formula"}
-    few = np.float16(series(32, 5e5)).astype(float)  # the slowest are subnormal
+
+
+def test_a_series_of_float16_has_its_base_where_the_slowest_are_subnormal() -> None:
+    few = np.float16(series(32, 5e5)).astype(float)
     assert str(fit_formulas(few, 1e-12 * few, (64,))[0]) == "default over 64 channels: base 500000"
 
 
