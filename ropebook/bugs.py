@@ -178,9 +178,9 @@ BUGS: tuple[Bug, ...] = (
         old=START,
         new="start = 0 if cache is None else cache.length",
         thread="https://github.com/unslothai/unsloth/pull/3803",
-        story="Batched generation in unsloth used one position for all rows of a left-padded "
-        "batch, the column of the cache: the longest prompt was answered well, shorter ones were "
-        "not (issue 3699; mended in pull 4100).",
+        story="Left-padded batches of unsloth answered the longest prompt well and shorter ones "
+        "not (issue 3699). The thread blamed the column of the cache, which its code used in the "
+        "prompt as well; what does harm is one count in the prompt and another while decoding.",
         look="The left-padded row against plain decoding.",
         why="In the prompt each row counts its own tokens; while decoding, the row's position is "
         "the column. The new tokens of a padded row jump ahead by its padding. Were both counted "
