@@ -17,7 +17,6 @@ from rope_minimal import permute_qk
 from ropescope import layout_of_weights
 
 from . import run, summary
-from .encodings import ENCODINGS
 from .model import Transformers
 from .real.lengths import LENGTHS as RELEASED
 from .tasks import TASKS
@@ -79,9 +78,7 @@ def trained(kind: str, seeds: tuple[int, ...] = SEEDS) -> dict[str, np.ndarray]:
     """
     name, encoding, make = KINDS[kind]
     task, rate = TASKS[name], summary.measured(summary.load(name), "rope")["learning_rate"]
-    longest = run.TIMES[-1] * task.window
-    how = ENCODINGS[encoding]
-    models = make(how, task.vocabulary, task.window, seeds, longest=longest, **run.SIZES)
+    models = run.build(task, encoding, seeds, make)
     weights = run.fit(models, task, seeds, rate, task.steps).weights
     found = {}
     for side in ("q", "k"):

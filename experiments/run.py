@@ -46,11 +46,13 @@ class Job(NamedTuple):
     seeds: tuple[int, ...]
 
 
-def build(task: Task, encoding: str, seeds: tuple[int, ...]) -> Transformers:
+def build(
+    task: Task, encoding: str, seeds: tuple[int, ...], make: type[Transformers] = Transformers
+) -> Transformers:
     """Return untrained models, one per seed."""
     longest = TIMES[-1] * task.window
     how = ENCODINGS[encoding]
-    return Transformers(how, task.vocabulary, task.window, seeds, longest=longest, **SIZES)
+    return make(how, task.vocabulary, task.window, seeds, longest=longest, **SIZES)
 
 
 def train(
