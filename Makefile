@@ -95,7 +95,8 @@ constraints: $(BIN)/uv
 		--no-emit-package rope-atlas --no-emit-package ropebook --custom-compile-command "make constraints" \
 		--output-file constraints.txt $(ARGS)
 
-# records every model family of the installed transformers; ARGS names families to renew
+# records every model family of the installed transformers; ARGS names families to renew;
+# ARGS=--rules finds how each follows from its configuration
 atlas: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m atlas $(ARGS)
 

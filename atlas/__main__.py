@@ -1,4 +1,7 @@
-"""``python -m atlas [FAMILY ...]``: record and write. With families, only these are renewed."""
+"""``python -m atlas [FAMILY ...]``: record and write. With families, only these are renewed.
+
+``--rules`` finds the rules of configurations instead (`rules`).
+"""
 
 import argparse
 import json
@@ -11,7 +14,7 @@ from multiprocessing import get_context
 from os import cpu_count
 from typing import Any
 
-from . import RESULTS, families, load
+from . import RESULTS, families, load, rules
 from .others import PEERS
 from .rows import row
 
@@ -53,6 +56,7 @@ def main() -> None:
     """Record and write."""
     parser = argparse.ArgumentParser(prog="python -m atlas", description=__doc__)
     parser.add_argument("families", nargs="*", help="all where none is named")
+    parser.add_argument("--rules", action="store_true", help="find the rules of configurations")
     parser.add_argument("--workers", type=int, default=cpu_count())
     chosen = parser.parse_args()
     known = families.families()
@@ -60,6 +64,9 @@ def main() -> None:
         near = " or ".join(get_close_matches(name, known))
         hint = f": did you mean {near}?" if near else ""
         parser.error(f"argument families: {name!r} is no family of transformers that rotates{hint}")
+    if chosen.rules:
+        rules.renew(chosen.families, chosen.workers)
+        return
     entries: dict[str, Any] = {}
     if chosen.families and (RESULTS / "transformers.json").exists():
         before = load("transformers")

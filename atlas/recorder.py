@@ -353,7 +353,7 @@ def _with_few_heads(config: Any) -> Any:
     try:
         heads, keys = config.num_attention_heads, getattr(config, "num_key_value_heads", None)
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // heads
-        if isinstance(heads, int) and isinstance(head_dim, int) and heads > 2:
+        if isinstance(heads, int) and isinstance(head_dim, int) and heads > 8:
             small.num_attention_heads, small.hidden_size = 2, 2 * head_dim
             if isinstance(getattr(config, "q_lora_rank", None), int):
                 _keep_proportion(config, small)

@@ -369,10 +369,10 @@ TABLES = {
 """Families whose attention modules are not reached: class of the table, configuration, note."""
 
 
-def of_table(family: str) -> list[AttentionRecord]:
-    """A table and the function that applies it, for each kind of layer."""
+def of_table(family: str, given: Any = None) -> list[AttentionRecord]:
+    """A table and the function that applies it, for each kind of layer of a configuration."""
     table, name, note = TABLES[family]
-    module, config = _file(family), _config(family, name)
+    module, config = _file(family), given or _config(family, name)
     made = getattr(module, table)(config)
     functions = ("apply_rotary_pos_emb_interleave", "apply_rotary_pos_emb")
     apply = next(getattr(module, name) for name in functions if hasattr(module, name))

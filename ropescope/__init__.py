@@ -21,6 +21,7 @@ Each module imports from those above it only:
 ``study``          `identify`: measure, take apart, test
 ``adapters``       This project's module as a function
 ``weights``        `layout_of_weights`, from query and key weights: no function is called
+``configuration``  `rope_of`, from a published configuration: no function is called
 =================  =============================================================================
 
 NumPy is all that is needed for a function of arrays.

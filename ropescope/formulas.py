@@ -314,6 +314,8 @@ def _ends(
     """Return the lengths of training to which the ends of a ramp in the pairs' index lead."""
     waves = lambda index: 2.0 * math.pi * math.exp(min(index / pairs, 300.0))  # noqa: E731
     zero, one = np.flatnonzero(keep <= 20 * allowed), np.flatnonzero(keep >= 1.0 - 20 * allowed)
+    if not (len(ramp) or len(zero)):  # all as trained
+        return np.empty(0)
     fall = (keep[ramp[0]] - keep[ramp[-1]]) / (ramp[-1] - ramp[0]) if len(ramp) > 1 else 0.0
     if not truncate:  # the ramp's own line
         return np.array(

@@ -1,0 +1,713 @@
+"""From a published configuration to its rotary embedding, by rules found by asking each class.
+
+`rope_of` evaluates ``rules.json``, which ``python -m atlas --rules`` writes, for what ``json.load``
+returns of a model's ``config.json``: NumPy, no model code and no weights.
+"""
+
+import difflib
+import json
+import re
+from dataclasses import asdict, dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rope_minimal.rescaling import rescaled_frequencies
+
+__all__ = ["Caution", "RotatedPart", "Specification", "evaluate", "load_rules", "rope_of"]
+
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "default": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "ntk": ("alpha",),
+    "yarn": (
+        "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow",
+        "mscale", "mscale_all_dim", "truncate",
+    ),
+    "llama3": (
+        "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor",
+    ),
+    "longrope": (
+        "short_factor", "long_factor", "original_max_position_embeddings", "factor",
+        "attention_factor",
+    ),
+    "proportional": ("factor",),
+}  # fmt: skip
+"""Parameters that each type of rescaling reads, with Hugging Face's names."""
+
+ORIGINAL = ("yarn", "llama3", "longrope")
+"""Types that are relative to the length in training."""
+
+REQUIRED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("linear", "dynamic", "yarn"), ("factor",)),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+    "longrope": ("short_factor", "long_factor"),
+    "ntk": ("alpha",),
+    **dict.fromkeys(("default", "proportional"), ()),
+}
+"""Parameters without which a type is refused."""
+
+ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
+"""Parameters of which 0 counts as none, as released."""
+
+LISTS = ("short_factor", "long_factor")
+DEFAULT = "the class's default"
+DICTS = ("rope_scaling", "rope_parameters")
+MOST_LAYERS = 10_000
+
+BASE = re.compile(r"theta|rope_.*base|rotary_.*base")
+ROTARY = re.compile(r"rope|rotary|theta|mrope|^original_max_position|^head_dim$")
+"""Names of fields that speak of a base; that speak of a rotation."""
+
+
+@dataclass(frozen=True)
+class Caution:
+    """What a reader has to know of a configuration: 0 a note, 1 a warning, 2 wrong."""
+
+    code: str
+    severity: int
+    field: str
+    message: str
+
+
+@dataclass(frozen=True)
+class RotatedPart:
+    """The rotary embedding of some layers of one part of a model.
+
+    Attributes
+    ----------
+    part, path, kind
+        ``text``, ``vision``, ``audio`` or ``other``; where its fields stand; the type of the layers
+        where types differ.
+    layers, without
+        Runs ``[first, last, step]`` of layers that rotate so, and of layers that do not rotate.
+    head_dim, width, place, layout, direction, base
+        As in `ropescope.Report`; ``_from`` names the fields.
+    rescaling, attention_factor
+        ``[type, parameters]`` or None; the factor on cos and sin.
+    inv_freq
+        Radians per position, (pairs,), or (pairs, axes) where a position has several numbers.
+    sections
+        Runs ``[axis, pairs]``; None with one axis.
+    trained_length, max_length
+        Positions in training, where told, and at most; None where no field tells.
+    dynamic
+        Whether frequencies change with the length; here they are those of a short text.
+    """
+
+    part: str
+    path: str
+    kind: str | None
+    layers: list[list[int]]
+    without: list[list[int]]
+    head_dim: int
+    head_dim_from: str
+    width: int
+    width_from: str
+    place: str
+    layout: str
+    direction: int | None
+    base: float
+    base_from: str
+    rescaling: list[Any] | None
+    attention_factor: float
+    inv_freq: list[Any]
+    sections: list[list[int]] | None
+    trained_length: int | None
+    max_length: int | None
+    dynamic: bool
+
+
+@dataclass(frozen=True)
+class Specification:
+    """How a configuration rotates.
+
+    Attributes
+    ----------
+    family, known
+        Its ``model_type``; whether there is a rule for it.
+    parts
+        One for each kind of layer of each part that rotates.
+    read, without_effect
+        Fields that decide, and fields about rotation that its class does not read.
+    warnings
+        The most severe first.
+    """
+
+    family: str | None
+    known: bool
+    parts: tuple[RotatedPart, ...]
+    read: tuple[str, ...]
+    without_effect: tuple[str, ...]
+    warnings: tuple[Caution, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return json.loads(json.dumps(asdict(self)))
+
+
+@cache
+def load_rules() -> dict[str, Any]:
+    """Return the rules, by ``model_type``."""
+    return json.loads((Path(__file__).parent / "rules.json").read_text(encoding="utf-8"))
+
+
+def rope_of(config: dict[str, Any]) -> Specification:
+    """Return the rotary embeddings of a model, from its published configuration.
+
+    Parameters
+    ----------
+    config
+        What ``json.load`` returns of its ``config.json``, in an old spelling (``rope_theta``,
+        ``rope_scaling``) or the new one (``rope_parameters``).
+
+    Returns
+    -------
+    Specification
+        As transformers' own class of this ``model_type`` computes it.
+
+    Raises
+    ------
+    TypeError
+        If ``config`` is no dict.
+    ValueError
+        If a field has a value that its class refuses; the message names the field.
+    """
+    if not isinstance(config, dict):
+        kind = type(config).__name__
+        raise TypeError(f"config must be a dict, as json.load returns config.json, got {kind}")
+    return evaluate(config, load_rules()["types"])
+
+
+def evaluate(config: dict[str, Any], rules: dict[str, Any]) -> Specification:
+    """Return the specification of a configuration by these rules; `rope_of` has the arguments."""
+    family = config.get("model_type")
+    study = _Study(rules)
+    rule = rules.get(family) if isinstance(family, str) else None
+    if rule is None or rule.get("null"):
+        return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
+    study.part(config, rule, "")
+    study.warnings.sort(key=lambda one: -one.severity)
+    return Specification(
+        family, True, tuple(study.parts), tuple(study.read), tuple(study.unread),
+        tuple(study.warnings),
+    )  # fmt: skip
+
+
+def _no_rule(family: Any, rule: Any, rules: dict[str, Any]) -> Caution:
+    if rule is not None:
+        return Caution("no-rule", 1, "model_type", f"{family} has no rule: {rule['null']}.")
+    if not isinstance(family, str):
+        words = f"model_type must name a family, such as 'llama', got {family!r}."
+        return Caution("no-rule", 2, "model_type", words)
+    near = difflib.get_close_matches(family, rules, 1)
+    hint = f": did you mean {near[0]!r}?" if near else "."
+    return Caution("no-rule", 1, "model_type", f"No rule for model_type {family!r}{hint}")
+
+
+class _Fields:
+    """Fields of one part: as given, in another spelling, or its class's default; notes reads."""
+
+    def __init__(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
+        self.aliases: dict[str, str] = rule.get("aliases", {})
+        self.given = {self.aliases.get(name, name): value for name, value in config.items()}
+        self.named = {self.aliases.get(name, name): name for name in config}
+        self.defaults: dict[str, Any] = rule.get("defaults", {})
+        self.path = path
+        self.read: dict[str, None] = {}
+
+    def name(self, name: str) -> str:
+        """Return the dotted path of a field, spelt as given."""
+        name = self.aliases.get(name, name)
+        return f"{self.path}.{self.named.get(name, name)}".lstrip(".")
+
+    def has(self, name: str) -> bool:
+        return self.aliases.get(name, name) in self.given
+
+    def get(self, name: str) -> Any:
+        """Return a field's value; None where neither it nor a default is given."""
+        name = self.aliases.get(name, name)
+        if name not in self.given:
+            return self.defaults.get(name)
+        self.read[self.name(name)] = None
+        return self.given[name]
+
+    def count(self, name: str) -> int | None:
+        """Return a positive integer; None where there is none."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
+        return value
+
+    def number(self, name: str) -> int:
+        """Return a positive integer that must be known."""
+        value = self.count(name)
+        if value is None:
+            raise ValueError(f"{self.name(name)} must be given")
+        return value
+
+    def first(self, expressions: list[str]) -> tuple[int, str]:
+        """Return the value of the first expression whose fields are all known, and it."""
+        for words in expressions:
+            value = self.value(words)
+            if value is not None:
+                return value, words
+        raise ValueError(f"{self.name(expressions[-1].split()[0])} must be given")
+
+    def value(self, words: str) -> int | None:
+        """Return fields and integers joined by ``//``, ``*`` and ``+``, from left to right."""
+        first, *rest = words.split()
+        total = int(first) if first.isdigit() else self.count(first)
+        for operator, name in zip(rest[::2], rest[1::2], strict=True):
+            other = int(name) if name.isdigit() else self.count(name)
+            if total is None or other is None:
+                return None
+            total = {"//": total // other, "*": total * other, "+": total + other}[operator]
+        return total
+
+
+class _Study:
+    """Evaluates rules on a configuration and its parts."""
+
+    def __init__(self, rules: dict[str, Any]) -> None:
+        self.rules = rules
+        self.parts: list[RotatedPart] = []
+        self.read: dict[str, None] = {}
+        self.unread: dict[str, None] = {}
+        self.warnings: list[Caution] = []
+
+    def warn(self, code: str, severity: int, field: str, message: str) -> None:
+        caution = Caution(code, severity, field, message)
+        if caution not in self.warnings:
+            self.warnings.append(caution)
+
+    def part(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
+        """Add the rotations of a part and of its own parts."""
+        flat = []
+        for name, kind in rule.get("parts", {}).items():
+            own, kind = config.get(name), kind["type"]
+            if own is None and name in rule.get("flat", ()):
+                flat.append(name)
+                own = {k: v for k, v in config.items() if k not in rule["parts"]}
+            if not isinstance(own, dict | None):
+                raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
+            named = (own or {}).get("model_type") if rule["parts"][name]["any"] else None
+            inner = self.rules.get(named or kind, {})
+            where = path if name in flat else f"{path}.{name}".lstrip(".")
+            if own is None and not inner.get("rotations"):
+                continue
+            if inner.get("null"):
+                self.warn("no-rule", 1, where, f"{where} has no rule: {inner['null']}.")
+            self.part(own or {}, inner, where)
+        if rule.get("rotations"):
+            fields = _Fields(config, rule, path)
+            if all(fields.get(name) in values for name, values in rule["on"].items()):
+                self.rotations(fields, rule)
+            self.read.update(fields.read)
+            self.silent(fields, rule)
+
+    def rotations(self, fields: _Fields, rule: dict[str, Any]) -> None:
+        """Add the rotations of a part."""
+        layers = _layers(fields, rule["layers"])
+        for one in rule["rotations"]:
+            own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
+            if own:
+                parameters, source = self.parameters(fields, rule["rope"], one["kind"])
+                made = self.rotation(fields, rule, one, parameters, source)
+                made |= {"part": rule["part"], "path": fields.path, "kind": one["kind"]}
+                self.parts.append(RotatedPart(layers=own, without=layers["rests"], **made))
+
+    def parameters(
+        self, fields: _Fields, rope: dict[str, Any], kind: str | None
+    ) -> tuple[dict[str, Any], str]:
+        """Return what a kind of layer has in ``rope_parameters``, and where its base is from."""
+        dicts = {}
+        for field in DICTS if rope["dict"] else ():
+            dicts[field] = fields.get(field)
+            if not isinstance(dicts[field], dict | None):
+                words = f"{fields.name(field)} must be a dict or null, got {dicts[field]!r}"
+                raise ValueError(words)
+        legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
+        if legacy and given:
+            self.two(fields, legacy, given)
+        own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
+        if rope["nested"]:
+            entry = (given or {}).get(kind)
+            if given and entry is None and not rope["fills"]:
+                raise ValueError(
+                    f"{fields.name('rope_parameters')} must have an entry for {kind!r}"
+                )
+            name = f"{fields.name('rope_parameters')}.{kind}"
+            found = {**(entry or own["absent"] or {}), **(legacy or {} if own["scaling"] else {})}
+        else:
+            name = fields.name("rope_scaling" if legacy else "rope_parameters")
+            entry = legacy or given
+            found = dict(entry or own["absent"] or {})
+        if not isinstance(entry, dict | None):
+            raise ValueError(f"{name} must be a dict, got {entry!r}")
+        source = f"{name}.rope_theta"
+        if "rope_theta" not in found or not entry:
+            at = next((field for field in own["theta"] if fields.has(field)), None)
+            if at is not None and "rope_theta" not in (own["absent"] or {}):
+                found["rope_theta"], source = fields.get(at), fields.name(at)
+            else:
+                found.setdefault("rope_theta", own["default"])
+                source = DEFAULT
+                self.lost(fields, entry, name, found["rope_theta"])
+        base = found["rope_theta"]
+        if not _positive(base):
+            raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
+        return found | {"_name": name}, source
+
+    def two(self, fields: _Fields, legacy: dict[str, Any], given: dict[str, Any]) -> None:
+        """Warn where both spellings are given, and two rescalings above all."""
+        one, other = fields.name("rope_scaling"), fields.name("rope_parameters")
+        kinds = [str(d.get("rope_type", d.get("type", "default"))) for d in (legacy, given)]
+        if "default" not in kinds:
+            text = f"{one} names {kinds[0]!r}, {other} {kinds[1]!r}: a model has one rescaling."
+            self.warn("rescaling-of-rescaling", 2, one, text)
+        else:
+            self.warn("two-spellings", 1, other, f"{one} and {other} are both given.")
+
+    def lost(self, fields: _Fields, entry: Any, name: str, base: float) -> None:
+        """Warn where the default is taken for a base that was given or forgotten."""
+        others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
+        if others and fields.given[others[0]] != base:
+            words = (
+                f"{fields.name(others[0])} is not read: the base is the class's default {base:g}."
+            )
+            self.warn("base-lost", 2, fields.name(others[0]), words)
+        elif entry:
+            words = f"{name} has no rope_theta: the base is the class's default {base:g}."
+            self.warn("base-lost", 1, name, words)
+
+    def rotation(
+        self,
+        fields: _Fields,
+        rule: dict[str, Any],
+        one: dict[str, Any],
+        parameters: dict[str, Any],
+        source: str,
+    ) -> dict[str, Any]:
+        """Return all of a `RotatedPart` but its place in the model."""
+        head_dim, head_from = fields.first(one["head_dim"])
+        if "//" in head_from:
+            self.guessed(fields, head_from, head_dim)
+        dim, width_from = fields.first(one["dim"])
+        kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
+        if one["partial"] is not None or kind != "default":
+            fraction, words = self.fraction(fields, one["partial"] or {}, parameters)
+            width_from += f" x {words}" if fraction != 1.0 else ""
+            if kind == "proportional":
+                told["partial_rotary_factor"] = fraction
+            else:
+                dim = int(dim * fraction)
+        longest = fields.count("max_position_embeddings") if rule["lengths"] else None
+        if kind in ORIGINAL:
+            told = self.original(fields, told, rule, parameters["_name"], longest)
+        series = _Series(kind, float(parameters["rope_theta"]), told, longest)
+        try:
+            inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
+        except (TypeError, ArithmeticError) as error:
+            raise ValueError(f"{parameters['_name']} does not fit: {error}") from error
+        rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
+        width = 2 * int(rotated.sum())
+        if width > head_dim:
+            words = f"{width_from} makes {width} channels, more than the {head_dim} of a head"
+            raise ValueError(words)
+        place = "all" if width == head_dim else one["place"] if rotated.all() else "elsewhere"
+        if kind != "default":
+            self.factor_one(kind, told, parameters["_name"])
+        self.keys(fields, parameters, kind, one, rule["rope"]["nested"])
+        told_length = fields.has("max_position_embeddings")
+        trained = longest if told_length and kind not in ORIGINAL else None
+        return {
+            "head_dim": head_dim,
+            "head_dim_from": head_from,
+            "width": width,
+            "width_from": width_from,
+            "place": place,
+            "layout": self.layout(fields, one),
+            "direction": one["direction"],
+            "base": float(parameters["rope_theta"]),
+            "base_from": source,
+            "rescaling": None if kind == "default" else [kind, told],
+            "attention_factor": series.factor * head_dim ** one["power"],
+            "inv_freq": inv_freq[rotated].tolist(),
+            "sections": sections,
+            "trained_length": told.get("original_max_position_embeddings", trained),
+            "max_length": longest if told_length else None,
+            "dynamic": kind in ("dynamic", "longrope"),
+        }
+
+    def layout(self, fields: _Fields, one: dict[str, Any]) -> str:
+        """Return the layout, which a field may choose."""
+        if "flag" not in one:
+            return one["layout"]
+        value = fields.get(one["flag"]["field"])
+        return one["flag"]["true" if value or value is None else "false"]
+
+    def type_of(
+        self, parameters: dict[str, Any], rescalings: dict[str, Any], nested: bool
+    ) -> tuple[str, dict[str, Any]]:
+        """Return the type of rescaling and its parameters that are told."""
+        name = parameters["_name"]
+        field = "rope_type" if "rope_type" in parameters or "type" not in parameters else "type"
+        asked = parameters.get(field, "default")
+        kind = rescalings.get(asked) if isinstance(asked, str) else None
+        if kind is None or kind.startswith("refused"):
+            near = difflib.get_close_matches(str(asked), rescalings, 1)
+            hint = f" (did you mean {near[0]!r}?)" if near and near[0] != asked else ""
+            known = ", ".join(k for k, v in rescalings.items() if not v.startswith("refused"))
+            raise ValueError(f"{name}.{field} must be one of {known}, got {asked!r}{hint}")
+        if field == "rope_type" and parameters.get("type", asked) != asked:
+            words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
+            self.warn("no-effect", 1, f"{name}.type", words)
+        keys = [k for k in PARAMETERS[kind] if k != "truncate" or not nested]
+        told = {k: parameters[k] for k in keys if parameters.get(k) is not None}
+        for key in REQUIRED[kind]:  # without YaRN's factor, a null one, lengths tell it
+            if key not in parameters or (parameters[key] is None and kind != "yarn"):
+                raise ValueError(f"{name} must have {key} for {field} {asked!r}")
+        for key, value in told.items():
+            if key in LISTS:
+                fine, wanted = isinstance(value, list) and all(map(_positive, value)), "numbers > 0"
+            elif key == "truncate":
+                fine, wanted = isinstance(value, bool), "true or false"
+            else:
+                fine, wanted = _positive(value) or (key in ZERO and value == 0), "a number > 0"
+            if not fine:
+                raise ValueError(f"{name}.{key} must be {wanted}, got {value!r}")
+        return kind, told
+
+    def fraction(
+        self, fields: _Fields, rule: dict[str, Any], parameters: dict[str, Any]
+    ) -> tuple[float, str]:
+        """Return the part of a head that rotates, and the field that tells."""
+        value = parameters.get("partial_rotary_factor")
+        words = f"{parameters['_name']}.partial_rotary_factor"
+        if value is None:
+            value, words = rule.get("default", 1.0), "the class's default"
+            for name in rule.get("fields", ()):
+                if " / " in name and all(map(fields.has, name.split(" / "))):
+                    over, under = map(fields.number, name.split(" / "))
+                    value, words = over / under, name
+                elif fields.has(name):
+                    value, words = fields.get(name), fields.name(name)
+        if not (_positive(value) and value <= 1):
+            raise ValueError(f"{words} must be a number in (0, 1], got {value!r}")
+        return float(value), words
+
+    def original(
+        self,
+        fields: _Fields,
+        told: dict[str, Any],
+        rule: dict[str, Any],
+        name: str,
+        longest: int | None,
+    ) -> dict[str, Any]:
+        """Return the parameters with the length in training, which a field outside overrules."""
+        field = "original_max_position_embeddings"
+        value = None if rule["rope"]["nested"] else fields.count(field)
+        if value is not None:
+            return told | {field: value}
+        if field not in told and longest is None:
+            raise ValueError(f"{name} must have {field}, or the model max_position_embeddings")
+        if field not in told:
+            words = f"{name} has no {field}: max_position_embeddings, {longest:,}, is taken for it."
+            self.warn("original-length-forgotten", 1, name, words)
+        return {field: longest} | told
+
+    def guessed(self, fields: _Fields, words: str, head_dim: int) -> None:
+        """Warn where a quotient is no whole number, or one of its fields is a default."""
+        names = [name for name in words.split() if name.isidentifier()]
+        unknown = [name for name in names if not fields.has(name)]
+        if unknown:
+            text = f"{' and '.join(unknown)} not given: the head width {head_dim} is a guess."
+            self.warn("head-width-guessed", 1, fields.name(unknown[0]), text)
+        elif fields.number(names[0]) % fields.number(names[1]):
+            text = f"{words} is no whole number: the head width {head_dim} is a guess."
+            self.warn("head-width-guessed", 1, fields.name(names[0]), text)
+
+    def factor_one(self, kind: str, told: dict[str, Any], name: str) -> None:
+        """Warn of a factor that does nothing."""
+        if told.get("factor") == 1:
+            text = f"{name}.factor is 1: {kind} changes nothing."
+            self.warn("factor-one", 1, f"{name}.factor", text)
+
+    def keys(
+        self,
+        fields: _Fields,
+        parameters: dict[str, Any],
+        kind: str,
+        one: dict[str, Any],
+        nested: bool,
+    ) -> None:
+        """Note keys of ``rope_parameters`` that are read and those that are not."""
+        name = parameters["_name"]
+        used = {"rope_theta", "rope_type", "type", "_name", *PARAMETERS[kind]}
+        used -= {"truncate"} if nested else set()
+        used |= (
+            {"partial_rotary_factor"} if one["partial"] is not None or kind != "default" else set()
+        )
+        used |= {"mrope_section"} if one["axes"] else set()
+        if name.split(".")[-1] not in ("rope_parameters", "rope_scaling", one["kind"]):
+            return
+        given = fields.given.get("rope_scaling") or fields.given.get("rope_parameters") or {}
+        if one["kind"] in given:
+            given = given[one["kind"]] or {}
+        for key in given:
+            where = f"{name}.{key}"
+            if key in used:
+                fields.read[where] = None
+            elif key in parameters:
+                self.unused(where, key, parameters[key], {*used, *sum(PARAMETERS.values(), ())})
+
+    def unused(self, where: str, key: str, value: Any, known: set[str]) -> None:
+        """Note a field without effect, and the name that was perhaps meant."""
+        self.unread[where] = None
+        near = difflib.get_close_matches(key, known - {"_name"}, 1, 0.84)
+        if near and key not in known:
+            text = f"{where} is no field that is read: did you mean {near[0]!r}?"
+            self.warn("spelling", 2, where, text)
+        else:
+            neutral = value is None or value is False or value == 1
+            self.warn("no-effect", 0 if neutral else 1, where, f"{where} has no effect.")
+
+    def silent(self, fields: _Fields, rule: dict[str, Any]) -> None:
+        """Note fields about rotation that were given and not read."""
+        known = {*rule["read"], *fields.defaults, *rule.get("aliases", ())}
+        for field, value in fields.given.items():
+            where = fields.name(field)
+            if where in fields.read or field in DICTS or field.startswith("_"):
+                continue
+            near = difflib.get_close_matches(field, known, 1, 0.84)
+            if field not in known and (near or ROTARY.search(field)):
+                self.unused(where, field, value, known)
+
+
+def _positive(value: Any) -> bool:
+    """Return whether a value is a finite number > 0."""
+    return type(value) in (int, float) and 0 < value < float("inf")
+
+
+class _Series:
+    """The frequencies of so many channels, by a type of rescaling; keeps the factor."""
+
+    def __init__(self, kind: str, base: float, told: dict[str, Any], longest: int | None) -> None:
+        self.kind, self.base, self.told, self.factor = kind, base, dict(told), 1.0
+        if kind in ("dynamic", "longrope"):
+            self.told["max_position_embeddings"] = longest
+        if kind == "yarn":  # as released, 0 is none
+            self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
+            self.told.setdefault(
+                "factor", (longest or 0) / told["original_max_position_embeddings"]
+            )
+
+    def __call__(self, dim: int) -> np.ndarray:
+        if dim < 1:
+            raise ValueError(f"at least one pair of channels must rotate, got {dim} channels")
+        if self.kind in ("default", "linear"):  # of an odd width, too
+            exponent = np.arange(0, dim, 2) / dim
+            return self.base**-exponent / self.told.get("factor", 1.0)
+        inv_freq, self.factor = rescaled_frequencies(self.kind, dim, self.base, **self.told)
+        return inv_freq
+
+
+def _arranged(
+    axes: dict[str, Any] | None, dim: int, parameters: dict[str, Any], series: _Series
+) -> tuple[np.ndarray, list[list[int]] | None]:
+    """Return frequencies of all pairs, (pairs,) or (pairs, axes), and runs ``[axis, pairs]``."""
+    if axes is None:
+        return series(dim), None
+    mode, count = axes["mode"], axes["count"]
+    if mode.endswith(("blocks", "alternating")):  # a series for each axis
+        each = series(2 * (dim // (2 * count)) if count > 2 else dim // count)
+        order = list(range(count))[:: -1 if mode.startswith("reversed") else 1]
+        if mode.endswith("alternating"):
+            waves, which = np.repeat(each, count), np.tile(order, len(each))
+        else:
+            waves, which = np.tile(each, count), np.repeat(order, len(each))
+    elif mode == "every other":
+        waves = series(dim)
+        waves, which = np.concatenate([waves[0::2], waves[1::2]]), np.arange(len(waves)) * 2
+        which //= len(waves)
+    else:  # one series, each pair with an axis
+        waves = series(dim)
+        given = parameters.get("mrope_section") or axes.get("sections")
+        which = _sections(mode, given, len(waves), parameters["_name"])
+    found = np.zeros((len(waves), count))
+    found[np.arange(len(waves)), which] = waves
+    starts = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(which)]
+    runs = [[int(which[a]), b - a] for a, b in pairwise(starts)]
+    return found, runs
+
+
+def _sections(mode: str, given: Any, pairs: int, name: str) -> np.ndarray:
+    """Return the axis of each pair, from the number of pairs of each axis."""
+    fine = isinstance(given, list) and all(type(n) is int and n >= 0 for n in given)
+    if not fine or (mode == "chunks" and sum(given) != pairs):
+        words = f"whole numbers that add up to the {pairs} pairs of a head"
+        raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
+    if mode == "chunks":
+        return np.repeat(np.arange(len(given)), given)
+    which = np.zeros(pairs, int)
+    if mode == "interleaved":
+        for axis in range(1, len(given)):
+            which[axis : len(given) * given[axis] : len(given)] = axis
+    else:  # rows and columns in turn, then time
+        which[: given[0] + given[1]] = np.arange(given[0] + given[1]) % 2 + 1
+    return which
+
+
+def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]:
+    """Return runs of layers by kind, None for all, and ``rests`` for those that do not rotate."""
+    count, name = fields.first(rule["count"])
+    if count > MOST_LAYERS:
+        raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
+    kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
+    found: dict[Any, list[int]] = {"rests": []}
+    switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
+    active = "unless" not in rule or fields.get(rule["unless"]) is not None
+    for layer, (kind, on) in enumerate(zip(kinds, switch, strict=True)):
+        if kind in rule.get("absent", ()):
+            continue
+        rests = not on or (kind in rule.get("rest", ()) and active)
+        own = rule.get("rotation", {}).get(kind) if kind else None
+        found.setdefault("rests" if rests else own, []).append(layer)
+    return {kind: _runs(layers) for kind, layers in found.items()}
+
+
+def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
+    """Return a field with an entry for each layer, or the pattern that its class makes."""
+    given = fields.get(rule["field"])
+    if given:
+        if not isinstance(given, list) or len(given) != count:
+            words = f"a list with an entry for each of {count} layers"
+            raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
+        return [rule.get("old", {}).get(one, one) for one in given]
+    every = rule["every"]
+    every = (fields.count(every) or rule["or"]) if isinstance(every, str) else every
+    if every is None:
+        raise ValueError(f"{fields.name(rule['field'])} must be given, one entry for each layer")
+    one, other = rule["then"], rule["else"]
+    found = [one if (i + rule["offset"]) % every == 0 else other for i in range(count)]
+    found[0], found[-1] = rule.get("first", found[0]), rule.get("last", found[-1])
+    return found
+
+
+def _runs(layers: list[int]) -> list[list[int]]:
+    """Return numbers as runs ``[first, last, step]``."""
+    found: list[list[int]] = []
+    for layer in layers:
+        last = found[-1] if found else None
+        if last and (last[0] == last[1] or layer - last[1] == last[2]):
+            found[-1] = [last[0], layer, layer - last[1]]
+        else:
+            found.append([layer, layer, 1])
+    return found

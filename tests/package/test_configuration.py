@@ -1,0 +1,282 @@
+"""A published configuration gives its rotary embedding by the rules of its family."""
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ropescope
+from ropescope.configuration import PARAMETERS, Specification, load_rules, rope_of
+
+RULES = Path(ropescope.__file__).parent / "rules.json"
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+    "num_hidden_layers": 32, "max_position_embeddings": 8192, "rope_theta": 500000.0,
+}  # fmt: skip
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 8192,
+}  # fmt: skip
+QWEN: dict[str, Any] = {
+    "model_type": "qwen2", "hidden_size": 3584, "num_attention_heads": 28,
+    "num_hidden_layers": 28, "max_position_embeddings": 32768, "rope_theta": 1000000.0,
+}  # fmt: skip
+YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+
+
+def only(config: dict[str, Any]) -> Any:
+    (part,) = rope_of(config).parts
+    return part
+
+
+def codes(spec: Specification) -> list[tuple[str, str]]:
+    return [(one.code, one.field) for one in spec.warnings]
+
+
+def needs(*names: str) -> Any:
+    missing = [name for name in names if name not in load_rules()["types"]]
+    return pytest.mark.skipif(bool(missing), reason=f"no rule yet for {missing}")
+
+
+def test_the_rules_are_small_and_each_says_how_well_it_agrees() -> None:
+    rules = load_rules()
+    assert rules["schema"] == 1
+    assert len(lzma.compress(RULES.read_bytes())) < 150_000
+    for name, rule in rules["types"].items():
+        if "rotations" in rule:
+            agreeing, drawn = rule["agreement"]
+            assert agreeing == drawn or rule["why"], name
+            assert drawn > 0, name
+        else:
+            assert rule.get("null") or rule["parts"], name
+
+
+def test_numpy_alone_is_imported() -> None:
+    words = "import sys, ropescope.configuration as c; c.rope_of({'model_type': 'llama'}); "
+    words += "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", words], check=False).returncode == 0
+
+
+def test_qwen_2_5_with_yarn() -> None:
+    part = only({**QWEN, "rope_scaling": YARN})
+    assert (part.head_dim, part.width, part.place, part.layout) == (128, 128, "all", "half-split")
+    assert (part.base, part.base_from) == (1000000.0, "rope_theta")
+    assert part.layers == [[0, 27, 1]]
+    assert part.rescaling[0] == "yarn"
+    assert part.attention_factor == pytest.approx(0.1 * np.log(4.0) + 1.0)
+    plain = 1e6 ** (-np.arange(64) / 64)
+    ratio = np.array(part.inv_freq) / plain
+    # pairs with more than 32 turns in 32,768 tokens stay, those with less than 1 go at a quarter
+    turns = 32768 * plain / (2 * np.pi)
+    assert np.allclose(ratio[turns > 34], 1.0)
+    assert np.allclose(ratio[turns < 0.8], 0.25)
+    assert (part.trained_length, part.max_length, part.dynamic) == (32768, 32768, False)
+
+
+def test_old_and_new_spelling_are_the_same() -> None:
+    new = {k: v for k, v in LLAMA.items() if k != "rope_theta"}
+    new["rope_parameters"] = {**LLAMA3, "rope_theta": 500000.0}
+    old = only({**LLAMA, "rope_scaling": LLAMA3})
+    assert only(new).inv_freq == old.inv_freq
+    assert only(new).base_from == "rope_parameters.rope_theta"
+    assert old.inv_freq[-1] == pytest.approx(500000.0 ** (-63 / 64) / 8)
+
+
+def test_a_specification_is_json() -> None:
+    told = rope_of({**QWEN, "rope_scaling": YARN}).to_dict()
+    assert json.loads(json.dumps(told)) == told
+    assert list(told) == ["family", "known", "parts", "read", "without_effect", "warnings"]
+    assert "rope_scaling.factor" in told["read"]
+
+
+@needs("glm4_moe")
+def test_glm_4_5_rotates_half_of_a_head() -> None:
+    config = {
+        "model_type": "glm4_moe", "hidden_size": 4096, "num_attention_heads": 96, "head_dim": 128,
+        "num_hidden_layers": 46, "partial_rotary_factor": 0.5, "rope_theta": 1000000,
+        "max_position_embeddings": 131072, "rope_scaling": None,
+    }  # fmt: skip
+    part = only(config)
+    assert (part.head_dim, part.width, part.place, part.base) == (128, 64, "first", 1e6)
+
+
+@needs("deepseek_v3")
+def test_deepseek_v3_rotates_the_last_64_of_192() -> None:
+    scaling = {
+        "type": "yarn", "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32,
+        "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0,
+    }  # fmt: skip
+    config = {
+        "model_type": "deepseek_v3", "num_hidden_layers": 61, "qk_rope_head_dim": 64,
+        "qk_nope_head_dim": 128, "rope_theta": 10000, "max_position_embeddings": 163840,
+        "rope_scaling": scaling,
+    }  # fmt: skip
+    part = only(config)
+    assert (part.head_dim, part.width, part.place, part.attention_factor) == (192, 64, "last", 1.0)
+    assert (part.trained_length, part.max_length) == (4096, 163840)
+
+
+@needs("gemma3", "gemma3_text")
+def test_gemma_3_has_a_base_for_each_kind_of_layer() -> None:
+    text = {
+        "model_type": "gemma3_text", "hidden_size": 2560, "num_attention_heads": 8,
+        "head_dim": 256, "num_hidden_layers": 34, "rope_theta": 1000000.0,
+        "rope_local_base_freq": 10000.0, "sliding_window_pattern": 6,
+        "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "max_position_embeddings": 131072,
+    }  # fmt: skip
+    found = rope_of({"model_type": "gemma3", "text_config": text}).parts
+    told = {one.kind: (one.path, one.base, one.rescaling) for one in found}
+    assert told == {
+        "sliding_attention": ("text_config", 10000.0, None),
+        "full_attention": ("text_config", 1e6, ["linear", {"factor": 8.0}]),
+    }
+    assert next(p.layers for p in found if p.kind == "full_attention") == [[5, 29, 6]]
+
+
+@needs("qwen2_5_vl", "qwen2_5_vl_text", "qwen2_5_vl_vision")
+def test_qwen_2_5_vl_has_sections_and_its_tower_two_axes() -> None:
+    config = {
+        **QWEN, "model_type": "qwen2_5_vl", "max_position_embeddings": 128000,
+        "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+        "vision_config": {"depth": 32, "hidden_size": 1280, "num_heads": 16},
+    }  # fmt: skip
+    text, tower = sorted(rope_of(config).parts, key=lambda one: one.part)
+    assert text.sections == [[0, 16], [1, 24], [2, 24]]
+    assert (text.base, text.rescaling) == (1e6, None)
+    assert np.array(text.inv_freq).shape == (64, 3)
+    assert (tower.head_dim, tower.width) == (80, 80)
+    assert tower.sections == [[0, 20], [1, 20]]
+
+
+@needs("smollm3")
+def test_every_fourth_layer_of_smollm3_rests() -> None:
+    config = {**LLAMA, "model_type": "smollm3", "num_hidden_layers": 36}
+    part = only(config)
+    assert part.without == [[3, 35, 4]]
+    assert part.layers[:2] == [[0, 2, 1], [4, 6, 1]]
+
+
+WARNED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
+    "original": (
+        {"rope_scaling": {"type": "yarn", "factor": 4.0}},
+        ("original-length-forgotten", "rope_scaling"),
+    ),
+    "one": (
+        {"rope_scaling": {"type": "linear", "factor": 1.0}}, ("factor-one", "rope_scaling.factor"),
+    ),
+    "twice": (
+        {"rope_scaling": LLAMA3, "rope_parameters": YARN},
+        ("rescaling-of-rescaling", "rope_scaling"),
+    ),
+    "spelling": ({"rope_thetta": 1e6}, ("spelling", "rope_thetta")),
+    "inner spelling": (
+        {"rope_scaling": {**LLAMA3, "high_freq_facter": 4.0}},
+        ("spelling", "rope_scaling.high_freq_facter"),
+    ),
+    "no effect": ({"partial_rotary_factor": 0.5}, ("no-effect", "partial_rotary_factor")),
+    "inner no effect": (
+        {"rope_scaling": {**LLAMA3, "beta_fast": 16}}, ("no-effect", "rope_scaling.beta_fast"),
+    ),
+    "guess": ({"num_attention_heads": 33}, ("head-width-guessed", "hidden_size")),
+    "lost": (
+        {"rope_theta": "leave out", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
+        ("base-lost", "rope_parameters"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_what_a_reader_has_to_know_is_told(name: str) -> None:
+    change, told = WARNED[name]
+    config = {k: v for k, v in {**LLAMA, **change}.items() if v != "leave out"}
+    spec = rope_of(config)
+    assert told in codes(spec)
+    assert rope_of(LLAMA).warnings == ()
+    assert [one.severity for one in spec.warnings] == sorted(
+        (one.severity for one in spec.warnings), reverse=True
+    )
+
+
+def test_a_field_without_effect_changes_nothing() -> None:
+    spec = rope_of({**LLAMA, "rope_interleaved": True})
+    assert spec.without_effect == ("rope_interleaved",)
+    assert spec.parts == rope_of(LLAMA).parts
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "a word": ({"hidden_size": "4096"}, "hidden_size must be a positive integer, got '4096'"),
+    "no heads": ({"num_attention_heads": 0}, "num_attention_heads must be a positive integer"),
+    "true": ({"num_attention_heads": True}, "num_attention_heads must be a positive integer"),
+    "a null base": ({"rope_theta": None}, "rope_theta must be a positive number"),
+    "an infinite base": ({"rope_theta": float("inf")}, "rope_theta must be a positive number"),
+    "a list": ({"rope_scaling": [1]}, "rope_scaling must be a dict or null"),
+    "a type": ({"rope_scaling": {"type": "yran", "factor": 2}}, r"did you mean 'yarn'\?"),
+    "no factor": ({"rope_scaling": {"type": "linear"}}, "rope_scaling must have factor"),
+    "a null factor": (
+        {"rope_scaling": {"type": "linear", "factor": None}}, "rope_scaling must have factor",
+    ),
+    "a factor of 0": (
+        {"rope_scaling": {"type": "linear", "factor": 0}}, r"rope_scaling\.factor must be a number",
+    ),
+    "no length": (
+        {"rope_scaling": {**YARN, "original_max_position_embeddings": 0}},
+        r"rope_scaling\.original_max_position_embeddings must be a number > 0",
+    ),
+    "too many layers": ({"num_hidden_layers": 10**9}, "num_hidden_layers must be at most 10,000"),
+    "lists": (
+        {"rope_scaling": {
+            "type": "longrope", "short_factor": [1.0], "long_factor": [2.0], "factor": 4.0,
+            "original_max_position_embeddings": 4096,
+        }},
+        "short_factor must have shape",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_class_refuses_is_refused_by_name(name: str) -> None:
+    change, words = REFUSED[name]
+    with pytest.raises(ValueError, match=words):
+        rope_of({**LLAMA, **change})
+
+
+def test_what_is_no_configuration_is_refused() -> None:
+    with pytest.raises(TypeError, match="config must be a dict"):
+        rope_of([LLAMA])  # type: ignore[arg-type]
+
+
+def test_an_unknown_family_gives_no_card_and_the_nearest_name() -> None:
+    spec = rope_of({**LLAMA, "model_type": "lama"})
+    assert (spec.known, spec.parts) == (False, ())
+    assert "did you mean 'llama'?" in spec.warnings[0].message
+    assert rope_of({"hidden_size": 64}).warnings[0].severity == 2
+
+
+DRAWN = [
+    ("default", {}),
+    ("linear", {"factor": 2.5}),
+    ("dynamic", {"factor": 4.0}),
+    ("yarn", {"factor": 8.0, "original_max_position_embeddings": 1024, "beta_fast": 16}),
+    ("llama3", {**LLAMA3, "original_max_position_embeddings": 1024}),
+    ("proportional", {"partial_rotary_factor": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("kind", "told"), DRAWN)
+def test_the_tables_of_transformers_have_these_frequencies(kind: str, told: dict[str, Any]) -> None:
+    pytest.importorskip("torch")
+    models = pytest.importorskip("transformers.models.llama.modeling_llama")
+    rope = {**told, "rope_type": kind, "rope_theta": 30000.0}
+    config = {**LLAMA, "hidden_size": 1024, "rope_parameters": rope}
+    config.pop("rope_theta")
+    table = models.LlamaRotaryEmbedding(models.LlamaConfig(**config))
+    part, own = only(config), table.inv_freq.numpy()
+    assert np.allclose(part.inv_freq, own[own > 0], rtol=1e-6)
+    assert part.attention_factor == pytest.approx(table.attention_scaling)
+    assert kind in PARAMETERS
