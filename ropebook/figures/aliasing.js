@@ -154,7 +154,7 @@ export function unseenPairs(invFreq, length, trainedInvFreq, trained) {
 // ---- rescalings ---------------------------------------------------------------------------------
 
 const clip = (x) => clamp(x, 0, 1);
-const temperature = (factor) => (factor <= 1 ? 1 : 0.1 * Math.log(factor) + 1);
+const temperature = (factor, mscale = 1) => (factor <= 1 ? 1 : 0.1 * mscale * Math.log(factor) + 1);
 const plain = (invFreq, attention = 1) => ({ invFreq, attention });
 
 function blend(invFreq, factor, keep) {
@@ -172,26 +172,32 @@ const RULES = {
   by_parts(dim, base, { factor, original_max_position_embeddings: trained, beta_fast = 32, beta_slow = 1 }) {
     const invFreq = inverseFrequencies(dim, base);
     const turns = wavelengths(invFreq).map((wavelength) => trained / wavelength);
-    return plain(blend(invFreq, factor, (i) => clip((turns[i] - beta_slow) / (beta_fast - beta_slow))));
+    const share = (i) => (turns[i] - beta_slow) / (beta_fast - beta_slow);
+    const keep = beta_fast === beta_slow ? (i) => Number(turns[i] > beta_slow) : (i) => clip(share(i));
+    return plain(blend(invFreq, factor, keep));
   },
   yarn_paper: (dim, base, parameters) =>
     plain(RULES.by_parts(dim, base, parameters).invFreq, temperature(parameters.factor)),
-  yarn(dim, base, { factor, original_max_position_embeddings: trained, beta_fast = 32, beta_slow = 1 }) {
+  yarn(dim, base, { factor, original_max_position_embeddings: trained, beta_fast = 32, beta_slow = 1, ...rest }) {
+    const { truncate = true, mscale, mscale_all_dim: all, attention_factor: given } = rest;
     const pairWith = (turns) => (dim * Math.log(trained / (turns * TURN))) / (2 * Math.log(base));
-    const low = Math.max(Math.floor(pairWith(beta_fast)), 0);
-    const high = Math.min(Math.ceil(pairWith(beta_slow)), dim - 1);
-    const width = high - low || 0.001; // the released code's guard against 0/0
+    const ends = [pairWith(beta_fast), pairWith(beta_slow)];
+    const [first, last] = truncate ? [Math.floor(ends[0]), Math.ceil(ends[1])] : ends;
+    const low = Math.max(first, 0);
+    const width = Math.min(last, dim - 1) - low || 0.001; // the released code's guard against 0/0
     const keep = (i) => 1 - clip((i - low) / width);
-    return plain(blend(inverseFrequencies(dim, base), factor, keep), temperature(factor));
+    const quotient = mscale && all ? temperature(factor, mscale) / temperature(factor, all) : temperature(factor);
+    return plain(blend(inverseFrequencies(dim, base), factor, keep), given ?? quotient);
   },
   llama3: (dim, base, { low_freq_factor, high_freq_factor, ...rest }) =>
     RULES.by_parts(dim, base, { ...rest, beta_fast: high_freq_factor, beta_slow: low_freq_factor }),
-  longrope(dim, base, { short_factor, long_factor, original_max_position_embeddings: trained, factor, seq_len }) {
+  longrope(dim, base, { short_factor, long_factor, original_max_position_embeddings: trained, seq_len, ...rest }) {
+    const { max_position_embeddings: longest, factor = longest / trained, attention_factor: given } = rest;
     const divisors = seq_len > trained ? long_factor : short_factor;
     const attention = factor > 1 ? Math.sqrt(1 + Math.log(factor) / Math.log(trained)) : 1;
     return plain(
       inverseFrequencies(dim, base).map((theta, i) => theta / divisors[i]),
-      attention,
+      given ?? attention,
     );
   },
   proportional(dim, base, { partial_rotary_factor = 1, factor = 1 }) {

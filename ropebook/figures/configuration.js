@@ -1,0 +1,661 @@
+// configuration.js: from a published configuration to its rotary embedding, by rules found by asking
+// each class. Pure functions; the twin of ropescope/configuration.py, whose names it has, and
+// tests/package/test_explore_configuration.py compares the two. A configuration and the rules are what
+// parse of published.js returns; what rope_of raises is thrown as a Refused, with the same words.
+import { rescaledFrequencies } from "./aliasing.js";
+import {
+  equal,
+  general,
+  grouped,
+  isDict,
+  isReal,
+  isWhole,
+  kindOf,
+  nearest,
+  Real,
+  Refused,
+  repr,
+  truthy,
+} from "./published.js";
+
+const PARAMETERS = {
+  default: [],
+  linear: ["factor"],
+  dynamic: ["factor"],
+  ntk: ["alpha"],
+  yarn: [
+    ...["factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow"],
+    ...["mscale", "mscale_all_dim", "truncate"],
+  ],
+  llama3: ["factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"],
+  longrope: ["short_factor", "long_factor", "original_max_position_embeddings", "factor", "attention_factor"],
+  proportional: ["factor"],
+};
+const ORIGINAL = ["yarn", "llama3", "longrope"];
+const REQUIRED = {
+  linear: ["factor"],
+  dynamic: ["factor"],
+  yarn: ["factor"],
+  llama3: ["factor", "low_freq_factor", "high_freq_factor"],
+  longrope: ["short_factor", "long_factor"],
+  ntk: ["alpha"],
+  default: [],
+  proportional: [],
+};
+const LISTS = ["short_factor", "long_factor"];
+const ZERO = ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"];
+const DICTS = ["rope_scaling", "rope_parameters"];
+const MOST_LAYERS = 10_000;
+const DEFAULT = "the class's default";
+const BASE = /theta|rope_.*base|rotary_.*base/;
+const ROTARY = /rope|rotary|theta|mrope|^original_max_position|^head_dim$/;
+
+const has = (object, name) => Object.hasOwn(object ?? {}, name);
+const get = (object, name, otherwise = null) => (has(object, name) ? object[name] : otherwise);
+const positive = (value) =>
+  isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
+const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
+
+/** How a configuration rotates: what to_dict() of Python's Specification gives. */
+export function ropeOf(config, rules) {
+  if (!isDict(config)) {
+    throw new Refused(`config must be a dict, as json.load returns config.json, got ${kindOf(config)}`);
+  }
+  const family = get(config, "model_type");
+  const rule = typeof family === "string" ? get(rules, family) : null;
+  if (rule === null || rule.null) {
+    const warnings = [noRule(family, rule, rules)];
+    return { family, known: false, parts: [], read: [], without_effect: [], warnings };
+  }
+  const study = new Study(rules);
+  study.part(config, rule, "");
+  study.warnings.sort((a, b) => b.severity - a.severity);
+  const { parts, warnings } = study;
+  return { family, known: true, parts, read: [...study.read], without_effect: [...study.unread], warnings };
+}
+
+function noRule(family, rule, rules) {
+  const caution = (severity, message) => ({ code: "no-rule", severity, field: "model_type", message });
+  if (rule !== null) return caution(1, `${family} has no rule: ${rule.null}.`);
+  if (typeof family !== "string") {
+    return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}.`);
+  }
+  const near = nearest(family, Object.keys(rules));
+  return caution(1, `No rule for model_type ${repr(family)}${near ? `: ${hint(near)}` : "."}`);
+}
+
+/** What Python calls a TypeError. */
+class Unfit extends Refused {}
+
+/** Fields of one part: as given, in another spelling, or its class's default; notes reads. */
+class Fields {
+  constructor(config, rule, path) {
+    this.aliases = rule.aliases ?? {};
+    this.given = new Map(Object.entries(config).map(([name, value]) => [this.plain(name), value]));
+    this.named = new Map(Object.keys(config).map((name) => [this.plain(name), name]));
+    this.defaults = rule.defaults ?? {};
+    this.path = path;
+    this.read = new Set();
+  }
+  plain(name) {
+    return get(this.aliases, name, name);
+  }
+  name(name) {
+    const plain = this.plain(name);
+    return `${this.path}.${this.named.get(plain) ?? plain}`.replace(/^\.+/, "");
+  }
+  has(name) {
+    return this.given.has(this.plain(name));
+  }
+  get(name) {
+    const plain = this.plain(name);
+    if (!this.given.has(plain)) return get(this.defaults, plain);
+    this.read.add(this.name(plain));
+    return this.given.get(plain);
+  }
+  count(name) {
+    const value = this.get(name);
+    if (value === null) return null;
+    if (!isWhole(value) || value < 1)
+      throw new Refused(`${this.name(name)} must be a positive integer, got ${repr(value)}`);
+    return value;
+  }
+  number(name) {
+    const value = this.count(name);
+    if (value === null) throw new Refused(`${this.name(name)} must be given`);
+    return value;
+  }
+  first(expressions) {
+    for (const words of expressions) {
+      const value = this.value(words);
+      if (value !== null) return [value, words];
+    }
+    throw new Refused(`${this.name(expressions.at(-1).split(" ")[0])} must be given`);
+  }
+  /** Fields and integers joined by //, * and +, from left to right; null where one is unknown. */
+  value(words) {
+    const one = (word) => (/^\d+$/.test(word) ? Number(word) : this.count(word));
+    const [first, ...rest] = words.split(" ");
+    let total = one(first);
+    for (let i = 0; i < rest.length; i += 2) {
+      const other = one(rest[i + 1]);
+      if (total === null || other === null) return null;
+      total = { "//": Math.floor(total / other), "*": total * other, "+": total + other }[rest[i]];
+    }
+    return total;
+  }
+}
+
+/** Evaluates rules on a configuration and its parts. */
+class Study {
+  constructor(rules) {
+    Object.assign(this, { rules, parts: [], read: new Set(), unread: new Set(), warnings: [] });
+  }
+  warn(code, severity, field, message) {
+    const same = (one) => one.code === code && one.field === field && one.message === message;
+    if (!this.warnings.some(same)) this.warnings.push({ code, severity, field, message });
+  }
+  part(config, rule, path) {
+    const flat = [];
+    for (const [name, kind] of Object.entries(rule.parts ?? {})) {
+      let own = get(config, name);
+      if (own === null && (rule.flat ?? []).includes(name)) {
+        flat.push(name);
+        own = Object.fromEntries(Object.entries(config).filter(([field]) => !has(rule.parts, field)));
+      }
+      if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
+      const named = kind.any ? get(own, "model_type") : null;
+      const inner = get(this.rules, named || kind.type, {});
+      const where = flat.includes(name) ? path : `${path}.${name}`.replace(/^\.+/, "");
+      if (own === null && !inner.rotations?.length) continue;
+      if (inner.null) this.warn("no-rule", 1, where, `${where} has no rule: ${inner.null}.`);
+      this.part(own ?? {}, inner, where);
+    }
+    if (!rule.rotations?.length) return;
+    const fields = new Fields(config, rule, path);
+    const on = Object.entries(rule.on ?? {});
+    if (on.every(([name, values]) => values.some((value) => equal(fields.get(name), value))))
+      this.rotations(fields, rule);
+    for (const name of fields.read) this.read.add(name);
+    this.silent(fields, rule);
+  }
+  rotations(fields, rule) {
+    const layers = layersOf(fields, rule.layers);
+    for (const one of rule.rotations) {
+      const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
+      if (!own.length) continue;
+      const [parameters, source] = this.parameters(fields, rule.rope, one.kind);
+      const made = this.rotation(fields, rule, one, parameters, source);
+      const place = { part: rule.part, path: fields.path, kind: one.kind };
+      this.parts.push({ ...place, layers: own, without: layers.get("rests"), ...made });
+    }
+  }
+  /** What a kind of layer has in rope_parameters, and where its base is from. */
+  parameters(fields, rope, kind) {
+    const dicts = {};
+    for (const field of rope.dict ? DICTS : []) {
+      dicts[field] = fields.get(field);
+      if (dicts[field] !== null && !isDict(dicts[field])) {
+        throw new Refused(`${fields.name(field)} must be a dict or null, got ${repr(dicts[field])}`);
+      }
+    }
+    const [legacy, given] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null];
+    if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
+    const kinds = Object.keys(rope.kinds).sort();
+    const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
+    const either = (a, b) => (truthy(a) ? a : b);
+    let [entry, name, found] = [null, "", {}];
+    if (rope.nested) {
+      entry = get(either(given, {}), kind);
+      if (truthy(given) && entry === null && !rope.fills) {
+        throw new Refused(`${fields.name("rope_parameters")} must have an entry for ${repr(kind)}`);
+      }
+      name = `${fields.name("rope_parameters")}.${kind}`;
+      if (entry === null || isDict(entry)) {
+        found = { ...either(either(entry, own.absent), {}), ...(own.scaling ? either(legacy, {}) : {}) };
+      }
+    } else {
+      name = fields.name(truthy(legacy) ? "rope_scaling" : "rope_parameters");
+      entry = either(legacy, given);
+      found = { ...either(either(entry, own.absent), {}) };
+    }
+    if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
+    let source = `${name}.rope_theta`;
+    if (!has(found, "rope_theta") || !truthy(entry)) {
+      const at = own.theta.find((field) => fields.has(field));
+      if (at !== undefined && !has(own.absent, "rope_theta")) {
+        [found.rope_theta, source] = [fields.get(at), fields.name(at)];
+      } else {
+        if (!has(found, "rope_theta")) found.rope_theta = own.default;
+        source = DEFAULT;
+        this.lost(fields, entry, name, found.rope_theta);
+      }
+    }
+    if (!positive(found.rope_theta)) {
+      throw new Refused(`${source} must be a positive number (else no base), got ${repr(found.rope_theta)}`);
+    }
+    return [{ ...found, _name: name }, source];
+  }
+  /** Warn where both spellings are given, and two rescalings above all. */
+  two(fields, legacy, given) {
+    const [one, other] = DICTS.map((field) => fields.name(field));
+    const kinds = [legacy, given].map((dict) => {
+      const kind = has(dict, "rope_type") ? dict.rope_type : has(dict, "type") ? dict.type : "default";
+      return typeof kind === "string" ? kind : repr(kind);
+    });
+    if (kinds.includes("default")) {
+      this.warn("two-spellings", 1, other, `${one} and ${other} are both given.`);
+    } else {
+      const [first, second] = kinds.map(repr);
+      const text = `${one} names ${first}, ${other} ${second}: a model has one rescaling.`;
+      this.warn("rescaling-of-rescaling", 2, one, text);
+    }
+  }
+  lost(fields, entry, name, base) {
+    const other = [...fields.given].find(([field, value]) => BASE.test(field) && positive(value));
+    if (other && !equal(other[1], base)) {
+      const field = fields.name(other[0]);
+      this.warn("base-lost", 2, field, `${field} is not read: the base is the class's default ${general(base)}.`);
+    } else if (truthy(entry)) {
+      this.warn("base-lost", 1, name, `${name} has no rope_theta: the base is the class's default ${general(base)}.`);
+    }
+  }
+  /** All of a part but its place in the model. */
+  rotation(fields, rule, one, parameters, source) {
+    const [head, headFrom] = fields.first(one.head_dim);
+    if (headFrom.includes("//")) this.guessed(fields, headFrom, head);
+    let [dim, widthFrom] = fields.first(one.dim);
+    const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
+    if (one.partial !== null || kind !== "default") {
+      const [fraction, words] = this.fraction(fields, one.partial ?? {}, parameters);
+      if (fraction !== 1) widthFrom += ` x ${words}`;
+      if (kind === "proportional") told.partial_rotary_factor = fraction;
+      else dim = Math.trunc(dim * fraction);
+    }
+    const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
+    const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters._name, longest) : told;
+    const base = Number(parameters.rope_theta);
+    const series = new Series(kind, base, full, longest);
+    const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
+    const rotates = (wave) => (Array.isArray(wave) ? wave.some(Boolean) : wave !== 0);
+    const rotated = waves.filter(rotates);
+    const width = 2 * rotated.length;
+    if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than the ${head} of a head`);
+    const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
+    if (kind !== "default") this.factorOne(kind, full, parameters._name);
+    this.keys(fields, parameters, kind, one, rule.rope.nested);
+    const tells = fields.has("max_position_embeddings");
+    const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
+    return {
+      head_dim: head,
+      head_dim_from: headFrom,
+      width,
+      width_from: widthFrom,
+      place,
+      layout: this.layout(fields, one),
+      direction: one.direction,
+      base,
+      base_from: source,
+      rescaling: kind === "default" ? null : [kind, full],
+      attention_factor: series.factor * head ** (one.power ?? 0),
+      inv_freq: rotated,
+      sections,
+      trained_length: get(full, "original_max_position_embeddings", trained),
+      max_length: tells ? longest : null,
+      dynamic: ["dynamic", "longrope"].includes(kind),
+    };
+  }
+  layout(fields, one) {
+    if (!one.flag) return one.layout;
+    const value = fields.get(one.flag.field);
+    return one.flag[truthy(value) || value === null ? "true" : "false"];
+  }
+  /** The type of rescaling, and its parameters that are told. */
+  typeOf(parameters, rescalings, nested) {
+    const name = parameters._name;
+    const field = has(parameters, "rope_type") || !has(parameters, "type") ? "rope_type" : "type";
+    const asked = get(parameters, field, has(parameters, field) ? null : "default");
+    const kind = typeof asked === "string" ? get(rescalings, asked) : null;
+    if (kind === null || kind.startsWith("refused")) {
+      const near = nearest(typeof asked === "string" ? asked : repr(asked), Object.keys(rescalings));
+      const meant = near !== null && near !== asked ? ` (${hint(near)})` : "";
+      const known = Object.entries(rescalings).filter(([, what]) => !what.startsWith("refused"));
+      const names = known.map(([type]) => type).join(", ");
+      throw new Refused(`${name}.${field} must be one of ${names}, got ${repr(asked)}${meant}`);
+    }
+    if (field === "rope_type" && !equal(get(parameters, "type", asked), asked)) {
+      const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
+      this.warn("no-effect", 1, `${name}.type`, words);
+    }
+    const told = {};
+    for (const key of PARAMETERS[kind].filter((one) => one !== "truncate" || !nested)) {
+      if (get(parameters, key) !== null) told[key] = parameters[key];
+    }
+    for (const key of REQUIRED[kind]) {
+      // without YaRN's factor, a null one, lengths tell it
+      if (!has(parameters, key) || (parameters[key] === null && kind !== "yarn")) {
+        throw new Refused(`${name} must have ${key} for ${field} ${repr(asked)}`);
+      }
+    }
+    for (const [key, value] of Object.entries(told)) {
+      const number = positive(value) || (ZERO.includes(key) && equal(value, 0));
+      const [fine, wanted] = LISTS.includes(key)
+        ? [Array.isArray(value) && value.every(positive), "numbers > 0"]
+        : key === "truncate"
+          ? [typeof value === "boolean", "true or false"]
+          : [number, "a number > 0"];
+      if (!fine) throw new Refused(`${name}.${key} must be ${wanted}, got ${repr(value)}`);
+    }
+    return [kind, told];
+  }
+  /** The part of a head that rotates, and the field that tells. */
+  fraction(fields, rule, parameters) {
+    let value = get(parameters, "partial_rotary_factor");
+    let words = `${parameters._name}.partial_rotary_factor`;
+    if (value === null) {
+      [value, words] = [rule.default ?? 1, DEFAULT];
+      for (const name of rule.fields ?? []) {
+        const both = name.split(" / ");
+        if (both.length === 2 && both.every((field) => fields.has(field))) {
+          const [over, under] = both.map((field) => fields.number(field));
+          [value, words] = [over / under, name];
+        } else if (fields.has(name)) [value, words] = [fields.get(name), fields.name(name)];
+      }
+    }
+    if (!positive(value) || value > 1) throw new Refused(`${words} must be a number in (0, 1], got ${repr(value)}`);
+    return [Number(value), words];
+  }
+  /** The parameters with the length in training, which a field outside overrules. */
+  original(fields, told, rule, name, longest) {
+    const field = "original_max_position_embeddings";
+    const value = rule.rope.nested ? null : fields.count(field);
+    if (value !== null) return { ...told, [field]: value };
+    if (!has(told, field) && longest === null) {
+      throw new Refused(`${name} must have ${field}, or the model max_position_embeddings`);
+    }
+    if (!has(told, field)) {
+      const words = `${name} has no ${field}: max_position_embeddings, ${grouped(longest)}, is taken for it.`;
+      this.warn("original-length-forgotten", 1, name, words);
+    }
+    return { [field]: longest, ...told };
+  }
+  guessed(fields, words, head) {
+    const names = words.split(" ").filter((name) => /^[A-Za-z_]\w*$/.test(name));
+    const unknown = names.filter((name) => !fields.has(name));
+    if (unknown.length) {
+      const text = `${unknown.join(" and ")} not given: the head width ${head} is a guess.`;
+      this.warn("head-width-guessed", 1, fields.name(unknown[0]), text);
+    } else if (fields.number(names[0]) % fields.number(names[1])) {
+      const text = `${words} is no whole number: the head width ${head} is a guess.`;
+      this.warn("head-width-guessed", 1, fields.name(names[0]), text);
+    }
+  }
+  factorOne(kind, told, name) {
+    if (equal(get(told, "factor"), 1)) {
+      this.warn("factor-one", 1, `${name}.factor`, `${name}.factor is 1: ${kind} changes nothing.`);
+    }
+  }
+  /** Note keys of rope_parameters that are read and those that are not. */
+  keys(fields, parameters, kind, one, nested) {
+    const name = parameters._name;
+    const used = ["rope_theta", "rope_type", "type", "_name", ...PARAMETERS[kind]].filter(
+      (key) => key !== "truncate" || !nested,
+    );
+    if (one.partial !== null || kind !== "default") used.push("partial_rotary_factor");
+    if (one.axes) used.push("mrope_section");
+    if (!["rope_parameters", "rope_scaling", one.kind].includes(name.split(".").at(-1))) return;
+    let given = DICTS.map((field) => fields.given.get(field)).find(truthy) ?? {};
+    if (one.kind !== null && has(given, one.kind)) given = truthy(given[one.kind]) ? given[one.kind] : {};
+    const known = new Set([...used, ...Object.values(PARAMETERS).flat()]);
+    for (const key of Object.keys(given)) {
+      const where = `${name}.${key}`;
+      if (used.includes(key)) fields.read.add(where);
+      else if (has(parameters, key)) this.unused(where, key, parameters[key], known);
+    }
+  }
+  /** Note a field without effect, and the name that was perhaps meant. */
+  unused(where, key, value, known) {
+    this.unread.add(where);
+    const near = nearest(
+      key,
+      [...known].filter((name) => name !== "_name"),
+      0.84,
+    );
+    if (near !== null && !known.has(key)) {
+      this.warn("spelling", 2, where, `${where} is no field that is read: ${hint(near)}`);
+    } else {
+      const neutral = value === null || value === false || equal(value, 1);
+      this.warn("no-effect", neutral ? 0 : 1, where, `${where} has no effect.`);
+    }
+  }
+  /** Note fields about rotation that were given and not read. */
+  silent(fields, rule) {
+    const known = new Set([...rule.read, ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
+    for (const [field, value] of fields.given) {
+      const where = fields.name(field);
+      if (fields.read.has(where) || DICTS.includes(field) || field.startsWith("_") || known.has(field)) continue;
+      if (nearest(field, known, 0.84) !== null || ROTARY.test(field)) this.unused(where, field, value, known);
+    }
+  }
+}
+
+/** What a function returns; that the parameters named so do not fit is said of them. */
+function fitted(name, make) {
+  try {
+    return make();
+  } catch (problem) {
+    throw problem instanceof Unfit ? new Refused(`${name} does not fit: ${problem.message}`) : problem;
+  }
+}
+
+// ---- frequencies --------------------------------------------------------------------------------
+
+const told = (parameters, name, otherwise) => Number(get(parameters, name, otherwise));
+
+function checkPositive(name, value) {
+  if (!isReal(value)) throw new Unfit(`${name} must be a real number, got ${repr(value)}`);
+  if (!(Number(value) > 0 && Number(value) < Infinity)) {
+    throw new Refused(`${name} must be finite and > 0, got ${repr(value)}`);
+  }
+}
+
+function checkOrdered(lowName, low, highName, high) {
+  checkPositive(lowName, low);
+  checkPositive(highName, high);
+  if (Number(low) > Number(high))
+    throw new Refused(`${lowName} must be <= ${highName}, got ${repr(low)} and ${repr(high)}`);
+}
+
+function checkDivisors(name, values, dim) {
+  if (!values.every(isReal)) throw new Refused(`${name} must be real numbers`);
+  if (values.length !== dim / 2) throw new Refused(`${name} must have shape (${dim / 2},), got (${values.length},)`);
+  if (!values.every((x) => Number(x) > 0 && Number(x) < Infinity)) {
+    throw new Refused(`${name} must be finite and > 0 everywhere, got ${repr(values)}`);
+  }
+}
+
+const ORIGINAL_LENGTH = "original_max_position_embeddings";
+
+/** What rescaled_frequencies of Python refuses, refused in its words. */
+const CHECKS = {
+  dynamic(dim, _, { factor, max_position_embeddings: longest }) {
+    checkPositive("factor", factor);
+    checkPositive("max_position_embeddings", longest);
+    if (dim <= 2) throw new Refused(`dim must be >= 4 for kind 'ntk', got ${dim}`);
+  },
+  yarn(_, base, given) {
+    checkPositive("factor", given.factor);
+    checkOrdered("beta_slow", given.beta_slow ?? new Real(1), "beta_fast", given.beta_fast ?? new Real(32));
+    if (base <= 1) throw new Refused(`base must be > 1 for kind 'yarn', got ${repr(new Real(base))}`);
+    if (typeof (given.truncate ?? true) !== "boolean") {
+      throw new Refused(`truncate must be True or False, got ${repr(given.truncate)}`);
+    }
+    if (!(told(given, ORIGINAL_LENGTH) > 0)) throw new Refused("math domain error");
+    for (const name of ["mscale", "mscale_all_dim"]) if (truthy(given[name])) checkPositive(name, given[name]);
+    if (has(given, "attention_factor")) checkPositive("attention_factor", given.attention_factor);
+  },
+  llama3(_, __, given) {
+    const [low, high] = [given.low_freq_factor, given.high_freq_factor];
+    checkOrdered("low_freq_factor", low, "high_freq_factor", high);
+    checkPositive("factor", given.factor);
+    checkPositive(ORIGINAL_LENGTH, given[ORIGINAL_LENGTH]);
+  },
+  longrope(dim, _, given) {
+    const original = given[ORIGINAL_LENGTH];
+    checkPositive(ORIGINAL_LENGTH, original);
+    if (!has(given, "factor")) {
+      if (given.max_position_embeddings === null) {
+        throw new Unfit("kind 'longrope' needs factor or max_position_embeddings");
+      }
+      checkPositive("max_position_embeddings", given.max_position_embeddings);
+    }
+    const factor = given.factor ?? given.max_position_embeddings / original;
+    checkPositive("factor", factor);
+    checkDivisors("short_factor", given.short_factor, dim);
+    checkDivisors("long_factor", given.long_factor, dim);
+    if (factor > 1 && original <= 1) throw new Refused(`${ORIGINAL_LENGTH} must be > 1, got ${repr(original)}`);
+    if (has(given, "attention_factor")) checkPositive("attention_factor", given.attention_factor);
+  },
+  proportional(dim, _, { partial_rotary_factor: fraction, factor = 1 }) {
+    checkPositive("factor", factor);
+    if (!Math.floor((fraction * dim) / 2)) {
+      throw new Refused(`partial_rotary_factor must leave at least one rotated pair, got ${repr(fraction)} x ${dim}`);
+    }
+  },
+};
+
+/** The frequencies of so many channels, by a type of rescaling; keeps the factor. */
+class Series {
+  constructor(kind, base, given, longest) {
+    Object.assign(this, { kind, base, factor: 1, given: { ...given } });
+    if (kind === "dynamic" || kind === "longrope") this.given.max_position_embeddings = longest;
+    if (kind === "yarn") {
+      for (const name of ["beta_fast", "beta_slow"]) if (!truthy(this.given[name])) delete this.given[name];
+      this.given.factor ??= (longest ?? 0) / given[ORIGINAL_LENGTH];
+    }
+  }
+  of(dim) {
+    if (dim < 1) throw new Refused(`at least one pair of channels must rotate, got ${dim} channels`);
+    if (this.kind === "default" || this.kind === "linear") {
+      const factor = told(this.given, "factor", 1);
+      return Array.from({ length: Math.ceil(dim / 2) }, (_, i) => this.base ** ((-2 * i) / dim) / factor);
+    }
+    if (dim % 2) throw new Refused(`dim must be a positive even integer, got ${dim}`);
+    CHECKS[this.kind]?.(dim, this.base, this.given);
+    const plain = Object.entries(this.given).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.map(Number) : typeof value === "boolean" || value === null ? value : Number(value),
+    ]);
+    const found = rescaledFrequencies(this.kind, dim, this.base, Object.fromEntries(plain));
+    if (![...found.invFreq, found.attention].every(Number.isFinite)) {
+      throw new Refused(`parameters must give finite frequencies, got ${repr(this.given)}`);
+    }
+    this.factor = found.attention;
+    return Array.from(found.invFreq);
+  }
+}
+
+/** The frequencies of all pairs, one or a list of one per axis each, and runs [axis, pairs]. */
+function arranged(axes, dim, parameters, series) {
+  if (axes === null || axes === undefined) return [series.of(dim), null];
+  const { mode, count } = axes;
+  let [waves, which] = [[], []];
+  if (mode.endsWith("blocks") || mode.endsWith("alternating")) {
+    const each = series.of(count > 2 ? 2 * Math.floor(dim / (2 * count)) : Math.floor(dim / count));
+    const order = Array.from({ length: count }, (_, axis) => (mode.startsWith("reversed") ? count - 1 - axis : axis));
+    if (mode.endsWith("alternating")) {
+      waves = each.flatMap((wave) => order.map(() => wave));
+      which = each.flatMap(() => order);
+    } else {
+      waves = order.flatMap(() => each);
+      which = order.flatMap((axis) => each.map(() => axis));
+    }
+  } else if (mode === "every other") {
+    const all = series.of(dim);
+    waves = [0, 1].flatMap((first) => all.filter((_, i) => i % 2 === first));
+    which = waves.map((_, i) => Math.floor((2 * i) / waves.length));
+  } else {
+    waves = series.of(dim);
+    const given = get(parameters, "mrope_section");
+    which = sectioned(mode, truthy(given) ? given : (axes.sections ?? null), waves.length, parameters._name);
+  }
+  const found = waves.map((wave, i) => Array.from({ length: count }, (_, axis) => (axis === which[i] ? wave : 0)));
+  const runs = [];
+  for (const axis of which) {
+    if (runs.at(-1)?.[0] === axis) runs.at(-1)[1] += 1;
+    else runs.push([axis, 1]);
+  }
+  return [found, runs];
+}
+
+/** The axis of each pair, from the number of pairs of each axis. */
+function sectioned(mode, given, pairs, name) {
+  const fine = Array.isArray(given) && given.every((n) => isWhole(n) && n >= 0);
+  const sum = fine ? given.reduce((a, b) => a + b, 0) : 0;
+  if (!fine || (mode === "chunks" && sum !== pairs)) {
+    const words = `whole numbers that add up to the ${pairs} pairs of a head`;
+    throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
+  }
+  if (mode === "chunks") return given.flatMap((n, axis) => Array(n).fill(axis));
+  const which = Array(pairs).fill(0);
+  if (mode === "interleaved") {
+    for (let axis = 1; axis < given.length; axis++) {
+      const end = Math.min(given.length * given[axis], pairs);
+      for (let i = axis; i < end; i += given.length) which[i] = axis;
+    }
+  } else for (let i = 0; i < Math.min(given[0] + given[1], pairs); i++) which[i] = (i % 2) + 1;
+  return which;
+}
+
+// ---- layers -------------------------------------------------------------------------------------
+
+/** Runs of layers by kind, null for all, and "rests" for those that do not rotate. */
+function layersOf(fields, rule) {
+  const found = new Map([["rests", []]]);
+  const [count, name] = fields.first(rule.count);
+  if (count > MOST_LAYERS) {
+    throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
+  }
+  const kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
+  const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
+  const active = !has(rule, "unless") || fields.get(rule.unless) !== null;
+  kinds.forEach((kind, layer) => {
+    if ((rule.absent ?? []).includes(kind)) return;
+    const rests = !truthy(rotates[layer]) || ((rule.rest ?? []).includes(kind) && active);
+    const own = rests ? "rests" : truthy(kind) ? get(rule.rotation, kind) : null;
+    found.set(own, [...(found.get(own) ?? []), layer]);
+  });
+  return new Map([...found].map(([kind, layers]) => [kind, runs(layers)]));
+}
+
+/** A field with an entry for each layer, or the pattern that its class makes. */
+function listed(fields, rule, count) {
+  const given = fields.get(rule.field);
+  if (truthy(given)) {
+    if (!Array.isArray(given) || given.length !== count) {
+      const words = `a list with an entry for each of ${count} layers`;
+      throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
+    }
+    return given.map((one) => get(rule.old, one, one));
+  }
+  const every = typeof rule.every === "string" ? fields.count(rule.every) || rule.or : rule.every;
+  if (every === null || every === undefined) {
+    throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
+  }
+  const found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
+  found[0] = rule.first ?? found[0];
+  found[count - 1] = rule.last ?? found[count - 1];
+  return found;
+}
+
+/** Numbers as runs [first, last, step]. */
+function runs(layers) {
+  const found = [];
+  for (const layer of layers) {
+    const last = found.at(-1);
+    if (last && (last[0] === last[1] || layer - last[1] === last[2])) {
+      [last[1], last[2]] = [layer, layer - last[1]];
+    } else found.push([layer, layer, 1]);
+  }
+  return found;
+}

@@ -1,0 +1,174 @@
+"""The page's evaluator of the rules (configuration.js) against ropescope's, word by word.
+
+Public configurations, and drawn ones of every family: widths, bases, rescalings and layers in old
+and new spellings, left out, misspelt, and of the wrong kind.
+"""
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import atlas
+from ropescope.configuration import load_rules, rope_of
+
+TWIN = Path(__file__).parents[1] / "tools" / "rope_of.mjs"
+ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
+RULES = json.dumps(load_rules())
+WIDTHS = [64, 80, 96, 128, 256, 7, 4096.0, 0, -2, True, None, "128"]
+BASES = [10_000, 10000.0, 5e5, 1e6, 1_000_000.0, 1e-6, 1, 0, -3.5, True, None, "1e4"]
+FACTORS = [1, 1.0, 2.0, 4, 8.0, 32.0, 0.5, 0, -1.0, None, "4"]
+LENGTHS = [2048, 4096, 8192, 32_768, 131_072, 262_144, 1, None]
+SPELT = ["rope_thetta", "rope_scalling", "partial_rotary_facter", "rotary_pct", "rope_interleave"]
+PARTIAL = ["partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_dim", "partial_rotary_facto"]
+
+
+def refused(text: str) -> dict[str, Any]:
+    """What Python makes of a configuration, as the twin says it."""
+    try:
+        return {"made": rope_of(json.loads(text)).to_dict()}
+    except (TypeError, ValueError) as error:
+        return {"refused": str(error)}
+
+
+def same(ours: Any, twin: Any, where: str = "") -> None:
+    """Assert that two JSON values are equal, numbers to 1e-12."""
+    numbers = [type(x) in (int, float) for x in (ours, twin)]
+    if all(numbers):
+        assert math.isclose(ours, twin, rel_tol=1e-12), f"{where}: {ours!r}, {twin!r}"
+    elif isinstance(ours, dict) and isinstance(twin, dict):
+        assert set(ours) == set(twin), where
+        for name, value in ours.items():
+            same(value, twin[name], f"{where}.{name}")
+    elif isinstance(ours, list) and isinstance(twin, list):
+        assert len(ours) == len(twin), f"{where}: {ours!r}, {twin!r}"
+        for i, (one, other) in enumerate(zip(ours, twin, strict=True)):
+            same(one, other, f"{where}[{i}]")
+    else:
+        assert ours == twin, f"{where}: {ours!r}, {twin!r}"
+
+
+def compared(node, texts: list[str]) -> int:
+    """Assert that both evaluators say the same; return how many configurations were made."""
+    found = node.ask(TWIN.as_uri(), "ropeOfAll", texts, RULES)
+    made = 0
+    for text, twin in zip(texts, found, strict=True):
+        try:
+            same(refused(text), twin)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{text[:1500]}") from None
+        made += "made" in twin
+    return made
+
+
+def rescaling(draw: random.Random) -> Any:
+    """A value of rope_scaling or rope_parameters, at times wrong."""
+    kinds = ["default", "linear", "dynamic", "yarn", "longrope", "llama3", "proportional"]
+    kind = draw.choice([*kinds, "su", "mrope", "yarm", 7, None])
+    found: dict[str, Any] = {draw.choice(["rope_type", "rope_type", "type"]): kind}
+    maybe = {
+        "factor": draw.choice(FACTORS[:6] if draw.random() < 0.8 else FACTORS),
+        "original_max_position_embeddings": draw.choice(LENGTHS),
+        "low_freq_factor": draw.choice([1.0, 1, 2.0]),
+        "high_freq_factor": draw.choice([4.0, 4, 1.0]),
+        "beta_fast": draw.choice([32, 32.0, 1, 0]),
+        "beta_slow": draw.choice([1, 1.0, 64]),
+        "mscale": draw.choice([0.707, 1.0, 0]),
+        "mscale_all_dim": draw.choice([0.707, 1.0, None]),
+        "attention_factor": draw.choice([1.0, 1.2, 0]),
+        "truncate": draw.choice([True, False, 1]),
+        "short_factor": [1.0] * draw.choice([16, 32, 48, 64]),
+        "long_factor": [2.5] * draw.choice([16, 32, 48, 64]),
+        "mrope_section": draw.choice([[16, 24, 24], [11, 11, 10], [8, 12, 12], "x"]),
+        "rope_theta": draw.choice(BASES),
+        "partial_rotary_factor": draw.choice([1, 0.5, 0.25, 0, 2]),
+        "original_max_position_embedding": 4096,
+    }
+    needed = {"yarn": 4, "llama3": 4, "linear": 1, "dynamic": 1}.get(str(kind), 0)
+    names = list(maybe)
+    for i, name in enumerate(names):
+        if draw.random() < (0.95 if i < needed else 0.2):
+            found[name] = maybe[name]
+    if kind == "longrope" and draw.random() < 0.9:
+        n = draw.choice([16, 32, 48, 64])
+        found |= {"short_factor": [1.0] * n, "long_factor": [2 + i / 7 for i in range(n)]}
+    return found
+
+
+def drawn(draw: random.Random, rule: dict[str, Any], name: str, depth: int = 0) -> dict[str, Any]:
+    """A configuration of a family, with what its rule reads and more."""
+    config: dict[str, Any] = {"model_type": name}
+    config |= {key: value for key, value in rule.get("defaults", {}).items() if draw.random() < 0.6}
+    config["num_hidden_layers"] = draw.choice([2, 6, 12, 30])
+    wild = draw.random() < 0.15
+    for key in ("head_dim", "qk_rope_head_dim", "kv_channels"):
+        if draw.random() < 0.3:
+            config[key] = draw.choice(WIDTHS if wild else WIDTHS[:5])
+    if draw.random() < 0.7:
+        heads = draw.choice([4, 8, 12, 32])
+        config |= {"num_attention_heads": heads, "hidden_size": heads * draw.choice([64, 128, 80])}
+    for key in [*PARTIAL, *SPELT]:
+        if draw.random() < 0.08:
+            config[key] = draw.choice([0.5, 0.25, 32, 1.0, True, "x", None])
+    bases = [key for key in rule.get("read", ()) if "theta" in key or "base" in key]
+    for key in {*bases, "rope_theta", "rotary_emb_base"}:
+        if draw.random() < 0.4:
+            config[key] = draw.choice(BASES if wild else BASES[:5])
+    if draw.random() < 0.7:
+        config["max_position_embeddings"] = draw.choice(LENGTHS)
+    if draw.random() < 0.2:
+        config["original_max_position_embeddings"] = draw.choice(LENGTHS)
+    for key in ("rope_scaling", "rope_parameters"):
+        if draw.random() < 0.45:
+            config[key] = rescaling(draw) if draw.random() < 0.95 else draw.choice([None, {}, 3])
+    kinds = [kind for kind in rule.get("rope", {}).get("kinds", {}) if kind]
+    if kinds and draw.random() < 0.7:
+        some = [kind for kind in kinds if draw.random() < 0.95]
+        config["rope_parameters"] = {kind: rescaling(draw) for kind in some}
+    types = rule.get("layers", {}).get("types")
+    if types and draw.random() < 0.4:
+        known = [*rule["layers"].get("rotation", ()), *rule["layers"].get("rest", ())]
+        count = config["num_hidden_layers"] + draw.choice([0, 0, 0, 1])
+        config[types["field"]] = [draw.choice(known) for _ in range(count)]
+    if "switch" in rule.get("layers", {}) and draw.random() < 0.4:
+        field = rule["layers"]["switch"]["field"]
+        config[field] = [draw.choice([0, 1]) for _ in range(config["num_hidden_layers"])]
+    for field, part in rule.get("parts", {}).items():
+        inner = load_rules()["types"].get(part["type"], {})
+        if draw.random() < 0.8 and depth < 3:
+            config[field] = drawn(draw, inner, part["type"], depth + 1)
+    entries = list(config.items())
+    draw.shuffle(entries)
+    return dict(entries)
+
+
+def draw_texts(seed: int, count: int) -> list[str]:
+    draw = random.Random(seed)
+    rules = load_rules()["types"]
+    found = []
+    while len(found) < count:
+        name = draw.choice(sorted(rules))
+        config = drawn(draw, rules[name], name)
+        if draw.random() < 0.02:
+            config["model_type"] = draw.choice([name[:-1], None, 7, "constructor"])
+        found.append(json.dumps(config))
+    return found
+
+
+def test_public_configurations_rotate_alike_in_both(node):
+    made = compared(node, [json.dumps(row["config"]) for row in ROWS])
+    assert made > 0.9 * len(ROWS)
+
+
+def test_what_is_no_configuration_is_refused_alike(node):
+    texts = ["[]", "7", "null", '"llama"', "1.0", "true", "{}", '{"model_type": "lama"}']
+    assert compared(node, texts) == 2
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.drawn(1)
+def test_a_thousand_drawn_configurations_rotate_alike_in_both(node, seed):
+    assert compared(node, draw_texts(seed, 1000)) > 300, "most are to be ones that rotate"
