@@ -54,6 +54,7 @@ from ropebook.aliasing import (
 from ropebook.timing import compare, moved_bytes, peak_extra_bytes
 from ropescope import Report, identify
 from ropescope.adapters import of_module
+from ropescope.convert import convert
 
 X = torch.ones(2, 3, 4, 8)  # (B, H, T, D)
 COS, SIN = rope_table(range(4), 8)
@@ -547,6 +548,9 @@ CASES: list[tuple[Callable[[], object], str]] = [
     ),
     (lambda: examine(filled(NAN)), "ValueError: model must return finite numbers, ... of nan"),
     (lambda: examine(frozen()), "ValueError: model must not be made under torch.inference_mode"),
+    # files
+    (lambda: convert("a", "ggml", "b"), "ValueError: to must be one of hf, ... got 'ggml'"),
+    (lambda: convert("a", "gguf", "b"), "ValueError: to: a GGUF is not written here"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),
     (lambda: compare({"a": print}, "b"), "ValueError: floor ... calls ['a'], got 'b'"),

@@ -1,0 +1,88 @@
+"""The command: ``ropescope FILE``, ``ropescope compare A B``, ``ropescope convert A --to hf -o B``.
+
+Exit codes: 0 fine, 1 warnings, 2 wrong.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from . import card
+from .convert import TARGETS, convert
+
+USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
+       ropescope compare A B [--json]
+       ropescope convert A --to {hf,meta,mlx} -o B"""
+
+ABOUT = """Tell how a checkpoint rotates queries and keys (RoPE), from config.json, params.json,
+safetensors, GGUF or a folder; compare two; move rows of weights from one layout to another.
+In place of a file, a model_type stands for that family as its class is by default."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; return 0 where all is fine, 1 with warnings, 2 where something is wrong."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command = words[0] if words and words[0] in ("compare", "convert") else "card"
+    parser = argparse.ArgumentParser(
+        "ropescope", USAGE, ABOUT, "Exit codes: 0 fine, 1 warnings, 2 wrong.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    if command != "card":
+        parser.add_argument("command", choices=[command])
+    parser.add_argument("source", metavar="A" if command != "card" else "FILE_OR_FOLDER")
+    if command == "compare":
+        parser.add_argument("other", metavar="B")
+        parser.add_argument("--json", action="store_true", help="print messages as JSON")
+    elif command == "convert":
+        parser.add_argument("--to", required=True, choices=TARGETS, help="whose layout and names")
+        parser.add_argument("-o", "--output", required=True, metavar="B", help="a new folder, or "
+                            "file.safetensors")  # fmt: skip
+    else:
+        form = parser.add_mutually_exclusive_group()
+        form.add_argument("--json", action="store_true", help="print the specification as JSON")
+        form.add_argument("--html", action="store_true", help="print the card as a page")
+    options = parser.parse_args(words)
+    try:
+        return {"card": _card, "compare": _compare, "convert": _convert}[command](options)
+    except OSError as error:
+        print(f"ropescope: {_words(error)}", file=sys.stderr)
+    except (ValueError, ImportError) as error:
+        print(f"ropescope: {error}", file=sys.stderr)
+    return 2
+
+
+def _words(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.strerror else str(error)
+
+
+def _card(options: argparse.Namespace) -> int:
+    found = card.specification(options.source)
+    form = card.as_json if options.json else card.page if options.html else card.text
+    print(form(found))
+    return card.exit_code(found)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    said, code = card.compare(*map(card.specification, (options.source, options.other)))
+    print(json.dumps({"messages": said, "code": code}) if options.json else "\n".join(said))
+    return code
+
+
+def _convert(options: argparse.Namespace) -> int:
+    shown = -1
+
+    def progress(done: int, total: int) -> None:
+        nonlocal shown
+        part = 100 * done // max(total, 1)
+        if part // 5 > shown:
+            shown = part // 5
+            print(f"{part:3} % of {total / 1e9:.2f} GB", file=sys.stderr)
+
+    print("\n".join(convert(options.source, options.to, options.output, progress=progress)))
+    print(f"{options.output} is written.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,233 @@
+"""A checkpoint's rotation as its configuration says it: as text, as HTML, and beside another one's.
+
+What is shown is the dictionary that `Specification.to_dict` gives, and ``--json`` prints.
+"""
+
+import html
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .configuration import rope_of
+from .differences import Difference
+from .files import Checkpoint, read
+from .picture import pairs_ring
+from .report import Report
+
+__all__ = ["compare", "exit_code", "lines", "page", "report_of", "specification", "text"]
+
+WORDS = ("note", "warning", "wrong")
+
+
+def specification(source: str | Path) -> dict[str, Any]:
+    """Return how the checkpoint at a path rotates, or a family as its class does by default.
+
+    Parameters
+    ----------
+    source
+        A path that `read` takes; or a ``model_type`` where nothing has that path.
+
+    Raises
+    ------
+    OSError, ValueError, ImportError
+        As `read`, and where a checkpoint has no configuration.
+    """
+    if not Path(source).exists():
+        found = rope_of({"model_type": str(source)}).to_dict()
+        if found["known"]:
+            return {"source": f"{source}, as its class is by default", **found}
+    return _of(read(source))
+
+
+def _of(checkpoint: Checkpoint) -> dict[str, Any]:
+    if checkpoint.config is None:
+        raise ValueError(f"{checkpoint.path}: no config.json or params.json is beside the weights")
+    found = rope_of(checkpoint.config).to_dict()
+    warnings = [{"code": "assumed", "severity": 1, "field": "", "message": note}
+                for note in checkpoint.notes]  # fmt: skip
+    for part in found["parts"]:
+        if checkpoint.layout and part["part"] == "text" and part["layout"] != checkpoint.layout:
+            warnings.append({"code": "other-rows", "severity": 0, "field": "", "message":
+                f"The rows of this file are {checkpoint.layout}; those of a Hugging Face "
+                f"checkpoint of this family are {part['layout']}."})  # fmt: skip
+            part["layout"] = checkpoint.layout
+    found["warnings"] = [*found["warnings"], *warnings]
+    return {"source": str(checkpoint.path), **found}
+
+
+def exit_code(found: dict[str, Any]) -> int:
+    """Return 0 if all is fine, 1 where there are warnings, 2 where something is wrong."""
+    return max((one["severity"] for one in found["warnings"]), default=0)
+
+
+def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines of the card of one part: a name, and what is known."""
+    waves = np.abs(np.array(part["inv_freq"], float))
+    speed = waves if waves.ndim < 2 else np.linalg.norm(waves, axis=1)
+    speed = speed[speed > 0]
+    kind = f", {part['kind']}" if part["kind"] else ""
+    rows = [("part", f"{part['path'] or part['part']}{kind}, layers {_layers(part['layers'])}")]
+    if part["without"]:
+        rows.append(("rest", f"layers {_layers(part['without'])} do not rotate"))
+    rows += [
+        ("layout", part["layout"]),
+        ("head", f"{part['head_dim']} channels, from {part['head_dim_from']}"),
+        ("rotate", f"{part['width']}, {part['place']}, from {part['width_from']}"),
+        ("base", f"{part['base']:,.10g}, from {part['base_from']}" if part["base"] else "none"),
+        ("rescaling", _rescaling(part["rescaling"])),
+    ]
+    if part["attention_factor"] not in (None, 1.0):
+        rows.append(("factor", f"{part['attention_factor']:.10g} on cosines and sines"))
+    if part["sections"]:
+        rows.append(("axes", ", ".join(f"axis {a}: {n} pairs" for a, n in part["sections"])))
+    if len(speed):
+        turn = 2.0 * np.pi / speed
+        rows.append(("wavelengths", f"{turn.min():,.6g} to {turn.max():,.6g} tokens, "
+                                    f"{len(speed)} pairs"))  # fmt: skip
+        if trained := part["trained_length"]:
+            slow = int((turn > trained).sum())
+            rows.append(("trained for", f"{trained:,} tokens: {slow} of {len(speed)} pairs make "
+                                        "less than a turn, and turn to new angles beyond"))  # fmt: skip  # noqa: E501
+    if part["max_length"] not in (None, part["trained_length"]):
+        rows.append(("may reach", f"{part['max_length']:,} tokens"))
+    if part["dynamic"]:
+        rows.append(("dynamic", "frequencies change with the length of the text"))
+    return rows
+
+
+def _layers(ranges: list[list[int]]) -> str:
+    """Return layers in words: 0 to 31, or 3 to 31 in steps of 4."""
+    words = [
+        str(a) if a == b else f"{a} to {b}" + (f" in steps of {step}" if step > 1 else "")
+        for a, b, step in ranges
+    ]
+    return ", ".join(words) or "unknown"
+
+
+def _rescaling(found: list[Any] | None) -> str:
+    if not found:
+        return "none"
+    values = [f"{name} {_value(value)}" for name, value in found[1].items()]
+    return f"{found[0]}: {', '.join(values)}" if values else str(found[0])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{value[0]:.6g}, ..., {value[-1]:.6g}]" if value else "[]"
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
+    known = "" if found["known"] else ", for which no rule is known"
+    rows = [("source", found["source"]), ("family", f"{found['family'] or 'not named'}{known}")]
+    if found["without_effect"]:
+        rows.append(("no effect", ", ".join(found["without_effect"])))
+    return rows
+
+
+def _said(found: dict[str, Any]) -> list[str]:
+    """Return warnings in words, the gravest first."""
+    ordered = sorted(found["warnings"], key=lambda one: -one["severity"])
+    return [f"{WORDS[one['severity']]}: {one['message']}" for one in ordered]
+
+
+def text(found: dict[str, Any]) -> str:
+    """Return the card as text."""
+    blocks = [_head(found), *map(lines, found["parts"])]
+    cards = ["\n".join(f"{name:<12} {value}" for name, value in block) for block in blocks]
+    return "\n\n".join([*cards, "\n".join(f"- {one}" for one in _said(found))]).rstrip()
+
+
+def page(found: dict[str, Any]) -> str:
+    """Return the card as an HTML page of its own, with the pairs of each part as a ring."""
+
+    def table(rows: list[tuple[str, str]]) -> str:
+        return "<table>" + "".join(
+            f'<tr><th scope="row">{html.escape(name)}</th><td>{html.escape(value)}</td></tr>'
+            for name, value in rows
+        ) + "</table>"  # fmt: skip
+
+    parts = "".join(
+        f"<section>{pairs_ring(report_of(part))}{table(lines(part))}</section>"
+        for part in found["parts"]
+    )
+    said = "".join(f"<li>{html.escape(one)}</li>" for one in _said(found))
+    title = html.escape(Path(found["source"]).name)
+    return (
+        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width"><style>:root{color-scheme:light dark}'
+        "body{font:16px/1.5 system-ui,sans-serif;margin:1em auto;max-width:60em;padding:0 1em}"
+        "section{display:flex;flex-wrap:wrap;gap:1em}table{flex:1 1 16em}"
+        "td{overflow-wrap:anywhere}th{text-align:left;vertical-align:top;padding-right:1em;white-space:nowrap}"
+        f"</style><h1>{title}</h1>{table(_head(found))}{parts}<ul>{said}</ul></html>\n"
+    )
+
+
+def report_of(part: dict[str, Any]) -> Report:
+    """Return a part as the report that `identify` would give, to be compared and drawn."""
+    waves = np.array(part["inv_freq"], float)
+    axes = 1 if waves.ndim < 2 else waves.shape[1]
+    pairs, written = _pairs(part)
+    return Report(
+        head_dim=part["head_dim"], axes=axes, probed="what the configuration says", pairs=pairs,
+        written=written, layout=part["layout"], place=part["place"], is_rotation=True,
+        singular_values=(1.0, 1.0), direction=part["direction"], inv_freq=waves,
+        inv_freq_error=1e-9 * np.abs(waves), base=part["base"],
+        rescaling=part["rescaling"] and tuple(part["rescaling"]),
+        attention_factor=part["attention_factor"] or 1.0, numbers="float64",
+    )  # fmt: skip
+
+
+def _pairs(part: dict[str, Any]) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Return the channels of each pair, as they are read and as they are written."""
+    size, width, layout = part["head_dim"], part["width"], part["layout"]
+    first = size - width if part["place"] == "last" else 0
+    n, blocks = width // 2, 2 if layout.endswith("in 2 blocks") else 1
+    i = np.arange(n)
+    apart = n // blocks
+    if part["place"] == "elsewhere":  # the first pairs of a head that is split in halves
+        apart = size // 2
+    halves = first + i + i // apart * apart
+    split = np.stack((halves, halves + apart), 1)
+    near = np.stack((first + 2 * i, first + 2 * i + 1), 1)
+    read_near = "interleaved" in layout.split(",")[0]
+    written = near if layout == "interleaved" else split
+    return tuple(tuple(map(tuple, x.tolist())) for x in (near if read_near else split, written))
+
+
+def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
+    """Return what differs between two specifications, a sentence each, and the exit code.
+
+    The code is 0 where both give the same scores, 1 where a change of weights leads from the first
+    to the second, and 2 where none does.
+    """
+    others = {(part["part"], part["kind"]): part for part in two["parts"]}
+    said, code = [], 0
+    for part in one["parts"]:
+        name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
+        other = others.pop((part["part"], part["kind"]), None)
+        if other is None:
+            said.append(f"{name}: the second has no such part.")
+            code = 2
+            continue
+        found: Difference = report_of(part).differs_from(report_of(other))
+        said += [f"{name}: {message}" for message in found.messages]
+        code = max(code, 2 if found.convert is None else int(bool(found.messages)))
+        if part["layers"] != other["layers"]:
+            said.append(f"{name}: layers {_layers(part['layers'])} against "
+                        f"{_layers(other['layers'])}.")  # fmt: skip
+            code = 2
+    for part, kind in others:
+        said.append(f"{part}{', ' + kind if kind else ''}: the first has no such part.")
+        code = 2
+    if not one["parts"] and not two["parts"]:
+        said.append("Of neither is it known how it rotates.")
+        code = 2
+    return said or ["They give the same scores."], code
+
+
+def as_json(found: dict[str, Any]) -> str:
+    """Return the specification as JSON."""
+    return json.dumps(found, indent=2)

@@ -1,0 +1,175 @@
+"""What is in a checkpoint: its configuration, and where each tensor lies. Weights are not read."""
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import gguf_file, safetensors_file
+from .safetensors_file import Stored, broken
+
+__all__ = ["Checkpoint", "read"]
+
+INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What was found at a path.
+
+    Attributes
+    ----------
+    path
+        The file or folder.
+    config
+        As a ``config.json``; None where there is none.
+    tensors
+        By name; empty for a configuration alone.
+    names
+        Whose names tensors and configuration have: ``hf``, ``meta`` or ``gguf``.
+    layout
+        The layout of query and key rows where the file says so, as GGUF and Meta's do, or None.
+    architecture
+        GGUF's name for the family.
+    notes
+        What the file does not say and was taken for granted, in sentences.
+    """
+
+    path: Path
+    config: dict[str, Any] | None
+    tensors: dict[str, Stored] = field(default_factory=dict)
+    names: str = "hf"
+    layout: str | None = None
+    architecture: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read(path: str | Path) -> Checkpoint:
+    """Return what is in a file or folder: configuration and tensors.
+
+    Parameters
+    ----------
+    path
+        A ``config.json`` or Meta's ``params.json``; a ``.safetensors``, ``.gguf`` or, with torch,
+        ``.pth``; or a folder of one model. Beside weights a configuration is looked for.
+
+    Raises
+    ------
+    OSError, ImportError
+        Where it cannot be read, or needs torch.
+    ValueError
+        Where it is none of these, or broken: the message says what was expected.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _folder(path)
+    with path.open("rb") as file:
+        start = file.read(9)
+    if start[:4] == b"GGUF":
+        metadata, tensors = gguf_file.header(path)
+        try:
+            config, notes = gguf_file.config_of(metadata, tensors)
+        except ValueError as error:
+            raise broken(path, str(error)) from error
+        name = metadata["general.architecture"]
+        layout = gguf_file.LAYOUTS.get(name)
+        return Checkpoint(path, config, tensors, "gguf", layout, name, notes)
+    if path.name == INDEX:
+        return _folder(path.parent)
+    if start[8:] == b"{" and path.suffix != ".json":
+        return _with_config(path, path.parent, safetensors_file.header(path))
+    if start[:2] == b"PK":
+        return _with_config(path, path.parent, _torch_tensors([path]))
+    return _with_config(path, path, {})
+
+
+def _folder(path: Path) -> Checkpoint:
+    """Return what is in a folder: an index names its parts, or every safetensors file is one."""
+    parts, index = sorted(path.glob("*.safetensors")), dict[str, str]()
+    if (path / INDEX).exists():
+        index = _json(path / INDEX).get("weight_map", {})
+        if not isinstance(index, dict) or not all(isinstance(n, str) for n in index.values()):
+            raise broken(path / INDEX, "expected a 'weight_map' from tensors to file names")
+        parts = [path / name for name in sorted(set(index.values()))]
+        if missing := [part.name for part in parts if not part.exists()]:
+            raise broken(path / INDEX, f"{', '.join(missing)}, which it names, is not there")
+    tensors = {name: t for part in parts for name, t in safetensors_file.header(part).items()}
+    if lost := sorted(set(index) - set(tensors)):
+        raise broken(path / INDEX, f"{lost[0]}, which it names, is in none of its files")
+    old = sorted([*path.glob("*.pth"), *path.glob("pytorch_model*.bin")])
+    return _with_config(path, path, tensors or (_torch_tensors(old) if old else {}))
+
+
+def _with_config(path: Path, beside: Path, tensors: dict[str, Stored]) -> Checkpoint:
+    """Return tensors with the configuration that lies in a folder, or is a file."""
+    files = [beside / "config.json", beside / "params.json"] if beside.is_dir() else [beside]
+    file = next((file for file in files if file.exists()), None)
+    if file is None:
+        if not tensors:
+            raise broken(path, "expected config.json, params.json, *.safetensors or *.pth in this "
+                               "folder; of several GGUFs name one")  # fmt: skip
+        return Checkpoint(path, None, tensors)
+    config, notes, names = _json(file), tuple[str, ...](), "hf"
+    if {"dim", "n_layers", "n_heads"} <= set(config):
+        config, notes = _of_meta(config)
+        names = "hf" if tensors else "meta"
+    if any(".attention.wq." in name for name in tensors):
+        names = "meta"
+    layout = "interleaved" if names == "meta" else None
+    return Checkpoint(path, config, tensors, names, layout, None, notes)
+
+
+def _of_meta(found: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return Meta's ``params.json`` in the words of a ``config.json``, and what was assumed."""
+    config = {"model_type": "llama", "hidden_size": found["dim"],
+              "num_hidden_layers": found["n_layers"], "num_attention_heads": found["n_heads"],
+              "num_key_value_heads": found.get("n_kv_heads"), "head_dim": found.get("head_dim"),
+              "rope_theta": found.get("rope_theta", 10000.0),
+              "rms_norm_eps": found.get("norm_eps")}  # fmt: skip
+    config = {key: value for key, value in config.items() if value is not None}
+    if not found.get("use_scaled_rope"):
+        return config, ()
+    config["rope_scaling"] = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}  # fmt: skip
+    config["max_position_embeddings"] = 131072
+    return config, ("use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond "
+                    "8,192 tokens; Llama 3.2 has 32.",)  # fmt: skip
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise broken(path, "expected config.json, safetensors, GGUF or .pth; it is none, and as "
+                           f"JSON: {error}") from error  # fmt: skip
+    if not isinstance(found, dict):
+        raise broken(path, f"expected a JSON object, got {type(found).__name__}")
+    return found
+
+
+def _torch_tensors(paths: list[Path]) -> dict[str, Stored]:
+    """Return the tensors of PyTorch files, parts of one model, by name; torch maps them."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"{paths[0]}: needs torch, the extra ropescope[torch]") from error
+    kinds = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}
+    tensors: dict[str, Stored] = {}
+    for path in paths:
+        try:
+            found = torch.load(path, map_location="cpu", mmap=True, weights_only=True)
+            named = {name: t for name, t in found.items() if isinstance(t, torch.Tensor)}
+        except Exception as error:  # what torch raises is of many kinds
+            words = (str(error).splitlines() or [repr(error)])[0]
+            raise broken(path, f"expected tensors by name, from torch.save: {words}") from error
+        for name, t in named.items():
+            if name in tensors or t.dtype not in kinds:
+                raise broken(path, f"{name} is in {tensors[name].path.name}, too: join parallel "
+                             "parts first" if name in tensors else f"{name} has {t.dtype}, "
+                             "expected float32, float16 or bfloat16")  # fmt: skip
+            size = t.numel() * t.element_size()
+            tensors[name] = Stored(
+                name, tuple(t.shape), kinds[t.dtype], path, -1, size, torch.atleast_1d(t)
+            )
+    return tensors

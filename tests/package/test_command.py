@@ -1,0 +1,316 @@
+"""The command: one card for every kind of file, what differs between two, and what is broken."""
+
+import importlib
+import json
+import re
+import subprocess
+import sys
+import tomllib
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from experiments.real.model import path as released
+from rope_minimal import rescaled_frequencies, rotate_complex
+from ropescope import card, gguf_file, identify
+from ropescope.__main__ import main
+from ropescope.card import report_of, specification
+from ropescope.files import read
+from tests.tools.broken_files import (
+    BROKEN,
+    GGUF_LLAMA,
+    LLAMA,
+    gguf,
+    llama3_divisors,
+    mutated,
+    safetensors,
+)
+from tests.tools.released import MISSING
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 8192}  # fmt: skip
+
+
+def asked(*words: object) -> int:
+    return main([str(word) for word in words])
+
+
+def written(file: Path, found: object) -> Path:
+    data = found if isinstance(found, bytes) else json.dumps(found).encode()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(data)
+    return file
+
+
+def part(source: Path) -> dict:
+    (found,) = specification(source)["parts"]
+    return found
+
+
+# Forms --------------------------------------------------------------------------------------------
+
+
+def test_a_configuration_a_folder_and_its_weights_give_one_card(tmp_path, capsys) -> None:
+    file = written(tmp_path / "config.json", LLAMA)
+    save_file({"a": np.zeros((2, 2), np.float32)}, tmp_path / "model.safetensors")
+    cards = []
+    for path in (file, tmp_path, tmp_path / "model.safetensors"):
+        assert asked(path) == 0
+        cards.append(capsys.readouterr().out.split("\n", 1)[1])
+    assert cards[0] == cards[1] == cards[2]
+    for words in ("half-split", "16 channels", "10,000, from rope_theta", "8 pairs", "2,048"):
+        assert words in cards[0]
+
+
+def test_json_is_the_specification(tmp_path, capsys) -> None:
+    file = written(tmp_path / "config.json", LLAMA)
+    assert asked(file, "--json") == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(specification(file)))
+
+
+def test_html_is_a_page_that_asks_nobody_and_escapes_names(tmp_path, capsys) -> None:
+    file = written(tmp_path / "<script>alert(1)</script>" / "config.json", LLAMA)
+    asked(file, "--html")
+    page = capsys.readouterr().out
+    assert page.startswith("<!doctype html>")
+    assert "half-split" in page
+    assert "<svg" in page
+    assert not re.search(r"<script|src=|href=|https?:", page)
+
+
+def test_metas_parameters_are_read_in_the_words_of_a_configuration(tmp_path) -> None:
+    meta = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256,
+            "ffn_dim_multiplier": 1.3, "multiple_of": 1024, "norm_eps": 1e-05,
+            "rope_theta": 500000.0, "use_scaled_rope": True}  # fmt: skip
+    found = specification(written(tmp_path / "params.json", meta))
+    (one,) = found["parts"]
+    assert (one["layout"], one["base"], one["width"]) == ("interleaved", 500_000, 128)
+    parameters = {k: v for k, v in LLAMA3.items() if k != "rope_type"}
+    inv_freq, _ = rescaled_frequencies("llama3", 128, 5e5, **parameters)
+    np.testing.assert_allclose(one["inv_freq"], inv_freq, rtol=1e-6)
+    assert any("use_scaled_rope" in warning["message"] for warning in found["warnings"])
+
+
+# GGUF ---------------------------------------------------------------------------------------------
+
+
+def of_gguf(folder: Path, tensors=None, **more) -> dict:
+    """Return the configuration of a small GGUF; keys with __ for the dots."""
+    keys = {key.replace("__", "."): value for key, value in more.items()}
+    return read(written(folder / "m.gguf", gguf(GGUF_LLAMA | keys, tensors))).config
+
+
+def test_a_gguf_says_what_a_configuration_would(tmp_path) -> None:
+    file = written(tmp_path / "m.gguf", gguf(GGUF_LLAMA))
+    assert read(file).config == LLAMA
+    assert part(file)["layout"] == "interleaved"
+    same = part(written(tmp_path / "config.json", LLAMA))
+    assert {**part(file), "layout": "half-split"} == same
+
+
+def test_llama3s_divisors_get_their_name_back(tmp_path) -> None:
+    for factor, base, width in ((8.0, 5e5, 128), (32.0, 5e5, 64)):
+        found = of_gguf(
+            tmp_path,
+            {"rope_freqs.weight": llama3_divisors(width, base, factor, 8192)},
+            llama__attention__key_length=width,
+            llama__rope__dimension_count=width,
+            llama__rope__freq_base=base,
+        )
+        assert found["rope_scaling"] == LLAMA3 | {"factor": factor}
+
+
+def test_divisors_of_no_formula_are_told_and_left_out(tmp_path) -> None:
+    odd = {"rope_freqs.weight": [1.0, 3.0, 2.0, 5.0, 1.0, 4.0, 9.0, 2.0]}
+    found = read(written(tmp_path / "m.gguf", gguf(GGUF_LLAMA, odd)))
+    assert "rope_scaling" not in found.config
+    assert any("rope_freqs" in note for note in found.notes)
+
+
+def test_rescalings_of_gguf_have_the_names_of_a_configuration(tmp_path) -> None:
+    yarn = of_gguf(
+        tmp_path,
+        llama__rope__scaling__type="yarn",
+        llama__rope__scaling__factor=4.0,
+        llama__rope__scaling__original_context_length=32768,
+    )
+    assert yarn["rope_scaling"] == {"rope_type": "yarn", "factor": 4.0,
+                                    "original_max_position_embeddings": 32768}  # fmt: skip
+    linear = of_gguf(tmp_path, llama__rope__scale_linear=2.0)
+    assert linear["rope_scaling"] == {"rope_type": "linear", "factor": 2.0}
+    lists = {"rope_factors_long.weight": [2.0] * 8, "rope_factors_short.weight": [1.0] * 8}
+    long = of_gguf(tmp_path, lists, llama__rope__scaling__attn_factor=1.25)
+    wanted = {"rope_type": "longrope", "long_factor": [2.0] * 8, "short_factor": [1.0] * 8}
+    assert long["rope_scaling"] == wanted | {"attention_factor": 1.25}
+    axes = of_gguf(tmp_path, llama__rope__dimension_sections=[4, 2, 2, 0])
+    assert axes["rope_scaling"] == {"rope_type": "default", "mrope_section": [4, 2, 2]}
+    plain = of_gguf(tmp_path, llama__rope__scaling__type="none", llama__rope__scaling__factor=2.0)
+    assert "rope_scaling" not in plain
+
+
+def test_partial_widths_of_gguf(tmp_path) -> None:
+    found = of_gguf(tmp_path, llama__rope__dimension_count=8)
+    assert found["partial_rotary_factor"] == 0.5
+    keys = {k.replace("llama", "deepseek2"): v for k, v in GGUF_LLAMA.items()}
+    keys |= {"general.architecture": "deepseek2", "deepseek2.rope.dimension_count": 64,
+             "deepseek2.attention.key_length": 192}  # fmt: skip
+    found = read(written(tmp_path / "d.gguf", gguf(keys))).config
+    assert (found["qk_rope_head_dim"], found["qk_nope_head_dim"]) == (64, 128)
+
+
+def test_a_base_that_a_gguf_lacks_is_said(tmp_path) -> None:
+    keys = {key: value for key, value in GGUF_LLAMA.items() if "freq_base" not in key}
+    found = specification(written(tmp_path / "m.gguf", gguf(keys)))
+    assert any("llama.cpp takes 10,000" in one["message"] for one in found["warnings"])
+
+
+def test_an_architecture_whose_layout_is_not_known_is_said(tmp_path) -> None:
+    found = read(written(tmp_path / "m.gguf", gguf({"general.architecture": "new"})))
+    assert found.layout is None
+    assert any("'new'" in note for note in found.notes)
+
+
+def test_the_tables_are_those_of_the_gguf_package() -> None:
+    constants = pytest.importorskip("gguf.constants")
+    kinds = constants.GGMLQuantizationType
+    sizes = {int(kind): size for kind, size in constants.GGML_QUANT_SIZES.items()}
+    assert all(sizes[kind] == size for kind, size in gguf_file.BLOCKS.items())
+    assert all(kinds(kind).name == name for kind, name in gguf_file.PLAIN.items())
+    assert set(gguf_file.LAYOUTS) <= set(constants.MODEL_ARCH_NAMES.values())
+    assert set(gguf_file.FAMILIES) <= set(gguf_file.LAYOUTS)
+
+
+def test_a_released_gguf_is_read_as_the_gguf_package_reads_it(capsys) -> None:
+    gguf_package = pytest.importorskip("gguf")
+    file = released()
+    if file is None or not file.exists():
+        pytest.skip(MISSING)
+    ours, tensors = gguf_file.header(file)
+    theirs = gguf_package.GGUFReader(file)
+    for key, value in ours.items():
+        assert value is None or theirs.fields[key].contents() == value
+    found = {t.name: (t.shape.tolist()[::-1], t.data_offset, t.n_bytes) for t in theirs.tensors}
+    assert found == {n: (list(t.shape), t.start, t.nbytes) for n, t in tensors.items()}
+    assert asked(file) == 0
+    said = capsys.readouterr().out
+    assert all(words in said for words in ("interleaved", "100,000", "layers 0 to 29", "8,192"))
+
+
+# What differs -------------------------------------------------------------------------------------
+
+
+def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
+    one = written(tmp_path / "a" / "config.json", LLAMA)
+    same = written(tmp_path / "b" / "config.json", LLAMA)
+    rows = written(tmp_path / "m.gguf", gguf(GGUF_LLAMA))
+    other = written(tmp_path / "c" / "config.json", LLAMA | {"rope_theta": 500000.0})
+    fewer = written(tmp_path / "d" / "config.json", LLAMA | {"num_hidden_layers": 1})
+    for two, code, words in (
+        (same, 0, "same scores"),
+        (rows, 1, "Permute the rows"),
+        (other, 2, "another frequency"),
+        (fewer, 2, "layers 0 to 1 against 0"),
+        ("qwen2", 2, "channels"),
+    ):
+        assert asked("compare", one, two) == code, two
+        assert words in capsys.readouterr().out
+    assert asked("compare", one, rows, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["code"] == 1
+
+
+@pytest.mark.parametrize("interleaved", [True, False])
+def test_a_part_becomes_the_report_of_its_rotation(tmp_path, interleaved: bool) -> None:
+    """Which `identify` hears when the rotation is run."""
+    file, data = ("m.gguf", gguf(GGUF_LLAMA)) if interleaved else ("config.json", LLAMA)
+    report = report_of(part(written(tmp_path / file, data)))
+    heard = identify(lambda x, at: rotate_complex(x, at, interleaved=interleaved), 16)
+    assert not heard.differs_from(report).messages
+    assert (heard.layout, heard.place) == (report.layout, report.place)
+
+
+# What is wrong ------------------------------------------------------------------------------------
+
+
+def test_there_are_forty_broken_files() -> None:
+    assert len({one.name for one in BROKEN}) == len(BROKEN) == 40
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda one: one.name)
+def test_a_broken_file_gets_one_sentence_that_names_it(tmp_path, capsys, broken) -> None:
+    file = written(tmp_path / broken.file, broken.data)
+    tracemalloc.start()
+    assert asked(file) == 2
+    assert tracemalloc.get_traced_memory()[1] < 5e7
+    tracemalloc.stop()
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert str(file) in said.err
+    assert broken.word in said.err
+    assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("form", ["model.safetensors", "m.gguf", "config.json"])
+def test_whatever_happens_to_a_file_there_is_a_card_or_one_sentence(tmp_path, capsys, form) -> None:
+    good = {"config.json": json.dumps(LLAMA).encode(),
+            "m.gguf": gguf({k: v for k, v in GGUF_LLAMA.items() if "tokenizer" not in k},
+                           {"rope_freqs.weight": llama3_divisors(16, 1e4, 8.0, 2048)}),
+            "model.safetensors": safetensors(
+                {"a": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]}},
+                bytes(16))}  # fmt: skip
+    written(tmp_path / "config.json", LLAMA)
+    codes = []
+    for seed in range(200):
+        codes.append(asked(written(tmp_path / form, mutated(good[form], seed))))
+        said = capsys.readouterr()
+        assert bool(said.out) != bool(said.err), seed
+        assert said.err.count("\n") == bool(said.err), seed
+    assert set(codes) <= {0, 1, 2}
+    assert codes.count(2) > 50
+
+
+def test_what_is_missing_is_named(tmp_path, capsys) -> None:
+    save_file({"a": np.zeros(2, np.float32)}, tmp_path / "model.safetensors")
+    index = tmp_path / "model.safetensors.index.json"
+    for wrong, words in (
+        (lambda: asked(tmp_path / "nothing"), "No such file"),
+        (lambda: asked(tmp_path), "no config.json"),
+        (lambda: asked(written(tmp_path / "empty" / "x", b"").parent), "expected config.json"),
+        (lambda: asked(written(index, {"weight_map": {"a": "b.safetensors"}})), "b.safetensors"),
+        (lambda: asked(written(index, {"weight_map": [1]})), "weight_map"),
+        (lambda: asked(written(index, {"weight_map": {"b": "model.safetensors"}})), "b, which"),
+    ):
+        assert wrong() == 2
+        assert words in capsys.readouterr().err
+
+
+def test_usage_is_an_error_and_help_is_none(capsys) -> None:
+    for words, code in (([], 2), (["--help"], 0), (["compare", "a"], 2), (["convert", "a"], 2)):
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        assert stopped.value.code == code
+    assert "Exit codes" in capsys.readouterr().out
+
+
+def test_warnings_are_exit_code_1_and_what_is_wrong_is_2(tmp_path, capsys) -> None:
+    one = {"rope_scaling": {"rope_type": "linear", "factor": 1.0}}
+    for change, code, words in (
+        (one, 1, "- warning: rope_scaling.factor is 1"),
+        ({"rope_thetta": 500000.0}, 2, "- wrong: rope_thetta"),
+        ({"model_type": "gpt2"}, 1, "- warning: No rule"),
+    ):
+        assert asked(written(tmp_path / "config.json", LLAMA | change)) == code
+        assert words in capsys.readouterr().out
+
+
+def test_the_command_runs_as_a_module_and_as_a_script(tmp_path) -> None:
+    file = written(tmp_path / "config.json", LLAMA)
+    command = [sys.executable, "-m", "ropescope", file]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "half-split" in done.stdout
+    project = tomllib.loads((Path(card.__file__).parent / "pyproject.toml").read_text("utf8"))
+    module, _, name = project["project"]["scripts"]["ropescope"].partition(":")
+    assert getattr(importlib.import_module(module), name) is main
