@@ -17,7 +17,8 @@ USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
 
 ABOUT = """Tell how a checkpoint rotates queries and keys (RoPE), from config.json, params.json,
 safetensors, GGUF or a folder; compare two; move rows of weights from one layout to another.
-In place of a file, a model_type stands for that family as its class is by default."""
+In place of a file, a model_type stands for that family as its class is by default, and the name of
+a public checkpoint, such as Qwen/Qwen2.5-72B, for what its config.json says."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -3,6 +3,7 @@
 What is shown is the dictionary that `Specification.to_dict` gives, and ``--json`` prints.
 """
 
+import difflib
 import html
 import json
 from pathlib import Path
@@ -22,23 +23,41 @@ WORDS = ("note", "warning", "wrong")
 
 
 def specification(source: str | Path) -> dict[str, Any]:
-    """Return how the checkpoint at a path rotates, or a family as its class does by default.
+    """Return how a checkpoint rotates.
 
     Parameters
     ----------
     source
-        A path that `read` takes; or a ``model_type`` where nothing has that path.
+        A path that `read` takes. Where nothing has it: a ``model_type``, for what its class does by
+        default, or the name of a public checkpoint, such as ``Qwen/Qwen2.5-72B`` or ``llama 3.1``.
 
     Raises
     ------
     OSError, ValueError, ImportError
         As `read`, and where a checkpoint has no configuration.
     """
-    if not Path(source).exists():
-        found = rope_of({"model_type": str(source)}).to_dict()
-        if found["known"]:
-            return {"source": f"{source}, as its class is by default", **found}
-    return _of(read(source))
+    if Path(source).exists():
+        return _of(read(source))
+    found = rope_of({"model_type": str(source)}).to_dict()
+    if found["known"]:
+        return {"source": f"{source}, as its class is by default", **found}
+    return _of(_row(str(source)))
+
+
+def _row(name: str) -> Checkpoint:
+    """Return a public checkpoint by its name, the end of it, or an alias."""
+    file = Path(__file__).parent / "checkpoints.json"
+    known = {}
+    for row in json.loads(file.read_text("utf8")):
+        for each in (row["name"], row["name"].split("/")[-1], *row["aliases"]):
+            known.setdefault(each.lower(), row)
+    if row := known.get(name.lower()):
+        unseen = ", ".join(row.get("unseen", ()))
+        notes = (f"Of this public checkpoint was not seen: {unseen}.",) if unseen else ()
+        return Checkpoint(Path(row["name"]), row["config"], notes=notes)
+    near = difflib.get_close_matches(name.lower(), known, 3)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    raise ValueError(f"{name}: no file, model_type or public checkpoint has this name{hint}")
 
 
 def _of(checkpoint: Checkpoint) -> dict[str, Any]:

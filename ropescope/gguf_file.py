@@ -169,8 +169,8 @@ def config_of(
         notes.append(f"{name}.rope.freq_base is not in the file: llama.cpp takes 10,000.")
     if name not in LAYOUTS:
         notes.append(f"In which layout llama.cpp rotates {name!r} is not known here.")
-    if not width and heads and hidden:
-        width = hidden // heads
+    if heads and hidden and width in (None, hidden // heads):
+        width, config["head_dim"] = hidden // heads, None  # as a config.json leaves it out
     if rotated and width and family in ("deepseek_v3", "glm_moe_dsa"):
         rest = (get("attention.key_length_mla") or width) - rotated
         config |= {"qk_rope_head_dim": rotated, "qk_nope_head_dim": rest, "head_dim": None}

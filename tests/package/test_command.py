@@ -19,6 +19,7 @@ from ropescope import card, gguf_file, identify
 from ropescope.__main__ import main
 from ropescope.card import report_of, specification
 from ropescope.files import read
+from tests.tools import rows
 from tests.tools.broken_files import (
     BROKEN,
     GGUF_LLAMA,
@@ -199,6 +200,29 @@ def test_a_released_gguf_is_read_as_the_gguf_package_reads_it(capsys) -> None:
     assert all(words in said for words in ("interleaved", "100,000", "layers 0 to 29", "8,192"))
 
 
+# Names --------------------------------------------------------------------------------------------
+
+
+def test_the_rows_that_the_command_knows_are_those_of_the_atlas() -> None:
+    file = Path(card.__file__).parent / "checkpoints.json"
+    assert file.read_text("utf8") == rows.rows(), "run python -m tests.tools.rows"
+
+
+def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsys) -> None:
+    for name, words in (
+        ("Qwen/Qwen2.5-72B", "1,000,000, from"),
+        ("qwen2.5-72b", "1,000,000, from"),
+        ("Qwen2.5 72B", "1,000,000, from"),
+        ("qwen2", "10,000, from the class's default"),
+    ):
+        asked(name)
+        assert words in capsys.readouterr().out
+    assert asked("Qwen2.5-72BB") == 2
+    said = capsys.readouterr().err
+    assert said.startswith("ropescope: Qwen2.5-72BB: no file, model_type or public checkpoint")
+    assert "did you mean 'qwen2.5-72b'" in said
+
+
 # What differs -------------------------------------------------------------------------------------
 
 
@@ -275,7 +299,7 @@ def test_what_is_missing_is_named(tmp_path, capsys) -> None:
     save_file({"a": np.zeros(2, np.float32)}, tmp_path / "model.safetensors")
     index = tmp_path / "model.safetensors.index.json"
     for wrong, words in (
-        (lambda: asked(tmp_path / "nothing"), "No such file"),
+        (lambda: asked(tmp_path / "nothing"), "no file, model_type or public checkpoint"),
         (lambda: asked(tmp_path), "no config.json"),
         (lambda: asked(written(tmp_path / "empty" / "x", b"").parent), "expected config.json"),
         (lambda: asked(written(index, {"weight_map": {"a": "b.safetensors"}})), "b.safetensors"),
