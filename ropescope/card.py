@@ -47,7 +47,7 @@ def specification(source: str | Path) -> dict[str, Any]:
 def _row(name: str) -> Checkpoint:
     """Return a public checkpoint by its name, the end of it, or an alias."""
     file = Path(__file__).parent / "checkpoints.json"
-    known = {}
+    known: dict[str, Any] = {}
     for row in json.loads(file.read_text("utf8")):
         for each in (row["name"], row["name"].split("/")[-1], *row["aliases"]):
             known.setdefault(each.lower(), row)
