@@ -225,6 +225,8 @@ class _Plan:
             f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
             f"{len(tensors) - len(renamed)} frequency tables are left out."
         ]
+        if source.names != "hf" and to != "meta":
+            self.notes.append("No tokenizer is written.")
         self.nbytes = sum(entry.nbytes for entry in self.entries)
 
     @property

@@ -84,8 +84,9 @@ def read(path: str | Path) -> Checkpoint:
 
 
 def _folder(path: Path) -> Checkpoint:
-    """Return what is in a folder: an index names its parts, or every safetensors file is one."""
-    parts, index = sorted(path.glob("*.safetensors")), dict[str, str]()
+    """Return what is in a folder: an index names its parts, or they are ``model*.safetensors``."""
+    index = dict[str, str]()
+    parts = sorted(path.glob("model*.safetensors")) or sorted(path.glob("*.safetensors"))
     if (path / INDEX).exists():
         index = _json(path / INDEX).get("weight_map", {})
         if not isinstance(index, dict) or not all(isinstance(n, str) for n in index.values()):

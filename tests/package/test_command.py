@@ -66,6 +66,15 @@ def test_a_configuration_a_folder_and_its_weights_give_one_card(tmp_path, capsys
         assert words in cards[0]
 
 
+def test_of_a_folder_with_metas_file_too_the_models_own_counts(tmp_path) -> None:
+    written(tmp_path / "config.json", LLAMA)
+    for name, tensor in (("consolidated", "layers.0.attention.wq.weight"), ("model", "a")):
+        save_file({tensor: np.zeros((2, 2), np.float32)}, tmp_path / f"{name}.safetensors")
+    assert set(read(tmp_path).tensors) == {"a"}
+    assert part(tmp_path)["layout"] == "half-split"
+    assert part(tmp_path / "consolidated.safetensors")["layout"] == "interleaved"
+
+
 def test_json_is_the_specification(tmp_path, capsys) -> None:
     file = written(tmp_path / "config.json", LLAMA)
     assert asked(file, "--json") == 0

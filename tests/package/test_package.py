@@ -137,7 +137,7 @@ EXTRAS = [
     ("ropescope", "", "import ropescope, numpy as np; from rope_minimal import rotate_complex; "
      "print(ropescope.identify(lambda x, at: rotate_complex(x, at), 8).layout)"),
     ("ropescope", "", "import sys; from ropescope.__main__ import main; "
-     "assert main(['qwen2.5 72b']) == 0; assert 'torch' not in sys.modules"),
+     "assert main(['yi']) == 0; assert 'torch' not in sys.modules"),
     ("ropescope", "torch", "import ropescope.adapters"),
     ("ropescope", "gguf", "from gguf import GGMLQuantizationType, dequantize"),
     ("atlas", "", "import atlas; assert len(atlas.load('transformers')['families']) > 100"),
