@@ -80,9 +80,10 @@ def _convert(options: argparse.Namespace) -> int:
             shown = part // 5
             print(f"{part:3} % of {total / 1e9:.2f} GB", file=sys.stderr)
 
-    print("\n".join(convert(options.source, options.to, options.output, progress=progress)))
+    said = convert(options.source, options.to, options.output, progress=progress)
+    print("\n".join(f"- {one}" for one in card.sentences(said)))
     print(f"{options.output} is written.")
-    return 0
+    return max(one.severity for one in said)
 
 
 if __name__ == "__main__":

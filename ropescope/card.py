@@ -6,18 +6,20 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .configuration import rope_of
+from .configuration import Caution, rope_of
 from .differences import Difference
 from .files import Checkpoint, read
 from .picture import pairs_ring
 from .report import Report
 
-__all__ = ["compare", "exit_code", "lines", "page", "report_of", "specification", "text"]
+__all__ = ["compare", "exit_code", "lines", "page", "report_of", "sentences",
+           "specification", "text"]  # fmt: skip
 
 WORDS = ("note", "warning", "wrong")
 
@@ -146,10 +148,14 @@ def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
+def sentences(found: Iterable[Caution]) -> list[str]:
+    """Return cautions in words, the gravest first."""
+    ordered = sorted(found, key=lambda one: -one.severity)
+    return [f"{WORDS[one.severity]}: {one.message}" for one in ordered]
+
+
 def _said(found: dict[str, Any]) -> list[str]:
-    """Return warnings in words, the gravest first."""
-    ordered = sorted(found["warnings"], key=lambda one: -one["severity"])
-    return [f"{WORDS[one['severity']]}: {one['message']}" for one in ordered]
+    return sentences(Caution(**one) for one in found["warnings"])
 
 
 def text(found: dict[str, Any]) -> str:

@@ -20,7 +20,7 @@ import numpy as np
 
 from rope_minimal import permute_qk
 
-from .configuration import rope_of
+from .configuration import Caution, rope_of
 from .files import INDEX, Checkpoint, read
 from .gguf_file import BLOCKS
 from .safetensors_file import SIZES, Stored, broken
@@ -135,7 +135,7 @@ def convert(
     output: str | Path,
     *,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> list[str]:
+) -> list[Caution]:
     """Write a checkpoint with the rows of its query and key weights in another layout.
 
     Parameters
@@ -153,8 +153,8 @@ def convert(
 
     Returns
     -------
-    list of str
-        What was done, and what is not known, a sentence each.
+    list of Caution
+        What was done, and what to look at: names that were kept, numbers that were assumed.
 
     Raises
     ------
@@ -187,7 +187,7 @@ def convert(
         os.replace(work / "model.safetensors" if one else work, output)
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return [*plan.notes, *said]
+    return [*plan.said, said]
 
 
 class _Plan:
@@ -200,7 +200,8 @@ class _Plan:
         if source.names == "gguf" and source.architecture not in ONLY_ROWS:
             raise broken(source.path, f"for {source.architecture}, llama.cpp's converter changes "
                          f"more than rows; only {', '.join(ONLY_ROWS)} lead back")  # fmt: skip
-        self.source, self.notes = source, [*source.notes]
+        self.source = source
+        self.said = [Caution("assumed", 1, "", note) for note in source.notes]
         self.names = "meta" if to == "meta" else "hf"
         self.config: dict[str, Any] = source.config.get("text_config") or source.config
         self.parts = [p for p in rope_of(source.config).to_dict()["parts"] if p["part"] == "text"]
@@ -221,12 +222,11 @@ class _Plan:
         if not self.moving and not others:
             raise broken(source.path, f"nothing is to be done: rows are {self.was} already, and "
                          f"names as {to} has them")  # fmt: skip
-        self.notes += [
-            f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
-            f"{len(tensors) - len(renamed)} frequency tables are left out."
-        ]
+        words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
+                 f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
         if source.names != "hf" and to != "meta":
-            self.notes.append("No tokenizer is written.")
+            words += " No tokenizer is written."
+        self.said.append(Caution("moved", 0, "", words))
         self.nbytes = sum(entry.nbytes for entry in self.entries)
 
     @property
@@ -249,7 +249,8 @@ class _Plan:
             elif not TABLE.search(name):
                 if old == "gguf":
                     raise broken(self.source.path, f"{name} has no name that is known in {new}")
-                self.notes.append(f"Names are kept: {name} has none that is known in {new}.")
+                words = f"Names are kept: {name} has none that is known in {new}."
+                self.said.append(Caution("names-kept", 1, name, words))
                 return {name: name for name in self.source.tensors}
         return found
 
@@ -338,7 +339,7 @@ class _Plan:
             "tie_word_embeddings": "lm_head.weight" not in shapes,
         }
 
-    def asked(self, there: Checkpoint, layout: str) -> list[str]:
+    def asked(self, there: Checkpoint, layout: str) -> Caution:
         """Ask the lengths of the rows which layout they are in, each layer, then all together.
 
         Raises ValueError if they speak for another than ``layout``.
@@ -352,10 +353,10 @@ class _Plan:
                 found.setdefault((entry.role, len(lengths)), []).append((entry, lengths))
         told = [self._told(f"all {role}", np.stack([x for _, x in many]), many[0][0], layout)
                 for (role, _), many in found.items()]  # fmt: skip
-        if not self.moving:
-            return []
-        return [f"By their lengths, the rows that were written are {layout}." if told and all(told)
-                else "The lengths of the rows do not tell their layout."]  # fmt: skip
+        if told and all(told):
+            words = f"By their lengths, the rows are {layout}."
+            return Caution("layout-told", 0, "", words)
+        return Caution("layout-not-told", 0, "", "By their lengths, the rows may have any layout.")
 
     def _told(self, name: str, lengths: np.ndarray, entry: _Entry, layout: str) -> bool:
         """Return whether rows tell that they are in a layout; raise if they tell another."""

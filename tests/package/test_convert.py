@@ -14,6 +14,7 @@ from safetensors.numpy import load_file, save_file
 from experiments.real.model import path as released_file
 from rope_minimal import apply_rope, permute_qk, rope_table, to_half
 from ropescope.__main__ import main
+from ropescope.configuration import Caution
 from ropescope.convert import convert
 from ropescope.files import read
 from tests.package.test_weights import released
@@ -43,6 +44,10 @@ def folder(path: Path, config: dict, tensors: dict[str, np.ndarray], parts: int 
         index = {name: file for file, inside in zip(files, names, strict=True) for name in inside}
         (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": index}))
     return path
+
+
+def codes(said: list[Caution]) -> list[str]:
+    return [one.code for one in said]
 
 
 def layer(number: int = 0) -> dict[str, np.ndarray]:
@@ -120,7 +125,7 @@ def test_fused_rows_of_neox_move_in_part_and_values_stay(tmp_path, bias: bool) -
     name = f"gpt_neox.layers.0.attention.query_key_value.{'bias' if bias else 'weight'}"
     said = convert(folder(tmp_path / "a", NEOX, {name: wide[0]}), "meta", tmp_path / "b")
     assert np.array_equal(all_of(tmp_path / "b")[name], wide[1])
-    assert any("Names are kept" in one for one in said)
+    assert codes(said) == ["names-kept", "moved", "layout-not-told"]
 
 
 def test_rows_that_groups_share_move_in_megatrons_order(tmp_path) -> None:
@@ -194,7 +199,7 @@ def test_a_model_of_transformers_gives_the_same_when_it_rotates_interleaved(
         torch.nn.init.normal_(weight, std=0.5)
     tokens = torch.arange(1, 21)[None]
     model.save_pretrained(tmp_path / "a")
-    assert any("Names are kept" in said for said in convert(tmp_path / "a", "meta", tmp_path / "b"))
+    assert "names-kept" in codes(convert(tmp_path / "a", "meta", tmp_path / "b"))
     module = sys.modules[type(model).__module__]
     rotate = module.apply_rotary_pos_emb
 
@@ -247,7 +252,7 @@ def test_metas_file_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
     meta.mkdir()
     torch.save(state, meta / "consolidated.00.pth")
     (meta / "params.json").write_text(json.dumps(parameters))
-    convert(meta, "hf", tmp_path / "hf")
+    assert codes(convert(meta, "hf", tmp_path / "hf")) == ["assumed", "moved", "layout-not-told"]
     again = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "hf").eval()
     assert torch.equal(again.model.rotary_emb.inv_freq, model.model.rotary_emb.inv_freq)
     tokens = torch.arange(40)[None] % 50
@@ -258,7 +263,7 @@ def test_metas_file_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
 def test_a_released_gguf_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
     model, transformers = loaded(), pytest.importorskip("transformers")
     said = convert(released_file(), "hf", tmp_path / "hf")
-    assert "By their lengths, the rows that were written are half-split." in said
+    assert codes(said) == ["moved", "layout-told"]
     other = transformers.LlamaForCausalLM.from_pretrained(tmp_path / "hf").eval()
     tokens = king_james(48)
     with torch.no_grad():
@@ -270,7 +275,8 @@ def test_memory_stays_below_twice_the_largest_tensor(tmp_path) -> None:
     """Of a process of its own, beyond what it needs for a model of nearly nothing."""
     code = """
     import resource, sys
-    from ropescope.convert import convert
+    from ropescope.configuration import Caution
+from ropescope.convert import convert
     convert(sys.argv[1], "meta", sys.argv[2])
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
     """
@@ -305,11 +311,9 @@ def of_released_rows(path: Path, half_split: bool) -> Path:
 
 def test_the_result_is_asked_what_it_is(tmp_path) -> None:
     said = convert(of_released_rows(tmp_path / "a", half_split=True), "meta", tmp_path / "b")
-    assert "By their lengths, the rows that were written are interleaved." in said
+    assert codes(said) == ["moved", "layout-told"]
     small = folder(tmp_path / "c", LLAMA, layer())
-    assert "The lengths of the rows do not tell their layout." in convert(
-        small, "meta", tmp_path / "d"
-    )
+    assert codes(convert(small, "meta", tmp_path / "d")) == ["moved", "layout-not-told"]
 
 
 def test_rows_that_were_moved_before_are_not_moved_again(tmp_path, capsys) -> None:
@@ -389,3 +393,6 @@ def test_what_was_done_is_printed_and_how_far_it_is(tmp_path, capsys) -> None:
     said = capsys.readouterr()
     assert "6 tensors went from half-split to interleaved" in said.out
     assert "100 %" in said.err
+    start = folder(tmp_path / "c", LLAMA, layer() | {"odd": drawn(3)})
+    assert main(["convert", str(start), "--to", "meta", "-o", str(tmp_path / "d")]) == 1
+    assert "- warning: Names are kept: odd" in capsys.readouterr().out
