@@ -97,10 +97,10 @@ class _Entry:
             one = one.flat()  # gains: a row for each head
         for i, moves in enumerate(self.moves):
             rows = one.rows(i * self.head_dim, self.head_dim)
-            if moves:
-                turned = permute_qk(rows[: self.width], 1, inverse=self.inverse)
-                rows = np.concatenate((turned, rows[self.width :]))
-            yield self._numbers(rows)
+            width = self.width if moves else 0
+            if width:
+                yield self._numbers(permute_qk(rows[:width], 1, inverse=self.inverse))
+            yield self._numbers(rows[width:])
 
     def _numbers(self, rows: np.ndarray, kind: str | int | None = None) -> np.ndarray:
         """Return rows, of ggml's block formats as float32: a row is whole blocks."""
@@ -117,16 +117,16 @@ class _Entry:
     def lengths(self, stored: Stored) -> np.ndarray | None:
         """Return the lengths of the rows that move, as stored there, (rows, 1)."""
         types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-        if self.kind not in types or len(stored.shape) != 2 or "norm" in self.role:
+        if self.kind not in types or len(stored.shape) != 2 or not self.role or "norm" in self.role:
             return None
-        found = []
-        for i in np.flatnonzero(self.moves).tolist():
-            rows = self._numbers(stored.rows(i * self.head_dim, self.head_dim), stored.kind)
-            rows = rows.view(types[self.kind])
+        found, step = [], max(1, PIECE // max(4 * stored.shape[1], 1))
+        for first in range(0, stored.shape[0], step):
+            rows = stored.rows(first, min(step, stored.shape[0] - first))
+            rows = self._numbers(rows, stored.kind).view(types[self.kind])
             if self.kind == "BF16":
                 rows = (rows.astype("<u4") << 16).view("<f4")
             found.append(np.linalg.norm(rows.astype(np.float64), axis=1))
-        return np.concatenate(found)[:, None] if found else None
+        return np.concatenate(found)[np.repeat(self.moves, self.head_dim), None]
 
 
 def convert(
@@ -318,7 +318,7 @@ class _Plan:
             with (folder / name).open("wb") as file:
                 file.write(len(text).to_bytes(8, "little") + text)
                 for piece in (piece for entry in entries for piece in entry.pieces()):
-                    file.write(piece.tobytes())
+                    file.write(np.ascontiguousarray(piece).data)
                     progress(done := done + piece.nbytes, self.nbytes)
         if many > 1:
             found = {"metadata": {"total_size": self.nbytes}, "weight_map": index}

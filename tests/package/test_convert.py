@@ -275,22 +275,23 @@ def test_memory_stays_below_twice_the_largest_tensor(tmp_path) -> None:
     """Of a process of its own, beyond what it needs for a model of nearly nothing."""
     code = """
     import resource, sys
-    from ropescope.configuration import Caution
-from ropescope.convert import convert
+    from ropescope.convert import convert
     convert(sys.argv[1], "meta", sys.argv[2])
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+    unit = 1 if sys.platform == "darwin" else 1024
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
     """
     peaks, largest = [], 0
     for name, wide in (("small", 32), ("large", 1 << 18)):
-        rows = np.zeros((HEADS * SIZE, wide), np.float32)
+        rows = np.ones((HEADS * SIZE, wide), np.float32)
         tensors = {f"model.layers.{i}.self_attn.q_proj.weight": rows for i in range(3)}
+        tensors["lm_head.weight"] = rows
         start = folder(tmp_path / name, LLAMA, tensors)
         command = [sys.executable, "-c", textwrap.dedent(code), start, tmp_path / f"{name} meta"]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
         largest = rows.nbytes
     assert largest > 6e7
-    assert peaks[1] - peaks[0] < 1.5 * largest
+    assert peaks[1] - peaks[0] < 1.2 * largest
 
 
 # The layout that rows tell ------------------------------------------------------------------------
