@@ -55,7 +55,11 @@ def _row(name: str) -> Checkpoint:
             known.setdefault(each.lower(), row)
     if row := known.get(name.lower()):
         unseen = ", ".join(row.get("unseen", ()))
-        notes = (f"Of this public checkpoint was not seen: {unseen}.",) if unseen else ()
+        notes = (
+            (f"Not seen of it, and taken from its class where that counts: {unseen}.",)
+            if unseen
+            else ()
+        )
         return Checkpoint(Path(row["name"]), row["config"], notes=notes)
     near = difflib.get_close_matches(name.lower(), known, 3)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
