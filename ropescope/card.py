@@ -109,7 +109,8 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("axes", ", ".join(f"axis {a}: {n} pairs" for a, n in part["sections"])))
     if len(speed):
         turn = 2.0 * np.pi / speed
-        rows.append(("wavelengths", f"{turn.min():,.6g} to {turn.max():,.6g} tokens, "
+        unit = "tokens" if part["part"] == "text" else "positions"
+        rows.append(("wavelengths", f"{turn.min():,.6g} to {turn.max():,.6g} {unit}, "
                                     f"{len(speed)} pairs"))  # fmt: skip
         if trained := part["trained_length"]:
             slow = int((turn > trained).sum())
