@@ -20,7 +20,7 @@ os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
 settings.register_profile("patient", deadline=None)  # no test fails because it takes its time
 settings.load_profile("patient")
 
-PAGES = 3  # so many of the book's pages are drawn for each run
+PAGES = 2  # so many of the book's pages are drawn for each run
 PAGE = re.compile(r"(book|notebooks)/[\w-]+\.html")
 # The files that take longest begin, then all that opens one page: none is left alone at the end.
 LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", "claims_timing")
@@ -28,7 +28,8 @@ LONG = ("claims_training", "live_cells", "fast_forms", "rotation", "mutations", 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the draw of this run, once for all its processes; what is asked for by name all runs."""
-    config.addinivalue_line("markers", "drawn(count): so many of these are drawn for each run")
+    words = "drawn(count, among=None): so many of a file (or group) are drawn for each run"
+    config.addinivalue_line("markers", words)
     if not hasattr(config, "workerinput"):
         named = config.args_source is pytest.Config.ArgsSource.ARGS
         draw = "all" if named else secrets.token_hex(4)
@@ -47,13 +48,13 @@ def page_of(item: pytest.Item) -> str | None:
 
 
 def not_drawn(items: list[pytest.Item], draw: str) -> set[pytest.Item]:
-    """Return what stays out: tests of pages that are not drawn, and marked ones of a file."""
+    """Return what stays out: tests of pages that are not drawn, and marked ones of a group."""
     pages = sorted({page for item in items if (page := page_of(item))})
     drawn = random.Random(f"{draw} pages").sample(pages, min(PAGES, len(pages)))
     groups = defaultdict(list)
     for item in items:
         if (mark := item.get_closest_marker("drawn")) and not page_of(item):
-            groups[item.path.stem, mark.args[0]].append(item)
+            groups[mark.kwargs.get("among", item.path.stem), mark.args[0]].append(item)
     out = {item for item in items if page_of(item) not in (None, *drawn)}
     for (file, count), some in groups.items():
         chance = random.Random(f"{draw} {file}")

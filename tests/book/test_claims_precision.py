@@ -422,7 +422,7 @@ def test_llama_in_bfloat16_rounds_everything(tmp_path, monkeypatch):
     assert noise == pytest.approx(0.0027, abs=1e-4)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3, among="long")
 def test_a_compiler_keeps_what_eager_code_rounds():
     """Refuted if transformers' functions, compiled here, have the error of the eager ones."""
     transformers = pytest.importorskip("transformers")

@@ -135,7 +135,7 @@ def held(name, kind):
     return round(peak_extra_bytes(call) / x.nbytes, 1)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3, among="long")
 @pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16])
 def test_the_compiler_fuses_four_products_and_no_complex_one(kind):
     """Refuted if compiled code holds other tensors, or writes a loop for a complex product."""
@@ -159,7 +159,7 @@ def test_the_compiler_fuses_four_products_and_no_complex_one(kind):
         assert held(PRODUCT, kind) == 4  # float32 before and after the product
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3, among="long")
 def test_on_a_cpu_the_compiler_keeps_the_swapped_copy():
     """Refuted if `rotate_half`, compiled, holds one tensor, or two in spite of the switch."""
     assert held(TEXTBOOK, torch.float32) == 2

@@ -48,7 +48,7 @@ def output(book: Path, name: str) -> str:
     return "".join(output.text if "text" in output else str(output.data) for output in outputs)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3, among="long")
 def test_notebooks_run_when_they_must_and_give_what_each_gives_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:

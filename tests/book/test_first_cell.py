@@ -135,6 +135,7 @@ print(rope_minimal.__file__, experiments.__file__, sep="\\n")
 """
 
 
+@pytest.mark.drawn(3, among="long")
 def test_chapters_that_read_records_have_them_from_the_clone(colab) -> None:
     python, clone = colab
     cells = json.loads((first_cell.ROOT / "notebooks/08-does-it-matter.ipynb").read_text("utf8"))

@@ -279,6 +279,7 @@ def is_idle(d, step, premise):
     return True, tried
 
 
+@pytest.mark.drawn(3, among="long")
 @pytest.mark.parametrize("notebook", with_derivations(), ids=lambda path: path.stem)
 def test_no_step_comes_out_whatever_a_premise_says(notebook, capsys):
     derivations = derivations_of(notebook)

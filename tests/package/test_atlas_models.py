@@ -690,6 +690,7 @@ def test_a_recurrence_that_starts_at_position_0_is_no_broken_rotation() -> None:
     assert "unless position 0 starts a recurrence: from 1 on, a shift changes nothing" in str(found)
 
 
+@pytest.mark.drawn(3, among="long")
 def test_keys_of_several_tokens_that_are_rotated_by_their_count_fail() -> None:
     pytest.importorskip("transformers")
     assert "shift" in failed(examine(tiny_model("deepseek_v4")), 3)

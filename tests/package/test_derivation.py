@@ -873,6 +873,7 @@ def test_counterexample_really_is_one(f):
     assert "Not relative" in str(answer)
 
 
+@pytest.mark.drawn(3, among="long")
 def test_positions_that_wrap_with_the_turn_are_relative():
     assert check_relative(lambda v, p: v * sp.exp(2 * sp.pi * sp.I * sp.Mod(p, 5) / 5))
 

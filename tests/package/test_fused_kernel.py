@@ -24,6 +24,7 @@ def test_without_triton_the_import_says_what_to_install(monkeypatch) -> None:
         importlib.import_module("ropebook.timing.fused")
 
 
+@pytest.mark.drawn(3, among="long")
 @pytest.mark.skipif(torch.cuda.is_available(), reason="test_fused.py runs on the GPU here")
 def test_the_interpreted_kernel_passes_every_test() -> None:
     # in a process of its own: triton reads the variable once, and the compiler's tests must not

@@ -177,7 +177,7 @@ def closure(requirements: list[str], *, own: bool = False) -> list[str]:
     return [name for name in found if (name in ours) == own]
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "extra", "code"), EXTRAS)
 def test_each_extra_alone_is_enough(wheels, tmp_path, name: str, extra: str, code: str) -> None:
     project = PYPROJECTS[name]["project"]

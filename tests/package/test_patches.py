@@ -220,6 +220,7 @@ def test_the_least_loss_of_a_head_whose_score_is_a_sum():
     assert patches.best_bits("corner", DIAGONALS) < 0.02
 
 
+@pytest.mark.drawn(3, among="long")
 @pytest.mark.parametrize(("name", "least"), [("diagonal", 2.6), ("corner", 0.95)])
 def test_sums_fitted_to_other_images_by_newton_pay_as_much(name, least):
     """Refuted if a regression with 30 numbers on other images gets below the stated bits.

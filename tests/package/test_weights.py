@@ -82,6 +82,7 @@ LINES = {
 """Of each line of the chapter's table, the least that is told rightly by head, layer and model."""
 
 
+@pytest.mark.drawn(3, among="long")
 def test_nothing_in_the_table_is_told_wrongly_but_what_was_not_asked() -> None:
     found = results()
     blind = found.pop("the same, `query_heads` not given")

@@ -12,7 +12,7 @@ from tests.tools.report import document
 from .conftest import PAGES, ROOT, SITE, pages_with
 from .figures import settle
 
-pytestmark = pytest.mark.drawn(8)
+pytestmark = pytest.mark.drawn(5)
 
 
 def test_the_phone_menu_opens_and_its_links_lead_on(visit):
