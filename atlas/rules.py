@@ -34,6 +34,9 @@ A rule
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``first``, ``last``.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``.
+``on``, ``alone``
+    Fields that have to have one of these values, else nothing rotates; whether attention modules
+    were heard alone, so that their layers are not known.
 ``lengths``, ``read``
     Whether ``max_position_embeddings`` is known; fields of the rule.
 ``agreement``
@@ -61,7 +64,7 @@ from ropescope import Report
 from ropescope.configuration import PARAMETERS, RotatedPart, evaluate
 
 from . import load
-from .families import configurations, report_on
+from .families import configurations, families, report_on
 from .recording import AttentionRecord, parts_of, record_all, summary
 from .rows import part_of
 from .special import CHOSEN, TABLES, of_table
@@ -87,7 +90,7 @@ HEADS = (
 )  # fmt: skip
 """Expressions of a width."""
 
-LOOSE = ("head_dim", "global_head_dim")
+LOOSE = ("head_dim", "global_head_dim", "num_key_value_heads")
 """Fields that a class may read without having them."""
 
 BASES = (
@@ -100,8 +103,8 @@ EVERY = (
     "no_rope_layer_interval", "layer_group_size", "attn_layer_period",
 )  # fmt: skip
 SIZES = {
-    "hidden_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
-    "num_hidden_layers": 6, "vocab_size": 128, "intermediate_size": 32,
+    "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+    "num_hidden_layers": 6, "intermediate_size": 32,
     "max_position_embeddings": 640,
     "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16, "q_lora_rank": 24,
     "v_head_dim": 16, "index_head_dim": 28, "rotary_dim": 12, "n_routed_experts": 4,
@@ -171,10 +174,12 @@ class Family:
         Its folder.
     small
         Fields of a small configuration.
+    alone
+        Whether attention modules are heard alone where no model of the class runs.
     """
 
     def __init__(self, made: Any, name: str) -> None:
-        self.made, self.name = made, name
+        self.made, self.name, self.alone = made, name, False
         self.small: dict[str, Any] = {}
         chosen = dict(CHOSEN.get(made.__name__, {}))
         inside = {
@@ -211,7 +216,8 @@ class Family:
                 records, refusals = record_all([config], self.name)
         except Exception as error:  # whatever it raises
             raise RefusedError(summary(error)) from error
-        if refusals and not any(one.rotated for one in records):
+        fine = any(one.rotated and (one.modules or self.alone) for one in records)
+        if refusals and not fine:
             raise RefusedError(refusals[0])
         if not records:
             raise RefusedError("nothing was reached")
@@ -219,8 +225,9 @@ class Family:
         return [Heard(*_place(one), report_on(one) if one.rotated else None) for one in records]
 
     def resolved(self, **more: Any) -> dict[str, Any]:
-        """Return ``rope_parameters`` as its class completes them."""
-        return getattr(self.loaded({**self.small, **more}), "rope_parameters", None) or {}
+        """Return ``rope_parameters`` as its class completes them, none given but in ``more``."""
+        plain = {k: v for k, v in self.small.items() if k != "rope_parameters"}
+        return getattr(self.loaded({**plain, **more}), "rope_parameters", None) or {}
 
 
 def _place(one: AttentionRecord) -> tuple[str | None, tuple[int, ...] | None]:
@@ -246,6 +253,8 @@ def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) 
         told = evaluate(raw, {raw["model_type"]: rule}).parts
     except (ValueError, KeyError, TypeError) as error:
         return summary(error)
+    if not told and all(one.layers is None for one in heard):
+        return None  # none of the layers attends: modules were heard alone
     matched: set[int] = set()
     for one in heard:
         if one.report is None:
@@ -307,11 +316,15 @@ def rule_of(family: Family) -> dict[str, Any]:
         "defaults": known,
         "lengths": "max_position_embeddings" in names or "max_position_embeddings" in aliases,
         "rescalings": {"default": "default"},
-        "on": {},
+        "alone": not any(one.layers for one in heard),
     }
     rule["on"] = {name: on for name, on in SWITCHES.items() if hasattr(family.default, name)}
     nested = _nested(family)
     rule["layers"] = layers_of(family, heard, nested)
+    if list(rule["layers"]) == ["count"]:  # all alike
+        with suppress(RefusedError):
+            family.loaded({**family.small, "num_hidden_layers": 2})
+            family.small["num_hidden_layers"] = 2
     rule["rope"] = rope_rule(family, nested, heard)
     rule["rotations"] = rotations_of(family, rule, heard, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
@@ -323,7 +336,8 @@ def _first(family: Family) -> list[Heard]:
     why = "nothing rotates"
     small = dict(family.small)
     sizes = {"head_dim", "hidden_size", "num_attention_heads", "num_key_value_heads"}
-    for left in (set(), {"head_dim"}, {"head_dim", "num_key_value_heads"}, sizes, set(small)):
+    lefts = (set(), {"head_dim"}, {"head_dim", "num_key_value_heads"}, sizes, set(small))
+    for family.alone, left in product((False, True), lefts):
         family.small = {k: v for k, v in small.items() if k not in left or k not in SIZES}
         for sections in ({}, *_sectioned(family, (8, 12, 16, 64, 32))):
             try:
@@ -372,6 +386,8 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     turning = {n for one in heard if one.report and one.layers for n in one.layers}
     resting = {n for one in heard if not one.report and one.layers for n in one.layers} - turning
     rule: dict[str, Any] = {"count": ["num_hidden_layers"]}
+    if value_of(config, "num_layers") == len(turning | resting) != count:
+        rule["count"], count = ["num_layers"], config.num_layers
     types = getattr(config, "layer_types", None)
     if not nested and turning == set(range(count)):
         return rule
@@ -448,8 +464,7 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             return None
         return (found.get(kind) or {} if nested else found).get(key)
 
-    outside = {k: v for k, v in family.small.items() if k != "rope_parameters"}
-    bare = getattr(family.loaded(outside), "rope_parameters", None) or {}
+    bare = family.resolved()
     rule: dict[str, Any] = {"dict": has, "nested": bool(nested), "fills": False, "kinds": {}}
     for kind in kinds:
         own = (bare.get(kind) or {}) if nested else bare
@@ -496,7 +511,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"head_dim": 32},
     {"head_dim": None},
     {"head_dim": "leave out"},
-    {"hidden_size": 128},
+    {"hidden_size": 160},
     {"num_attention_heads": 8},
     {"qk_rope_head_dim": 20},
     {"qk_nope_head_dim": 12},
@@ -505,12 +520,19 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"partial_rotary_factor": 0.5, "head_dim": 24},
     {"rotary_pct": 0.75},
     {"rotary_dim": 8},
+    {"rotary_dim": 8, "partial_rotary_factor": 0.75},
     {"rotary_emb_fraction": 0.5},
     {"kv_channels": 20},
     {"attention_head_dim": 20},
     {"global_head_dim": 40},
 )
 """Changes of the fields that a width may follow from."""
+
+FREE = {
+    "head_dim", "partial_rotary_factor", "rotary_pct", "rotary_dim", "hidden_size",
+    "num_attention_heads", "global_head_dim",
+}  # fmt: skip
+"""Fields that are asked for whether or not a class names them."""
 
 
 def rotations_of(
@@ -519,6 +541,8 @@ def rotations_of(
     """Return the rotations: as first heard, each with the first width that fits all changes."""
     asked = []
     for change in SHAPES:
+        if not all(name in FREE or hasattr(family.made, name) for name in change):
+            continue  # of a name that its class does not have
         for more in ({}, *_sectioned(family, (4, 6, 8, 9, 10, 12, 16))):
             with suppress(RefusedError):
                 asked.append(({**change, **more}, family.hear(**change, **more)))
@@ -529,7 +553,7 @@ def rotations_of(
         if unset:
             asked.append((UNSET, family.hear(**UNSET)))
     found = []
-    for one in _kinds(rule, heard, nested):
+    for one in _kinds(family, heard, nested):
         own = [(raw_of(family, **change), _same(answer, one)) for change, answer in asked]
         own = [(raw, answer) for raw, answer in own if answer]
         report = one.report
@@ -597,12 +621,14 @@ def _flag(family: Family, one: Heard, report: Report) -> dict[str, Any]:
 TYPES = {kind: kind for kind in PARAMETERS}
 
 
-def _kinds(rule: dict[str, Any], heard: list[Heard], nested: list[str]) -> list[Heard]:
+def _kinds(family: Family, heard: list[Heard], nested: list[str]) -> list[Heard]:
     """Return one of what was heard for each kind of rotation."""
+    types = value_of(family.loaded(family.small), "layer_types") or []
     found: dict[Any, Heard] = {}
-    for one in heard:
-        if one.report:
-            kind = one.kind if one.kind == "indexer" or one.kind in nested else None
+    for one in (one for one in heard if one.report):
+        own = {types[n] for n in one.layers or () if n < len(types)} or {one.kind}
+        kinds = own & set(nested) if nested else {None}
+        for kind in {one.kind} if one.kind == "indexer" else kinds:
             found.setdefault(kind, Heard(kind, one.layers, one.report))
     return list(found.values())
 
@@ -612,8 +638,9 @@ def _same(heard: list[Heard], like: Heard) -> list[Heard]:
     return [
         Heard(like.kind, None, one.report)
         for one in heard
-        if (one.report and (like.kind is None or one.kind == like.kind) and one.kind != "indexer")
-        or (one.report and like.kind == one.kind == "indexer")
+        if one.report
+        and (one.kind == "indexer") == (like.kind == "indexer")
+        and (like.kind is None or one.kind in (like.kind, None))
     ]
 
 
@@ -659,7 +686,9 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
             names.append(name if after == value else f"{name} / head_dim")
     default = 1.0 if before is None else before
     seen = round(report.width / report.head_dim, 4)
-    return [{"fields": names, "default": d} for d in dict.fromkeys((default, seen, 0.334))]
+    orders = [names, names[::-1]] if len(names) > 1 else [names]
+    defaults = dict.fromkeys((default, seen, 0.334))
+    return [{"fields": own, "default": d} for own in orders for d in defaults]
 
 
 TOLD = ("chunks", "interleaved", "in turn")
@@ -704,6 +733,8 @@ def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: 
         plain = evaluate(
             raw_of(family), {family.made.model_type: {**rule, "read": [], "rescalings": TYPES}}
         ).parts
+        if not plain:
+            raise RefusedError("its layers' kinds are not those of its rope_parameters")
         pairs = plain[-1].width // 2
         rope |= {"short_factor": [1.0 + i / 9 for i in range(pairs)], "long_factor": [2.0] * pairs}
     rope = (family.small.get("rope_parameters") or {}) | rope if not nested else rope
@@ -761,12 +792,16 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
     """Return changes of the small configuration: sizes, spelling, base, rescaling, layers."""
     read, pick, rope = set(rule["read"]), rng.choice, rule["rope"]
     heads = pick((2, 4, 8))
-    raw: dict[str, Any] = {"num_attention_heads": heads, "hidden_size": heads * pick((16, 24, 32))}
-    raw["num_hidden_layers"] = rng.randint(1, 7)
+    raw: dict[str, Any] = {"num_attention_heads": heads, "hidden_size": heads * pick((16, 32, 40))}
+    raw["num_hidden_layers"] = rng.randint(1, 7 if len(rule["layers"]) > 1 else 3)
     raw["max_position_embeddings"] = pick((512, 640, 4096))
     for name, values in WIDTHS.items():
         if name in read and rng.random() < 0.7:
             raw[name] = pick(values)
+    if "head_dim" in read and rng.random() < 0.3:
+        raw["head_dim"] = raw["hidden_size"] // heads
+    if rng.random() < 0.2:
+        raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
     kinds = [kind for kind in rope["kinds"] if kind]
     for name in sorted({name for one in rope["kinds"].values() for name in one["theta"]}):
         if rng.random() < 0.7:
@@ -930,7 +965,7 @@ def found(name: str) -> dict[str, Any]:
     """Return the rules of a family by ``model_type``."""
     import transformers
 
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity(50)  # a class may refuse what it is asked
     torch.set_num_threads(1)
     rules: dict[str, Any] = {}
     try:
@@ -956,17 +991,21 @@ def found(name: str) -> dict[str, Any]:
 
 
 def composites(rules: dict[str, Any]) -> dict[str, Any]:
-    """Return rules for classes of other families whose parts have rules."""
+    """Return rules for classes of other families: whose parts have rules, or whose file has none.
+
+    A file without any function or class that rotates makes a rule without parts.
+    """
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    found = {}
+    found, rotating = {}, set(families())
     for name in CONFIG_MAPPING:
         if name not in rules:
             with suppress(Exception):  # a class that cannot be imported
                 made = CONFIG_MAPPING[name]
-                own = parts_rule(made)
-                if any(one["type"] in rules for one in own["parts"].values()):
-                    found[name] = {"family": made.__module__.split(".")[2], **own}
+                own, family = parts_rule(made), made.__module__.split(".")[2]
+                own["parts"] = {k: v for k, v in own["parts"].items() if v["type"] in rules}
+                if own["parts"] or family not in rotating:
+                    found[name] = {"family": family, **own}
     return found
 
 
@@ -986,10 +1025,22 @@ def renew(names: list[str], workers: int) -> None:
     write(kept | composites(kept))
 
 
+def field_names() -> list[str]:
+    """Return the names of all fields of all classes of configurations, in all spellings."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    found: set[str] = set()
+    for name in CONFIG_MAPPING:
+        with suppress(Exception):  # a class that cannot be imported
+            made = CONFIG_MAPPING[name]
+            found |= {f.name for f in fields(made)} | set(made.attribute_map)
+    return sorted(found)
+
+
 def write(rules: dict[str, Any]) -> None:
     """Write the rules, sorted, a line for each ``model_type``."""
-    packages = ("transformers", "torch")
-    head = {"schema": 1, "versions": {p: version(p).split("+")[0] for p in packages}}
+    versions = {p: version(p).split("+")[0] for p in ("transformers", "torch")}
+    head = {"schema": 1, "versions": versions, "fields": field_names()}
     lines = ["{", *(f'  "{key}": {json.dumps(value)},' for key, value in head.items())]
     own = (f'    "{name}": {json.dumps(rules[name])}' for name in sorted(rules))
     lines += ['  "types": {', ",\n".join(own), "  }", "}", ""]

@@ -56,6 +56,9 @@ ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 
 LISTS = ("short_factor", "long_factor")
 DEFAULT = "the class's default"
+WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0}
+"""Where a class rotates whole heads, published rescalings read the fraction nevertheless."""
+
 DICTS = ("rope_scaling", "rope_parameters")
 MOST_LAYERS = 10_000
 
@@ -180,13 +183,19 @@ def rope_of(config: dict[str, Any]) -> Specification:
     if not isinstance(config, dict):
         kind = type(config).__name__
         raise TypeError(f"config must be a dict, as json.load returns config.json, got {kind}")
-    return evaluate(config, load_rules()["types"])
+    rules = load_rules()
+    return evaluate(config, rules["types"], frozenset(rules["fields"]))
 
 
-def evaluate(config: dict[str, Any], rules: dict[str, Any]) -> Specification:
-    """Return the specification of a configuration by these rules; `rope_of` has the arguments."""
+def evaluate(
+    config: dict[str, Any], rules: dict[str, Any], names: frozenset[str] = frozenset()
+) -> Specification:
+    """Return the specification of a configuration by these rules; `rope_of` has the arguments.
+
+    ``names`` are fields of any class, which are no misspellings.
+    """
     family = config.get("model_type")
-    study = _Study(rules)
+    study = _Study(rules, names)
     rule = rules.get(family) if isinstance(family, str) else None
     if rule is None or rule.get("null"):
         return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
@@ -275,8 +284,8 @@ class _Fields:
 class _Study:
     """Evaluates rules on a configuration and its parts."""
 
-    def __init__(self, rules: dict[str, Any]) -> None:
-        self.rules = rules
+    def __init__(self, rules: dict[str, Any], names: frozenset[str]) -> None:
+        self.rules, self.names = rules, names
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
@@ -378,7 +387,7 @@ class _Study:
     def lost(self, fields: _Fields, entry: Any, name: str, base: float) -> None:
         """Warn where the default is taken for a base that was given or forgotten."""
         others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
-        if others and fields.given[others[0]] != base:
+        if others and base not in (fields.given[field] for field in others):
             words = (
                 f"{fields.name(others[0])} is not read: the base is the class's default {base:g}."
             )
@@ -402,10 +411,13 @@ class _Study:
         dim, width_from = fields.first(one["dim"])
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
         if one["partial"] is not None or kind != "default":
-            fraction, words = self.fraction(fields, one["partial"] or {}, parameters)
+            fraction, words = self.fraction(fields, one["partial"] or WHOLE, parameters)
             width_from += f" x {words}" if fraction != 1.0 else ""
             if kind == "proportional":
                 told["partial_rotary_factor"] = fraction
+            elif one["partial"] is None and fraction != 1.0:
+                text = f"{words} must be 1 with rope_type {kind!r}, for its class rotates whole "
+                raise ValueError(f"{text}heads, got {fraction:g}")
             else:
                 dim = int(dim * fraction)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
@@ -494,11 +506,12 @@ class _Study:
         if value is None:
             value, words = rule.get("default", 1.0), "the class's default"
             for name in rule.get("fields", ()):
-                if " / " in name and all(map(fields.has, name.split(" / "))):
-                    over, under = map(fields.number, name.split(" / "))
-                    value, words = over / under, name
-                elif fields.has(name):
-                    value, words = fields.get(name), fields.name(name)
+                if fields.has(name.split()[0]):
+                    value, words = fields.get(name.split()[0]), fields.name(name)
+                    if " / " in name:
+                        over, under = map(fields.number, name.split(" / "))
+                        value = over / under
+                    break
         if not (_positive(value) and value <= 1):
             raise ValueError(f"{words} must be a number in (0, 1], got {value!r}")
         return float(value), words
@@ -571,23 +584,35 @@ class _Study:
     def unused(self, where: str, key: str, value: Any, known: set[str]) -> None:
         """Note a field without effect, and the name that was perhaps meant."""
         self.unread[where] = None
-        near = difflib.get_close_matches(key, known - {"_name"}, 1, 0.84)
-        if near and key not in known:
-            text = f"{where} is no field that is read: did you mean {near[0]!r}?"
+        near = self.near(key, known)
+        if near:
+            text = f"{where} is no field that is read: did you mean {near!r}?"
             self.warn("spelling", 2, where, text)
         else:
             neutral = value is None or value is False or value == 1
             self.warn("no-effect", 0 if neutral else 1, where, f"{where} has no effect.")
 
+    def near(self, key: str, known: set[str]) -> str | None:
+        """Return the known name of which a name that no class has is a misspelling."""
+        if key in known or key in self.names:
+            return None
+        found = difflib.get_close_matches(key, known - {"_name"}, 1, 0.84)
+        return found[0] if found and abs(len(found[0]) - len(key)) <= 2 else None
+
     def silent(self, fields: _Fields, rule: dict[str, Any]) -> None:
         """Note fields about rotation that were given and not read."""
         known = {*rule["read"], *fields.defaults, *rule.get("aliases", ())}
+        rope = rule["rope"]
+        scales = not rope["nested"] or any(one["scaling"] for one in rope["kinds"].values())
+        for field in DICTS:
+            fine = rope["dict"] and (scales or field == "rope_parameters")
+            if fields.given.get(field) and not fine:
+                self.unused(fields.name(field), field, fields.given[field], {field})
         for field, value in fields.given.items():
             where = fields.name(field)
             if where in fields.read or field in DICTS or field.startswith("_"):
                 continue
-            near = difflib.get_close_matches(field, known, 1, 0.84)
-            if field not in known and (near or ROTARY.search(field)):
+            if field not in known and (self.near(field, known) or ROTARY.search(field)):
                 self.unused(where, field, value, known)
 
 

@@ -54,7 +54,7 @@ def test_the_rules_are_small_and_each_says_how_well_it_agrees() -> None:
             assert agreeing == drawn or rule["why"], name
             assert drawn > 0, name
         else:
-            assert rule.get("null") or rule["parts"], name
+            assert rule.get("null") or "parts" in rule, name
 
 
 def test_numpy_alone_is_imported() -> None:
@@ -228,6 +228,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"rope_scaling": {**YARN, "original_max_position_embeddings": 0}},
         r"rope_scaling\.original_max_position_embeddings must be a number > 0",
     ),
+    "part of a head": (
+        {"partial_rotary_factor": 0.5, "rope_scaling": {"type": "linear", "factor": 2.0}},
+        "partial_rotary_factor must be 1 with rope_type 'linear'",
+    ),
     "too many layers": ({"num_hidden_layers": 10**9}, "num_hidden_layers must be at most 10,000"),
     "lists": (
         {"rope_scaling": {
@@ -244,6 +248,13 @@ def test_what_a_class_refuses_is_refused_by_name(name: str) -> None:
     change, words = REFUSED[name]
     with pytest.raises(ValueError, match=words):
         rope_of({**LLAMA, **change})
+
+
+@needs("gptj")
+def test_a_rescaling_that_a_class_does_not_read_is_told() -> None:
+    spec = rope_of({"model_type": "gptj", "rope_scaling": {"type": "linear", "factor": 2.0}})
+    assert spec.without_effect == ("rope_scaling",)
+    assert spec.parts[0].rescaling is None
 
 
 def test_what_is_no_configuration_is_refused() -> None:
