@@ -8,12 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from atlas import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, TABLE_ALONE, all_pairs, load
+from atlas import (
+    BY_COUNT,
+    BY_HEAD,
+    FIRST_HEAD,
+    INNER_WIDTH,
+    RESULTS,
+    TABLE_ALONE,
+    all_pairs,
+    load,
+)
 from ropebook.figures.atlas import FIELDS
 from ropescope import Finding, Report, Severity
+from ropescope.configuration import load_rules
 from ropescope.differences import LOST
 
-__all__ = ["AFTER", "Row", "atlas_data", "compact", "read_atlas", "record"]
+__all__ = ["AFTER", "Row", "atlas_data", "card_data", "compact", "read_atlas", "record"]
 
 SEEN = ("exact angles", "counter-clockwise", "unit factor", "written layout")
 """Hypotheses whose findings a card shows in other words, or that nearly all rotations have."""
@@ -288,3 +298,18 @@ def _series(row: Row, lists: dict[str, int]) -> int | None:
         if np.allclose(row.frequencies, plain, rtol=2e-6, atol=0.0):
             return None
     return lists.setdefault(json.dumps(row.frequencies.tolist()), len(lists))
+
+
+def card_data() -> dict[str, str]:
+    """Return what `ropebook.figures.model_card` needs, each as JSON, in which 1.0 is no integer.
+
+    ``rules`` are those that `ropescope.rope_of` evaluates; ``rows`` hold of each public checkpoint
+    its name, its aliases, its configuration, and the names of what was not seen of it.
+    """
+    known = json.loads((RESULTS / "checkpoints.json").read_text("utf8"))
+    rows = [[one["name"], one["aliases"], one["config"], one.get("unseen", [])] for one in known]
+    return {"rules": _small(load_rules()), "rows": _small(rows)}
+
+
+def _small(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

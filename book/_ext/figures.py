@@ -41,7 +41,7 @@ SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
 BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
 SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
-APART = {"real-head"}
+APART = {"model-card", "real-head"}
 addresses: dict[str, str] = {}  # of the scripts and the style, below _static
 outputs: list[Path] = []  # where they lie
 

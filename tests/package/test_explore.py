@@ -17,6 +17,7 @@ from experiments.figure import trained_models_data
 from experiments.real import heads as real_heads
 from rope_minimal import inverse_frequencies, reference, wavelengths
 from ropebook import aliasing, figures
+from ropebook.atlas import card_data
 from ropebook.figures import palette
 from ropebook.figures.bundle import bundle
 from ropebook.figures.figure import Choice, Even, Figure, Flag, Real, Whole
@@ -38,6 +39,7 @@ STATES = itertools.product([True, False], repeat=4)
 PROVED = [{"axioms": state, "kind": "rope", "certificate": "checked"} for state in STATES]
 GIVEN = {  # what a figure cannot be without
     "axioms": lambda: {"families": PROVED},
+    "model_card": lambda: {"data": card_data()},
     "real_head": lambda: {"data": real_heads.load()},
     "trained_models": lambda: {"data": trained_models_data()},
 }
@@ -423,6 +425,8 @@ BAD = {
     ("horizon_dial", TypeError): [("slower", "A")],
     ("layout_threads", ValueError): [("family", "Bert")],
     ("layout_threads", TypeError): [("permute_q", 1)],
+    ("model_card", ValueError): [("model", "gpt-5"), ("wanted", 7), ("wanted", 2**30)],
+    ("model_card", TypeError): [("wanted", 4096.5)],
     ("precision_microscope", ValueError): [("dtype", "fp8"), ("last", 5), ("last", "4096")],
     ("precision_microscope", TypeError): [("last", None)],
     ("real_head", ValueError): [
@@ -580,6 +584,7 @@ CONTROLS = {  # in sight, and in the fold
     "clock": "Hands (pairs of channels)",
     "horizon_dial": "All hands slowed by a factor of",
     "layout_threads": "Permute the rows of W_q, Permute the rows of W_k | Weights of",
+    "model_card": "Length wanted (tokens)",
     "precision_microscope": "Number type, What is rounded | Error of the, Positions up to",
     "real_head": "A head that reads, Positions divided by (PI) | First pair left out, "
     "Pairs left out, Base, Channels paired, Rounded to bfloat16, First position",

@@ -17,6 +17,7 @@ from experiments.real import heads as real_heads
 from experiments.real.model import Change
 from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
 from ropebook import aliasing, figures
+from ropebook.atlas import card_data
 from ropebook.figures import palette
 from ropebook.figures.byte_budget import FORMS, SHAPES
 from ropebook.figures.trained_models import ENTRIES
@@ -1031,3 +1032,31 @@ def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
     assert [t for t, _ in plot.texts(r"^[thw] = ")] == [
         f"{name} = {p}" for name, p in zip("thw", at, strict=True)
     ]
+
+
+# ---- the card of a model ------------------------------------------------------------------------
+
+
+@WIDTHS
+def test_the_wavelengths_of_a_model_and_of_what_is_to_be_written(node, width):
+    seen = shown(node, figures.model_card(card_data()), width=width)
+    (plot,) = seen.plots
+    inside = lambda x, y: y < plot.height - 30  # noqa: E731
+    y = plot.y_axis(inside, log=True)
+    now = inverse_frequencies(128, 1e6)
+    yarn, _ = rescaled_frequencies(
+        "yarn", 128, 1e6, factor=4.0, original_max_position_embeddings=32768
+    )
+    new = aliasing.unseen_pairs(now, 131_072, now, 32_768)
+    red = plot.discs(seen.colors["warm"])
+    assert len(red) == new.sum() == seen.values["fresh"] == 24
+    y.agrees(red[:, 1], TURN / now[new])
+    y.agrees([plot.discs(pair_color(0, 64))[0, 1]], [TURN])
+    rings = plot.discs(seen.colors["paper"], 3.5)
+    slowed = np.abs(yarn / now - 1) > 1e-6
+    assert len(rings) == slowed.sum() == 40
+    y.agrees(rings[:, 1], TURN / yarn[slowed])
+    for color, length in (("ink", 32_768), ("accent", 131_072)):
+        line = plot.curve(seen.colors[color], width=1.75)
+        y.agrees(line[:, 1], [length] * 2)
+    assert aliasing.unseen_pairs(yarn, 131_072, now, 32_768).sum() == 0

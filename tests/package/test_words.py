@@ -123,6 +123,11 @@ IMAGE = {"name": "image", "rows": 4, "columns": 6}
 VIDEO = {"name": "video", "rows": 2, "columns": 3}
 EXACT = [{"used": [0] * 12, "off": 1e-15, "valuesOff": 1e-15}] * 3
 
+WAVES = [1e6 ** (-2 * i / 128) for i in range(64)]
+CARD = {"inv_freq": WAVES, "base": 1e6, "rescaling": None, "width": 128, "head_dim": 128}
+CARD |= {"layout": "half-split", "trained_length": 32768, "max_length": 32768}
+CARD |= {"part": "text", "path": "", "kind": None}
+
 SENTENCES = [
     (
         ("angle_heatmap", 44, 0, 1.0, "wrapped angle"),
@@ -332,6 +337,29 @@ SENTENCES = [
     (
         ("trained_models", {**TRAINED, "half": True, "kept": 17, "verdicts": []}),
         "in 16 bits **all 17** encodings keep their printed score within the window to 0.01. ",
+    ),
+    (
+        ("model_card", CARD, 131072, "A/model"),
+        "**A/model** turns all 128 channels, half-split, base 1,000,000. At 131,072 tokens "
+        "**24 of 64** pairs meet angles that training to 32,768 never showed.",
+    ),
+    (
+        ("model_card", {**CARD, "width": 64, "inv_freq": WAVES[::2]}, 32768, ""),
+        "**Your model** turns 64 of 128 channels, half-split, base 1,000,000. At 32,768 tokens "
+        "**no pair** meets a new angle.",
+    ),
+    (
+        ("model_card", {**CARD, "trained_length": None}, 4096, "m"),
+        "For what length it was trained, the file does not say.",
+    ),
+    (
+        ("model_card", {**CARD, "kind": "sliding_attention"}, 2**20, "m"),
+        "**m** turns all 128 channels in sliding_attention layers, half-split, base 1,000,000. "
+        "They see a window: a longer text brings them **no new distance**.",
+    ),
+    (
+        ("model_card", {**CARD, "part": "vision", "inv_freq": [[1, 0], [0, 1]]}, 4096, "m"),
+        "in its part vision, half-split, base 1,000,000. A position there is **2 numbers**.",
     ),
     (
         ("real_head", REAL),

@@ -16,7 +16,7 @@ export function typed(text) {
 
 /** A number as a slider shows it: whole, or with digits after the point; on a logarithmic one, significant. */
 export function formatted(value, { digits, per_decade: decade }) {
-  const kind = decade ? "SignificantDigits" : "FractionDigits";
+  const kind = decade && digits ? "SignificantDigits" : "FractionDigits";
   const limits = { [`minimum${kind}`]: digits ?? 0, [`maximum${kind}`]: digits ?? 0 };
   return value.toLocaleString("en-US", limits).replace("-", "−");
 }

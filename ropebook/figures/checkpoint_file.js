@@ -1,0 +1,429 @@
+// checkpoint_file.js: the configuration in a file that a reader drops. Of a GGUF its header is read, by
+// slices, and of a safetensors file too; weights are not. The twin of ropescope/files.py, gguf_file.py
+// and safetensors_file.py; tests/package/test_explore_files.py compares the two.
+import { isDict, isReal, isWhole, kindOf, parse, Real, Refused, repr, written } from "./published.js";
+
+const WANTED = "expected config.json, Meta's params.json or a GGUF";
+const LARGEST_TEXT = 4e6;
+const LARGEST_HEADER = 1e8;
+const BLOCK = 2 ** 20;
+
+/** Bytes of a file, and as little more as can be. */
+const bytes = async (file, from, to) => new Uint8Array(await file.slice(from, to).arrayBuffer());
+const decoded = (part) => new TextDecoder().decode(part);
+
+/**
+ * The configuration of one of the files: { text, name, rows, notes }, rows the layout of the query and
+ * key rows where the file says so, notes what was taken for granted. What is wrong is thrown as a Refused.
+ */
+export async function readFiles(files) {
+  const order = (file) => {
+    const at = [/^config\.json$/, /^params\.json$/, /\.gguf$/, /\.json$/].findIndex((name) => name.test(file.name));
+    return at < 0 || /index\.json$/.test(file.name) ? 9 : at;
+  };
+  const [file] = [...files].sort((a, b) => order(a) - order(b));
+  if (!file) throw new Refused(`${WANTED}, and no file came.`);
+  try {
+    return { name: file.name, rows: "", notes: [], ...(await readFile(file)) };
+  } catch (problem) {
+    if (!(problem instanceof Refused)) throw problem;
+    throw new Refused(`${file.name}: ${problem.message}`);
+  }
+}
+
+async function readFile(file) {
+  const start = await bytes(file, 0, 9);
+  if (decoded(start.subarray(0, 4)) === "GGUF") return readGguf(file);
+  if (start[8] === 0x7b && !file.name.endsWith(".json")) {
+    const tensors = await readSafetensors(file);
+    throw new Refused(
+      `its header names ${tensors.length} tensors and no configuration: how they rotate stands in the config.json beside it; drop that.`,
+    );
+  }
+  if (file.name.endsWith(".safetensors"))
+    throw new Refused(`expected safetensors with a header, the file has ${file.size} bytes.`);
+  if (decoded(start.subarray(0, 2)) === "PK") {
+    throw new Refused(`${WANTED}; of PyTorch's weights nothing is read here: drop the config.json beside them.`);
+  }
+  if (file.size > LARGEST_TEXT)
+    throw new Refused(`${WANTED}, which are small; it has ${file.size.toLocaleString("en-US")} bytes.`);
+  const text = decoded(await bytes(file, 0, file.size));
+  configOf(text); // or it is refused
+  return { text };
+}
+
+/** What a text says: { config, rows, notes }; Meta's params.json in the words of a config.json. */
+export function configOf(text) {
+  let found;
+  try {
+    found = parse(text);
+  } catch (problem) {
+    if (!(problem instanceof Refused)) throw problem;
+    throw new Refused(`${WANTED}. ${problem.message}`);
+  }
+  if (!isDict(found)) throw new Refused(`expected a JSON object, got ${kindOf(found)}.`);
+  if (isDict(found.weight_map)) {
+    const count = new Set(Object.values(found.weight_map)).size;
+    throw new Refused(
+      `this index names ${count} files of weights and no configuration: drop the config.json beside it.`,
+    );
+  }
+  const meta = ["dim", "n_layers", "n_heads"].every((name) => name in found);
+  return meta ? ofMeta(found) : { config: found, rows: "", notes: [] };
+}
+
+function ofMeta(found) {
+  const names = {
+    hidden_size: found.dim,
+    num_hidden_layers: found.n_layers,
+    num_attention_heads: found.n_heads,
+    num_key_value_heads: found.n_kv_heads,
+    head_dim: found.head_dim,
+    rope_theta: found.rope_theta ?? new Real(10000),
+    rms_norm_eps: found.norm_eps,
+  };
+  const given = Object.entries(names).filter(([, value]) => value !== undefined && value !== null);
+  const config = { model_type: "llama", ...Object.fromEntries(given) };
+  const notes = [];
+  if (found.use_scaled_rope) {
+    config.rope_scaling = {
+      rope_type: "llama3",
+      factor: new Real(8),
+      low_freq_factor: new Real(1),
+      high_freq_factor: new Real(4),
+      original_max_position_embeddings: 8192,
+    };
+    config.max_position_embeddings = 131072;
+    notes.push(
+      "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond 8,192 tokens; Llama 3.2 has 32.",
+    );
+  }
+  return { config, rows: "interleaved", notes };
+}
+
+// ---- safetensors --------------------------------------------------------------------------------
+
+const SIZES = {
+  ...{ F64: 8, F32: 4, F16: 2, BF16: 2, I64: 8, I32: 4, I16: 2, I8: 1, U64: 8 },
+  ...{ U32: 4, U16: 2, U8: 1, BOOL: 1, F8_E4M3: 1, F8_E5M2: 1 },
+};
+
+/** The tensors that the header of a safetensors file names. */
+async function readSafetensors(file) {
+  const start = await bytes(file, 0, 8);
+  const length = Number(new DataView(start.buffer).getBigUint64(0, true));
+  if (length > Math.min(file.size - 8, LARGEST_HEADER)) {
+    const sizes = [length, file.size].map((n) => n.toLocaleString("en-US"));
+    throw new Refused(`expected safetensors with a header of ${sizes[0]} bytes, the file has ${sizes[1]}.`);
+  }
+  const broken = (what) => new Refused(`the header of this safetensors file is broken: ${what}.`);
+  let header;
+  try {
+    header = parse(decoded(await bytes(file, 8, 8 + length)));
+  } catch (problem) {
+    throw broken(problem.message.replace(/\.$/, ""));
+  }
+  if (!isDict(header)) throw broken(`it is a ${kindOf(header)}`);
+  const tensors = Object.entries(header).filter(([name]) => name !== "__metadata__");
+  for (const [name, one] of tensors) {
+    if (!isDict(one)) throw broken(`${name} is a ${kindOf(one)}`);
+    for (const [field, least] of [
+      ["data_offsets", 2],
+      ["shape", 0],
+    ]) {
+      const list = one[field];
+      const fine = Array.isArray(list) && list.length >= least && list.every(isWhole);
+      if (!fine || (least && list.length !== least)) throw broken(`${name} has ${field} ${repr(list)}`);
+    }
+    const [begin, end] = one.data_offsets;
+    const size = end - begin;
+    const needed = one.shape.reduce((a, b) => a * b, 1) * (SIZES[one.dtype] ?? 0) || size;
+    if (Math.min(...one.shape, begin, size) < 0 || needed !== size) {
+      throw broken(`it gives ${name} ${size} bytes, which are not ${repr(one.shape)} numbers in ${one.dtype}`);
+    }
+    if (8 + length + end > file.size) throw new Refused(`the file ends before ${name} does.`);
+  }
+  return tensors;
+}
+
+// ---- GGUF ---------------------------------------------------------------------------------------
+
+const split = (names) => names.split(" ");
+const INTERLEAVED = split(
+  "arcee chameleon chatglm cohere2 command-r deepseek2 ernie4_5 ernie4_5-moe glm-dsa glm4 granite " +
+    "granitehybrid granitemoe llama llama4 mistral3 mistral4 olmo smollm3",
+);
+const HALF_SPLIT = split(
+  "afmoe apertus bitnet dbrx dots1 eurobert exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 " +
+    "gemma3 gemma3n gemma4 glm4moe gpt-oss gptneox hunyuan-dense hunyuan-moe hunyuan_vl jais2 jina-bert-v3 lfm2 " +
+    "lfm2moe mimo2 minicpm3 minimax-m2 modern-bert nemotron nomic-bert olmo2 olmoe phi2 phi3 phimoe qwen2 " +
+    "qwen2moe qwen2vl qwen3 qwen35 qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe seed_oss stablelm starcoder2",
+);
+const FAMILIES = {
+  ...{ chatglm: "glm", "command-r": "cohere", deepseek2: "deepseek_v3", "glm-dsa": "glm_moe_dsa" },
+  ...{ "gemma-embedding": "gemma3_text", gemma3: "gemma3_text", gemma3n: "gemma3n_text", gemma4: "gemma4_text" },
+  ...{ glm4moe: "glm4_moe", gptneox: "gpt_neox", phi2: "phi", granitehybrid: "granitemoehybrid" },
+  ...{ "hunyuan-dense": "hunyuan_v1_dense", "hunyuan-moe": "hunyuan_v1_moe", "jina-bert-v3": "jina_embeddings_v3" },
+  ...{ lfm2moe: "lfm2_moe", llama4: "llama4_text", mimo2: "mimo_v2_flash", mistral3: "ministral3" },
+  ...{ "modern-bert": "modernbert", qwen2moe: "qwen2_moe", qwen2vl: "qwen2_vl", qwen35: "qwen3_5_text" },
+  ...{ qwen35moe: "qwen3_5_moe_text", qwen3moe: "qwen3_moe", qwen3next: "qwen3_next" },
+  ...{ qwen3vl: "qwen3_vl_text", qwen3vlmoe: "qwen3_vl_moe_text" },
+};
+const PLAIN = { 0: 4, 1: 2, 24: 1, 25: 2, 26: 4, 27: 8, 28: 8, 30: 2 }; // bytes of a number
+const BLOCKS = {
+  ...{ 2: [32, 18], 3: [32, 20], 6: [32, 22], 7: [32, 24], 8: [32, 34], 10: [256, 84], 11: [256, 110] },
+  ...{ 12: [256, 144], 13: [256, 176], 14: [256, 210], 20: [32, 18], 23: [256, 136], 39: [32, 17] },
+};
+const [TEXT, ARRAY, LONG] = [8, 9, 1024];
+const WIDTHS = { 0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8 };
+
+/** More of the file is wanted. */
+class More extends Error {
+  constructor(end) {
+    super();
+    this.end = end;
+  }
+}
+
+/** Reads values one after another. */
+class Cursor {
+  constructor(part, size) {
+    Object.assign(this, { part, size, view: new DataView(part.buffer, part.byteOffset, part.byteLength), at: 0 });
+  }
+  skip(count) {
+    const from = this.at;
+    const breaks = new Refused(`the GGUF breaks off at byte ${from.toLocaleString("en-US")}.`);
+    if (!(count <= this.size - from)) throw breaks;
+    if (from + count > this.part.length) throw new More(from + count);
+    this.at += count;
+    return from;
+  }
+  whole(width) {
+    const at = this.skip(width);
+    return width === 8 ? Number(this.view.getBigUint64(at, true)) : this.view.getUint32(at, true);
+  }
+  text() {
+    const length = this.whole(8);
+    const at = this.skip(length);
+    return decoded(this.part.subarray(at, at + length));
+  }
+  number(kind) {
+    const width = WIDTHS[kind];
+    if (!width) throw new Refused(`the GGUF breaks off at byte ${this.at}: ${kind} is no type of a value.`);
+    const at = this.skip(width);
+    const { view } = this;
+    const read = {
+      0: () => view.getUint8(at),
+      1: () => view.getInt8(at),
+      2: () => view.getUint16(at, true),
+      3: () => view.getInt16(at, true),
+      4: () => view.getUint32(at, true),
+      5: () => view.getInt32(at, true),
+      6: () => rounded(view.getFloat32(at, true)),
+      7: () => view.getUint8(at) !== 0,
+      10: () => Number(view.getBigUint64(at, true)),
+      11: () => Number(view.getBigInt64(at, true)),
+      12: () => rounded(view.getFloat64(at, true)),
+    };
+    return read[kind]();
+  }
+  /** A value; null for an array longer than LONG, as no configuration has. */
+  value(kind, depth = 0) {
+    if (kind === TEXT) return this.text();
+    if (kind !== ARRAY) return this.number(kind);
+    if (depth > 50) throw new Refused(`the GGUF breaks off at byte ${this.at}: arrays in arrays.`);
+    const [inner, count] = [this.whole(4), this.whole(8)];
+    if (count <= LONG) return Array.from({ length: count }, () => this.value(inner, depth + 1));
+    if (WIDTHS[inner]) this.skip(count * WIDTHS[inner]);
+    else if (count > this.size) this.skip(count);
+    else for (let i = 0; i < count; i++) inner === TEXT ? this.skip(this.whole(8)) : this.value(inner, depth + 1);
+    return null;
+  }
+}
+
+/** A float as it was before it was rounded to 32 bits, if seven digits tell. */
+function rounded(x) {
+  if (!Number.isFinite(x)) return x;
+  const found = Number(x.toPrecision(7));
+  return Number.isInteger(found) ? new Real(found) : found;
+}
+
+function headerOf(part, size) {
+  const cursor = new Cursor(part, size);
+  cursor.skip(4);
+  const version = cursor.whole(4);
+  if (version !== 2 && version !== 3)
+    throw new Refused(`expected little-endian GGUF of version 2 or 3, got ${version}.`);
+  const [count, keys] = [cursor.whole(8), cursor.whole(8)];
+  const metadata = Object.create(null);
+  for (let i = 0; i < keys; i++) {
+    const name = cursor.text();
+    metadata[name] = cursor.value(cursor.whole(4));
+  }
+  const tensors = Object.create(null);
+  for (let i = 0; i < count; i++) {
+    const name = cursor.text();
+    const axes = cursor.whole(4);
+    if (axes > 64) cursor.skip(size);
+    const shape = Array.from({ length: axes }, () => cursor.whole(8));
+    tensors[name] = { shape, kind: cursor.whole(4), offset: cursor.whole(8) };
+  }
+  return { metadata, tensors, end: cursor.at };
+}
+
+async function readGguf(file) {
+  let part = await bytes(file, 0, Math.min(BLOCK, file.size));
+  let header;
+  while (!header) {
+    try {
+      header = headerOf(part, file.size);
+    } catch (problem) {
+      if (!(problem instanceof More)) throw problem;
+      const end = Math.min(Math.max(problem.end, part.length + BLOCK), file.size);
+      if (end > LARGEST_HEADER) throw new Refused("the GGUF breaks off: its header has more than 100 MB.");
+      const grown = new Uint8Array(end);
+      grown.set(part);
+      grown.set(await bytes(file, part.length, end), part.length);
+      part = grown;
+    }
+  }
+  const { metadata, tensors, end } = header;
+  const align = metadata["general.alignment"] ?? 32;
+  if (!isWhole(align) || align < 1)
+    throw new Refused(`general.alignment must be a positive integer, got ${repr(align)}.`);
+  const begin = Math.ceil(end / align) * align;
+  for (const [name, one] of Object.entries(tensors)) {
+    const [numbers, size] = BLOCKS[one.kind] ?? [1, PLAIN[one.kind] ?? 0];
+    const all = one.shape.reduce((a, b) => a * b, 1);
+    one.start = begin + one.offset;
+    one.end = one.start + size * Math.floor(all / numbers);
+    if (one.end > file.size) throw new Refused(`the file ends before ${name} does.`);
+  }
+  const architecture = metadata["general.architecture"];
+  if (typeof architecture !== "string") throw new Refused("expected a text in general.architecture.");
+  const lists = {};
+  for (const which of ["factors_long", "factors_short", "freqs"]) {
+    const tensor = tensors[`rope_${which}.weight`];
+    if (tensor?.kind !== 0 || tensor.shape.length !== 1 || tensor.shape[0] > LONG) continue;
+    const view = new DataView((await bytes(file, tensor.start, tensor.end)).buffer);
+    lists[which] = Array.from({ length: tensor.shape[0] }, (_, i) => rounded(view.getFloat32(4 * i, true)));
+  }
+  const { config, notes } = ofGguf(metadata, lists);
+  const rows = INTERLEAVED.includes(architecture)
+    ? "interleaved"
+    : HALF_SPLIT.includes(architecture)
+      ? "half-split"
+      : "";
+  return { text: written(config), rows, notes };
+}
+
+/** What a config.json would say, and what was taken for granted. */
+function ofGguf(metadata, lists) {
+  const name = metadata["general.architecture"];
+  const notes = [];
+  const family = Object.hasOwn(FAMILIES, name) ? FAMILIES[name] : name.replaceAll("-", "_");
+  const get = (key) => {
+    const found = metadata[`${name}.${key}`] ?? null;
+    const many = Array.isArray(found) ? found : found === null ? [] : [found];
+    if (key !== "rope.scaling.type" && !many.every(isReal)) {
+      throw new Refused(`${name}.${key} must be a number, or one for each layer, got ${repr(found)}.`);
+    }
+    if (!Array.isArray(found) || key.includes("sections")) return found;
+    return found.length ? found.reduce((a, b) => (Number(b) > Number(a) ? b : a)) : null;
+  };
+  const [heads, hidden, rotated] = ["attention.head_count", "embedding_length", "rope.dimension_count"].map(get);
+  let width = get("attention.key_length");
+  const config = {
+    model_type: family,
+    hidden_size: hidden,
+    num_attention_heads: heads,
+    num_key_value_heads: get("attention.head_count_kv"),
+    head_dim: width,
+    num_hidden_layers: get("block_count"),
+    rope_theta: get("rope.freq_base"),
+    max_position_embeddings: get("context_length"),
+    rope_local_base_freq: get("rope.freq_base_swa"),
+    sliding_window: get("attention.sliding_window"),
+    rms_norm_eps: get("attention.layer_norm_rms_epsilon"),
+  };
+  if (config.rope_theta === null) {
+    config.rope_theta = new Real(10000);
+    notes.push(`${name}.rope.freq_base is not in the file: llama.cpp takes 10,000.`);
+  }
+  if (![...INTERLEAVED, ...HALF_SPLIT].includes(name)) {
+    notes.push(`In which layout llama.cpp rotates ${repr(name)} is not known here.`);
+  }
+  const even = heads && hidden ? Math.floor(hidden / heads) : null;
+  if (even && (width === null || width === even)) [width, config.head_dim] = [even, null];
+  if (rotated && width && ["deepseek_v3", "glm_moe_dsa"].includes(family)) {
+    const rest = (get("attention.key_length_mla") || width) - rotated;
+    Object.assign(config, { qk_rope_head_dim: rotated, qk_nope_head_dim: rest, head_dim: null });
+  } else if (rotated && width && rotated < width) {
+    config[family === "gpt_neox" ? "rotary_pct" : "partial_rotary_factor"] = rotated / width;
+  }
+  let scaling = scalingOf(get, lists, config, notes);
+  const sections = [...(get("rope.dimension_sections") ?? [])];
+  if (sections.length) {
+    while (sections.length && !sections.at(-1)) sections.pop();
+    scaling = { rope_type: "default", mrope_section: sections, ...scaling };
+  }
+  const told = Object.entries(scaling).filter(([, value]) => value !== null);
+  config.rope_scaling = told.length ? Object.fromEntries(told) : null;
+  return { config: Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null)), notes };
+}
+
+/** What rescales the frequencies, as rope_scaling has it. */
+function scalingOf(get, { factors_long: long, factors_short: short, freqs }, config, notes) {
+  const kind = get("rope.scaling.type");
+  const [factor, linear] = ["rope.scaling.factor", "rope.scale_linear"].map(get);
+  const stretch = Number(factor) ? factor : linear;
+  const original = get("rope.scaling.original_context_length");
+  if (long?.length && short?.length) {
+    config.original_max_position_embeddings = original;
+    const attention = get("rope.scaling.attn_factor");
+    return { rope_type: "longrope", long_factor: long, short_factor: short, attention_factor: attention };
+  }
+  if (freqs?.length) return named(freqs.map(Number), Number(config.rope_theta), notes);
+  if (kind === "yarn") {
+    const multiplier = Number(get("rope.scaling.yarn_log_multiplier") ?? 0) * 10;
+    const scale = multiplier ? rounded(multiplier) : null;
+    return {
+      rope_type: "yarn",
+      factor: stretch,
+      original_max_position_embeddings: original,
+      beta_fast: get("rope.scaling.yarn_beta_fast"),
+      beta_slow: get("rope.scaling.yarn_beta_slow"),
+      mscale: scale,
+      mscale_all_dim: scale,
+    };
+  }
+  const stretched = (kind === null || kind === "linear") && stretch !== null && ![0, 1].includes(Number(stretch));
+  return stretched ? { rope_type: "linear", factor: stretch } : {};
+}
+
+/** Llama 3's rescaling, the one whose divisors llama.cpp keeps in a tensor, or {} with a note. */
+function named(divisors, base, notes) {
+  if (divisors.every((d) => Math.abs(d - 1) < 1e-6)) return {};
+  const [low, high] = [1, 4];
+  const waves = divisors.map((_, i) => base ** (-i / divisors.length));
+  const most = Math.max(...divisors);
+  const factor = Math.abs(most - Math.round(most)) < 1e-5 * most ? Math.round(most) : most;
+  const share = (d) => (1 / d - 1 / factor) / (1 - 1 / factor);
+  const at = divisors.findIndex((d) => share(d) > 0.01 && share(d) < 0.99);
+  const original = Math.round(((low + (high - low) * share(divisors[at])) * 2 * Math.PI) / waves[at]);
+  const fits = divisors.every((d, i) => {
+    const keep = Math.min(Math.max(((original * waves[i]) / (2 * Math.PI) - low) / (high - low), 0), 1);
+    return Math.abs(d * ((1 - keep) / factor + keep) - 1) < 1e-5;
+  });
+  if (fits) {
+    return {
+      rope_type: "llama3",
+      factor: new Real(factor),
+      low_freq_factor: new Real(low),
+      high_freq_factor: new Real(high),
+      original_max_position_embeddings: original,
+    };
+  }
+  notes.push("The divisors in rope_freqs.weight are of no rescaling known here; left out.");
+  return {};
+}

@@ -1,0 +1,657 @@
+// A model's rotary embedding from its configuration, and what a longer context asks for.
+import { rescaledFrequencies, roundTo } from "./aliasing.js";
+import { configOf, readFiles } from "./checkpoint_file.js";
+import { ropeOf } from "./configuration.js";
+import { make, setRich } from "./kit/dom.js";
+import { axes, disc, level, text } from "./kit/draw.js";
+import { figure } from "./kit/figure.js";
+import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
+import { pairColor } from "./kit/theme.js";
+import { compact, parse, Real, Refused, written } from "./published.js";
+import { inverseFrequencies } from "./rope.js";
+
+// ---- what is known of a part --------------------------------------------------------------------
+
+/** Radians per position of each pair in a text of a length, where it has several axes along its own. */
+export function speeds(part, length = 0) {
+  const now = part.inv_freq.map((wave) => (Array.isArray(wave) ? Math.hypot(...wave) : wave));
+  const [kind, given] = part.rescaling ?? [];
+  if (kind === "longrope" && length > Number(given.original_max_position_embeddings)) {
+    return now.map((theta, i) => (theta * given.short_factor[i]) / given.long_factor[i]);
+  }
+  if (kind === "dynamic" && part.max_length && length > part.max_length) {
+    const told = { factor: Number(given.factor), max_position_embeddings: part.max_length, seq_len: length };
+    return Array.from(rescaledFrequencies("dynamic", 2 * now.length, part.base, told).invFreq);
+  }
+  return now;
+}
+
+/** Whether layers look back by a window alone, so that a longer text brings them no new distance. */
+const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
+
+/** The rotation that is shown first: of the text, in layers that look back all the way. */
+const first = (parts) =>
+  Math.max(
+    0,
+    parts.findIndex((part) => part.part === "text" && !near(part)),
+  );
+
+/** The same without its rescaling. */
+export function plainSpeeds(part) {
+  const now = speeds(part);
+  const kind = part.rescaling?.[0];
+  if (!kind) return now;
+  if (kind === "proportional") return now.map((theta) => theta * Number(part.rescaling[1].factor ?? 1));
+  return Array.from(inverseFrequencies(2 * now.length, part.base));
+}
+
+/** Which pairs meet angles at so many positions that training never showed, as far as the file says. */
+export function newAngles(part, wanted) {
+  const { trained_length: trained, max_length: longest } = part;
+  if (!trained || part.part !== "text" || near(part)) return null;
+  const plain = plainSpeeds(part);
+  const [now, then] = [speeds(part, longest), speeds(part, wanted)];
+  return then.map((theta, i) => {
+    const seen = Math.max(trained * plain[i], longest > trained ? longest * now[i] : 0);
+    return seen < TURN && wanted * theta > seen * (1 + 1e-9);
+  });
+}
+
+const count = (flags) => flags.filter(Boolean).length;
+
+/** From which position on some pair is off by a tenth of a radian, its inverse frequency kept in 16 bits. */
+export function breaksAt(part, dtype) {
+  const off = Math.max(...speeds(part).map((theta) => Math.abs(roundTo(theta, dtype) - theta)));
+  return off ? Math.ceil(0.1 / off) : Infinity;
+}
+
+// ---- in words -----------------------------------------------------------------------------------
+
+const whole = (n) => num(n, 0);
+const ends = (list) => `${short(Number(list[0]), 3)} to ${short(Number(list.at(-1)), 3)}`;
+const runs = (layers) =>
+  layers
+    .map(([a, b, step]) => (a === b ? `${a}` : step > 1 ? `${a} to ${b} in steps of ${step}` : `${a} to ${b}`))
+    .join(", ");
+
+/** How many pairs keep their frequency, and how many are divided by the whole factor. */
+function moved(part, factor) {
+  const plain = plainSpeeds(part);
+  const ratios = speeds(part).map((theta, i) => plain[i] / theta);
+  const keep = count(ratios.map((r) => Math.abs(r - 1) < 1e-6));
+  const all = count(ratios.map((r) => Math.abs(r / factor - 1) < 1e-6));
+  const between = ratios.length - keep - all;
+  const pairs = `${keep} of ${ratios.length} pairs keep their frequency, ${all} are divided by ${short(factor)}`;
+  return pairs + (between > 0 ? `, ${between} lie between` : "");
+}
+
+/** A rescaling in words. */
+export function rescalingWords(part) {
+  if (!part.rescaling) return "none";
+  const [kind, given] = part.rescaling;
+  const factor = Number(given.factor ?? 1);
+  const original = Number(given.original_max_position_embeddings ?? 0);
+  const words = {
+    linear: () => `position interpolation: every frequency is divided by ${short(factor)}`,
+    dynamic: () => `dynamic NTK: beyond ${whole(part.max_length)} tokens the base grows with the text`,
+    ntk: () => "NTK: a larger base",
+    yarn: () => `YaRN from ${whole(original)} tokens: ${moved(part, factor)}`,
+    llama3: () => `Llama 3's, from ${whole(original)} tokens: ${moved(part, factor)}`,
+    longrope: () =>
+      `LongRoPE: a divisor for each pair, ${ends(given.short_factor)} up to ${whole(original)} tokens and ` +
+      `${ends(given.long_factor)} beyond`,
+    proportional: () => "p-RoPE: the slowest pairs of the head do not rotate",
+  };
+  return words[kind]?.() ?? kind;
+}
+
+/** The lines of a card: a name and what is known. */
+export function lines(part, rows) {
+  const now = speeds(part);
+  const turns = now.map((theta) => TURN / theta);
+  const { head_dim: head, width, place, trained_length: trained, max_length: longest } = part;
+  const which =
+    width === head
+      ? `all ${head}`
+      : `${place === "last" ? "the last " : place === "first" ? "the first " : ""}${width} of ${head}`;
+  const other = rows && part.part === "text" && rows !== part.layout;
+  const found = [
+    ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
+    part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
+    ["layout", other ? `${rows} in this file; ${part.layout} in Hugging Face's` : part.layout],
+    ["channels", `${which}, from ${part.width_from}`],
+    ["base", `${num(part.base, Number.isInteger(part.base) ? 0 : 3)}, from ${part.base_from}`],
+    ["rescaling", rescalingWords(part)],
+    Math.abs(part.attention_factor - 1) > 1e-9 && ["cos and sin", `times ${num(part.attention_factor, 4)}`],
+    part.sections && ["axes", part.sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ")],
+    ["wavelengths", `${short(Math.min(...turns))} to ${whole(Math.max(...turns))} tokens, ${now.length} pairs`],
+    ["trained for", trained ? `${whole(trained)} tokens${part.rescaling ? " before the rescaling" : ""}` : "not told"],
+    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, as max_position_embeddings says`],
+    ["16 bits", sixteen(part)],
+  ];
+  return found.filter(Boolean);
+}
+
+function sixteen(part) {
+  const at = (dtype) => {
+    const from = breaksAt(part, dtype);
+    return `${Number.isFinite(from) ? `from position ${whole(from)}` : "nowhere"} in ${dtype}`;
+  };
+  return (
+    "positions are exact to 256 in bfloat16, to 2,048 in float16; rounded inverse frequencies put a pair off by " +
+    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by 0.002 at most`
+  );
+}
+
+/** What is said of a part: the answer first. */
+export function words(part, wanted, name) {
+  const fresh = newAngles(part, wanted);
+  const which = part.width === part.head_dim ? "all" : `${part.width} of`;
+  const where =
+    part.part === "text" ? (part.kind ? ` in ${part.kind} layers` : "") : ` in its part ${part.path || part.part}`;
+  const turns = `turns ${which} ${part.head_dim} channels${where}, ${part.layout}, base ${whole(part.base)}`;
+  const start = `**${name || "Your model"}** ${turns}.`;
+  if (near(part)) return `${start} They see a window: a longer text brings them **no new distance**.`;
+  if (part.part !== "text") {
+    const axes = Array.isArray(part.inv_freq[0]) ? part.inv_freq[0].length : 1;
+    return `${start} A position there is **${axes === 1 ? "one number" : `${axes} numbers`}**.`;
+  }
+  if (!fresh) return `${start} For what length it was trained, the file does not say.`;
+  const some = count(fresh);
+  const pairs = fresh.length;
+  const beyond = part.max_length > part.trained_length ? part.max_length : part.trained_length;
+  const end = some
+    ? `**${some} of ${pairs}** pairs meet angles that training to ${whole(beyond)} never showed.`
+    : "**no pair** meets a new angle.";
+  return `${start} At ${whole(wanted)} tokens ${end}`;
+}
+
+// ---- what to write for a longer context ---------------------------------------------------------
+
+/** The number that a length is multiplied by, in two digits after the point, never too small. */
+const stretch = (wanted, trained) => Math.ceil((wanted / trained) * 100 - 1e-9) / 100;
+
+/** Parameters of the rotation as the file has them, without a rescaling. */
+function present(part, config) {
+  const own =
+    part.path
+      .split(".")
+      .filter(Boolean)
+      .reduce((inside, name) => inside?.[name], config) ?? {};
+  const given = own.rope_parameters ?? own.rope_scaling ?? {};
+  const kept = {};
+  for (const name of ["partial_rotary_factor", "mrope_section", "mrope_interleaved"]) {
+    if (given[name] !== undefined) kept[name] = given[name];
+  }
+  if (own.partial_rotary_factor !== undefined) kept.partial_rotary_factor ??= own.partial_rotary_factor;
+  return kept;
+}
+
+/**
+ * What to write so that a model takes longer texts: { why } where nothing is to be written, or
+ * { factor, trained, parameters, blocks }, the blocks [title, code].
+ */
+export function recipe(spec, part, config, wanted, name) {
+  const { trained_length: trained, max_length: longest } = part;
+  const model = /^[\w.-]+\/[\w.-]+$/.test(name ?? "") ? name : "MODEL";
+  const kind = part.rescaling?.[0];
+  const length = String(wanted);
+  if (part.part !== "text" || near(part)) return { why: "" };
+  if (!trained)
+    return { why: "The trained length is not in the file; type it as max_position_embeddings to see the lines." };
+  const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(part.rescaling[1].factor ?? 1) : 0);
+  if (wanted <= reach) {
+    const why = `Nothing is to be written: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
+    return { why, blocks: [["vLLM", `vllm serve ${model} --max-model-len ${length}`]] };
+  }
+  if (kind && kind !== "yarn") {
+    return {
+      why: `It is rescaled already (${kind}), for ${whole(longest ?? trained)} tokens: YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
+    };
+  }
+  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
+  if (kinds.length > 1) {
+    return {
+      why: `Its layers rotate in ${kinds.length} ways, and the flags of these programs set one: write YaRN into rope_parameters.${part.kind} of its config.json by hand, and leave the other entries.`,
+    };
+  }
+  const factor = stretch(wanted, trained);
+  const parameters = {
+    rope_type: "yarn",
+    rope_theta: new Real(part.base),
+    factor: new Real(factor),
+    original_max_position_embeddings: trained,
+    ...present(part, config),
+  };
+  const inside = part.path ? `${part.path}.` : "";
+  const nest = (names, inner) => names.reduceRight((found, one) => ({ [one]: found }), inner);
+  const path = part.path.split(".").filter(Boolean);
+  const overrides = compact(nest([...path, "rope_parameters"], parameters));
+  const python = written(parameters, "").replace(/^ {2}/gm, "    ");
+  const blocks = [
+    ["transformers 5, before the model is made", `config.${inside}rope_parameters = ${python}`],
+    ["vLLM", `vllm serve ${model} --max-model-len ${length} \\\n  --hf-overrides '${overrides}'`],
+  ];
+  const sglang = `SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n  --model-path ${model} --context-length ${length}`;
+  if (path.length)
+    blocks.push([
+      "SGLang",
+      `# its flag does not reach ${part.path}: write rope_parameters into config.json\n${sglang}`,
+    ]);
+  else blocks.push(["SGLang", `${sglang} \\\n  --json-model-override-args '${compact({ rope_scaling: parameters })}'`]);
+  const flags = `--rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${trained}`;
+  blocks.push([
+    "llama.cpp, which finds the base in the GGUF file",
+    `llama-server -m model.gguf -c ${length} \\\n  ${flags}`,
+  ]);
+  return { factor, trained, parameters, blocks };
+}
+
+/** The configuration with these parameters in the place of its own. */
+function stretched(part, config, parameters) {
+  const path = part.path.split(".").filter(Boolean);
+  const change = (inside, names) => {
+    if (names.length) return { ...inside, [names[0]]: change(inside[names[0]] ?? {}, names.slice(1)) };
+    const { rope_scaling: _, ...rest } = inside;
+    return { ...rest, rope_parameters: parameters };
+  };
+  return change(config, path);
+}
+
+// ---- names --------------------------------------------------------------------------------------
+
+const bare = (name) => name.toLowerCase().replace(/[-_.\s]/g, "");
+
+/** The best matches of a name: [title, config text, what was not seen], public checkpoints before families. */
+export function search(models, wanted, most = 8) {
+  const word = bare(wanted);
+  const rank = ({ keys }) => {
+    if (keys.includes(word)) return 0;
+    if (keys.some((key) => key.startsWith(word))) return 1;
+    return keys.some((key) => key.includes(word)) ? 2 : 9;
+  };
+  const found = models.map((one) => [rank(one), one]).filter(([at]) => at < 9);
+  return found
+    .sort((a, b) => a[0] - b[0])
+    .slice(0, most)
+    .map(([, one]) => one);
+}
+
+/** All that can be chosen: public checkpoints, then families as their classes are by default. */
+export function choices(rows, rules) {
+  const checkpoints = rows.map(([name, aliases, config, unseen]) => ({
+    name,
+    text: written(config),
+    notes: unseen?.length ? [`Of this public checkpoint was not seen: ${unseen.join(", ")}.`] : [],
+    keys: [name, name.split("/")[1], ...aliases].map(bare),
+  }));
+  const families = Object.entries(rules.types).filter(([, rule]) => !rule.null && (rule.rotations || rule.parts));
+  return [
+    ...checkpoints,
+    ...families.map(([type]) => ({
+      name: `${type}, as its class is by default`,
+      text: written({ model_type: type }),
+      notes: [],
+      keys: [bare(type)],
+    })),
+  ];
+}
+
+// ---- the figure ---------------------------------------------------------------------------------
+
+const POPULAR = [
+  "Qwen/Qwen2.5-7B-Instruct",
+  "meta-llama/Meta-Llama-3.1-8B",
+  "zai-org/GLM-4.5",
+  "google/gemma-3-27b-it",
+];
+const NOTICE =
+  "Nothing that you bring leaves this page. Of a GGUF the header alone is read. Dots are pairs, from rose (fast) to " +
+  "violet (slow); red ones meet new angles, rings are where the lines below would put them.";
+const SEVERITY = ["Note", "Warning", "Wrong"];
+const KEPT = ["wanted", "part", "text", "name", "rows", "notes"];
+
+export default figure((fig) => {
+  const { rules: rulesText, rows } = fig.model.get("data");
+  const rules = parse(rulesText);
+  const models = choices(parse(rows), rules);
+  const bring = makeBring(fig, models);
+  const problem = fig.element("p", { className: "rope-problem", role: "alert" });
+  const warnings = fig.element("ul", { className: "rope-warnings" });
+  const parts = makeParts(fig);
+  const plot = fig.canvas({
+    label: "Wavelength of each pair beside the trained length and the one that is wanted",
+    height: (width) => (width > 560 ? 270 : 230),
+  });
+  fig.element("div", { className: "rope-controls" }, fig.controls.wanted);
+  const table = fig.element("table", { className: "rope-card" });
+  const blocks = fig.element("div", { className: "rope-blocks" });
+  const link = makeLink(fig, models);
+
+  let known = null; // of the text that was evaluated last
+  const evaluate = (content) => {
+    if (known?.content === content) return known;
+    try {
+      const { config, rows, notes } = configOf(content);
+      known = { content, config, rows, notes, spec: ropeOf(config, rules.types), wrong: "" };
+    } catch (wrong) {
+      if (!(wrong instanceof Refused)) throw wrong;
+      known = { content, wrong: wrong.message.replace(/^\w/, (first) => first.toUpperCase()) };
+    }
+    return known;
+  };
+
+  fig.draw(() => {
+    const { traits } = fig;
+    const found = evaluate(traits.text);
+    const spec = found.spec;
+    const shown = spec && (traits.part < 0 ? first(spec.parts) : Math.min(traits.part, spec.parts.length - 1));
+    const part = spec?.parts[shown];
+    bring.show(traits);
+    const wrong = bring.refused() || found.wrong;
+    problem.textContent = wrong;
+    problem.hidden = !wrong;
+    for (const node of [table, blocks, plot.canvas, warnings]) node.hidden = !spec;
+    plot.canvas.hidden = table.hidden = blocks.hidden = !part;
+    link.show(traits);
+    if (!spec) {
+      parts.show([], 0);
+      fig.say("No card yet: **paste** a config.json, **drop** a file, or **choose** a model.");
+      fig.root.dataset.values = JSON.stringify({ wrong });
+      return;
+    }
+    const rows = traits.rows || found.rows;
+    const cautions = [...spec.warnings, ...assumed([...traits.notes, ...found.notes], rows, part)];
+    showWarnings(warnings, cautions);
+    parts.show(spec.parts, shown);
+    if (!part) {
+      const who = spec.family ?? "this configuration";
+      fig.say(`Of **${who}** it is not known how it rotates: the sentence below says why.`);
+      fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
+      return;
+    }
+    const write = recipe(spec, part, found.config, traits.wanted, traits.name);
+    const longer = write.parameters && longerPart(part, spec, stretched(part, found.config, write.parameters), rules);
+    plot.fit();
+    drawWaves(plot, part, traits.wanted, longer);
+    const idle = spec.without_effect;
+    showLines(table, [...lines(part, rows), ...(idle.length ? [["no effect", idle.join(", ")]] : [])]);
+    const meant = found.rows ? [["config.json at Hugging Face", written(found.config)]] : [];
+    showBlocks(blocks, { ...write, blocks: [...meant, ...(write.blocks ?? [])] }, part, traits, longer);
+    fig.say(words(part, traits.wanted, traits.name));
+    const fresh = newAngles(part, traits.wanted);
+    fig.root.dataset.values = JSON.stringify({
+      name: traits.name,
+      wanted: traits.wanted,
+      fresh: fresh && count(fresh),
+      layout: part.layout,
+      rows,
+      width: part.width,
+      head: part.head_dim,
+      base: part.base,
+      factor: write.factor ?? null,
+      warnings: cautions.map((one) => one.code),
+      wrong,
+    });
+  });
+
+  fig.showMe(async () => {
+    fig.set({ wanted: 32768 });
+    await fig.pause(1200);
+    await fig.glide({ wanted: 131072 }, 2500);
+    await fig.pause(800);
+  });
+  fig.notice(NOTICE);
+});
+
+/** The same part with the parameters that are to be written; null if they are refused. */
+function longerPart(part, spec, config, rules) {
+  try {
+    return ropeOf(config, rules.types).parts[spec.parts.indexOf(part)] ?? null;
+  } catch (problem) {
+    if (problem instanceof Refused) return null;
+    throw problem;
+  }
+}
+
+function assumed(notes, rows, part) {
+  const found = notes.map((message) => ({ code: "assumed", severity: 1, message }));
+  if (rows && part?.part === "text" && rows !== part.layout) {
+    const message =
+      `The query and key rows of this file are ${rows}; those of a Hugging Face checkpoint of this family are ` +
+      `${part.layout}. To convert, permute the rows of each head, as python -m ropescope convert does.`;
+    found.push({ code: "other-rows", severity: 0, message });
+  }
+  return found;
+}
+
+/** The search, the file and the text: { show(traits), refused() }. */
+function makeBring(fig, models) {
+  let wrong = "";
+  const refuse = (message) => {
+    wrong = message;
+    fig.redraw();
+  };
+  const take = (given) => {
+    wrong = "";
+    fig.set({ part: -1, rows: "", notes: [], ...given });
+  };
+  const seek = make("input", { type: "search", placeholder: "a model or a family", "aria-label": "Choose a model" });
+  const chips = make("div", { className: "rope-chips", role: "group", "aria-label": "Models found" });
+  const choose = ({ name, text: content, notes }) => take({ name, text: content, notes });
+  let hits = [];
+  const list = () => {
+    const popular = POPULAR.map((name) => models.find((one) => one.name === name)).filter(Boolean);
+    hits = seek.value.trim() ? search(models, seek.value) : popular;
+    const buttons = hits.map((one) => {
+      const button = make("button", { type: "button", className: "rope-button" }, one.name);
+      button.addEventListener("click", () => choose(one));
+      return button;
+    });
+    const none = "No model has this name. Paste its config.json below.";
+    chips.replaceChildren(...(buttons.length ? buttons : [make("span", {}, none)]));
+  };
+  seek.addEventListener("input", list);
+  seek.addEventListener("keydown", (event) => {
+    event.stopPropagation(); // no command to the notebook
+    if (event.key === "Enter" && hits.length) choose(hits[0]);
+  });
+  list();
+
+  const file = make("input", { type: "file", multiple: true, hidden: true });
+  const open = make("button", { type: "button", className: "rope-button" }, "Choose a file");
+  open.addEventListener("click", () => file.click());
+  const read = async (files) => {
+    try {
+      const { name, text: content, rows, notes } = await readFiles(files);
+      take({ name, text: content, rows, notes });
+    } catch (problem) {
+      if (!(problem instanceof Refused)) throw problem;
+      refuse(problem.message);
+    }
+  };
+  file.addEventListener("change", async () => {
+    await read([...file.files]);
+    file.value = "";
+  });
+  const area = make("textarea", {
+    className: "rope-paste",
+    rows: 5,
+    spellcheck: false,
+    "aria-label": "config.json",
+    placeholder: "Paste a config.json, or drop a file here",
+  });
+  area.addEventListener("input", () => take({ text: area.value, name: "" }));
+  area.addEventListener("keydown", (event) => event.stopPropagation());
+  const { root } = fig;
+  root.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    root.classList.add("rope-drop");
+  });
+  root.addEventListener("dragleave", () => root.classList.remove("rope-drop"));
+  root.addEventListener("drop", (event) => {
+    event.preventDefault();
+    root.classList.remove("rope-drop");
+    read([...event.dataTransfer.files]);
+  });
+  const node = make(
+    "div",
+    { className: "rope-bring" },
+    make("div", { className: "rope-seek" }, seek, open, file),
+    chips,
+    area,
+  );
+  root.querySelector(".rope-body").prepend(node);
+  return {
+    refused: () => wrong,
+    show({ text: content }) {
+      if (area.value !== content) area.value = content;
+    },
+  };
+}
+
+/** Which of several rotations is shown: { show(parts, number) }. */
+function makeParts(fig) {
+  const select = make("select", { "aria-label": "Part of the model" });
+  select.addEventListener("change", () => fig.set({ part: select.selectedIndex }));
+  select.addEventListener("keydown", (event) => event.stopPropagation());
+  const node = fig.element("div", { className: "rope-parts" }, select);
+  return {
+    show(parts, number) {
+      node.hidden = parts.length < 2;
+      const names = parts.map(({ part, path, kind, layers }) =>
+        [path || part, kind, layers.length ? `layers ${runs(layers)}` : ""].filter(Boolean).join(", "),
+      );
+      if (select.dataset.names !== names.join(";")) {
+        select.dataset.names = names.join(";");
+        select.replaceChildren(...names.map((name) => make("option", {}, name)));
+      }
+      select.selectedIndex = number;
+    },
+  };
+}
+
+function showWarnings(list, cautions) {
+  list.hidden = !cautions.length;
+  const items = cautions.map(({ severity, message }) => {
+    const item = make("li", { className: severity === 2 ? "rope-wrong" : "" });
+    item.append(make("b", {}, SEVERITY[severity]), ` ${message}`);
+    return item;
+  });
+  list.replaceChildren(...items);
+}
+
+function showLines(table, found) {
+  const rows = found.map(([name, what]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, what)));
+  table.replaceChildren(make("tbody", {}, ...rows));
+}
+
+function showBlocks(node, { why, blocks = [], factor, trained }, part, { wanted }, longer) {
+  const lead = make("p");
+  if (why !== undefined) setRich(lead, why);
+  else {
+    const before = count(newAngles(part, wanted));
+    const after = longer ? count(newAngles({ ...longer, max_length: null, trained_length: trained }, wanted)) : null;
+    const then =
+      after === null ? "" : after ? ` ${after} pairs still meet new angles.` : " No pair meets a new angle then.";
+    setRich(
+      lead,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it.${then}`,
+    );
+  }
+  const made = blocks.flatMap(([title, code]) => [
+    make("div", { className: "rope-over" }, make("b", {}, title), ...copies(code)),
+    make("pre", { className: "rope-code" }, code),
+  ]);
+  node.replaceChildren(...(lead.textContent ? [lead] : []), ...made);
+}
+
+/** A button that copies a text, where the browser lets a page do so. */
+function copies(code) {
+  if (!navigator.clipboard?.writeText) return [];
+  const button = make("button", { type: "button", className: "rope-button" }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(code);
+    button.textContent = "Copied";
+  });
+  return [button];
+}
+
+function drawWaves(plot, part, wanted, longer) {
+  const { colors } = plot.clear();
+  const now = speeds(part, wanted).map((theta) => TURN / theta);
+  const then = longer ? speeds(longer).map((theta) => TURN / theta) : [];
+  const { trained_length: trained } = part;
+  const all = [...now, ...then, wanted, trained ?? wanted];
+  const range = [Math.min(...all) / 1.6, Math.max(...all) * 2.2];
+  const at = axes(plot, {
+    x: [-0.5, Math.max(now.length - 0.5, 1)],
+    y: range,
+    yLog: true,
+    yTicks: decades(...range),
+    yFormat: (v) => (v < 1e4 ? whole(v) : `10${superscript(Math.round(Math.log10(v)))}`),
+    xLabel: "pair, fast to slow",
+    yLabel: "wavelength (tokens)",
+    box: { left: 52 },
+  });
+  const lineAt = (length, words, color, options) => {
+    const y = at.y(length);
+    level(plot, y, at.box, color, options);
+    text(plot, `${words} ${whole(length)}`, at.box.x0 + 6, y - 8, { color, size: 12, halo: true });
+  };
+  if (trained) lineAt(trained, "trained for", colors.ink, {});
+  if (wanted !== trained) lineAt(wanted, "wanted", colors.accent, { dash: [5, 4] });
+  const fresh = newAngles(part, wanted) ?? [];
+  then.forEach((turn, i) => {
+    if (Math.abs(turn / now[i] - 1) > 1e-6) {
+      disc(plot, at.x(i), at.y(turn), 3.5, colors.paper, { ring: colors.accent });
+    }
+  });
+  now.forEach((turn, i) => {
+    disc(plot, at.x(i), at.y(turn), 3.5, fresh[i] ? colors.warm : pairColor(i, now.length));
+  });
+}
+
+/** The address keeps what is shown, on a page without a kernel: { show(traits) }. */
+function makeLink(fig, models) {
+  if (!window.ropeHost || !window.history?.replaceState) return { show: () => {} };
+  const first = JSON.stringify(KEPT.map((name) => fig.traits[name]));
+  const come = () => {
+    const query = new URLSearchParams(window.location.hash.slice(1));
+    if (!query.has("model")) return;
+    try {
+      const given = JSON.parse(query.get("model"));
+      const known = models.find(({ name }) => name === given.name);
+      fig.set(checked(given.text === undefined && known ? { ...given, text: known.text, notes: known.notes } : given));
+    } catch (problem) {
+      console.warn(`the address was not followed: ${problem.message}`);
+    }
+  };
+  come();
+  window.addEventListener("hashchange", come);
+  return {
+    show(traits) {
+      const now = Object.fromEntries(KEPT.map((name) => [name, traits[name]]));
+      const known = models.find(({ name, text: content }) => name === now.name && content === now.text);
+      const brief = known ? { name: now.name, wanted: now.wanted, part: now.part } : now;
+      const changed = JSON.stringify(Object.values(now)) !== first;
+      const { pathname, search: asked, hash } = window.location;
+      const ours = hash.startsWith("#model=");
+      if (!changed && !ours) return;
+      const state = changed ? `#${new URLSearchParams({ model: JSON.stringify(brief) })}` : "";
+      if (state !== hash) window.history.replaceState(null, "", pathname + asked + state);
+    },
+  };
+}
+
+/** What an address may set, each of its own kind. */
+function checked({ wanted, part, name, rows, notes, text: content }) {
+  const found = {};
+  if (Number.isInteger(wanted) && wanted >= 1024 && wanted <= 2 ** 24) found.wanted = wanted;
+  if (Number.isInteger(part) && part >= -1 && part < 100) found.part = part;
+  if (typeof name === "string") found.name = name;
+  if (typeof content === "string") found.text = content;
+  if (["", "interleaved", "half-split"].includes(rows)) found.rows = rows;
+  if (Array.isArray(notes) && notes.every((note) => typeof note === "string")) found.notes = notes;
+  return found;
+}

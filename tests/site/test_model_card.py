@@ -1,0 +1,205 @@
+"""The card of a model on the published page: three tasks from the first page, files, keyboard."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from rope_minimal import inverse_frequencies, rescaled_frequencies
+from ropebook import aliasing
+from tests.tools.broken_files import BROKEN, GGUF_LLAMA, gguf, llama3_divisors
+from tests.tools.browser import wait_for
+from tests.tools.on_page import OnPage
+
+PAGE = "notebooks/check-your-model.html"
+META = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 128256,
+        "ffn_dim_multiplier": 1.3, "multiple_of": 1024, "norm_eps": 1e-05, "rope_theta": 500000.0,
+        "use_scaled_rope": True}  # fmt: skip
+
+
+def from_first_page(seen) -> OnPage:
+    """Go through the second door."""
+    seen.open("book/intro.html")
+    seen.page.locator(".home-doors").get_by_role("link", name="Check your model").click()
+    seen.page.wait_for_url(f"**/{PAGE}")
+    card = OnPage(seen.page, "model-card")
+    card.figure.locator("[data-drawn], canvas").first.wait_for()
+    return card
+
+
+def choose(card: OnPage, name: str) -> None:
+    seek = card.figure.get_by_label("Choose a model")
+    seek.fill(name)
+    seek.press("Enter")
+
+
+def paste(card: OnPage, text: str) -> None:
+    card.figure.get_by_label("config.json").fill(text)
+
+
+def line(card: OnPage, name: str):
+    rows = card.figure.locator(".rope-card tr")
+    return rows.filter(has=card.page.get_by_role("rowheader", name=name, exact=True))
+
+
+def block(card: OnPage, title: str) -> str:
+    """Return the code under a title."""
+    over = card.figure.locator(".rope-over").filter(has_text=title)
+    return over.locator("xpath=following-sibling::pre[1]").inner_text()
+
+
+def drop(card: OnPage, *files: tuple[str, bytes]) -> None:
+    payload = [{"name": n, "mimeType": "application/octet-stream", "buffer": b} for n, b in files]
+    card.figure.locator("input[type=file]").set_input_files(payload)
+
+
+def no_new_angle(parameters: dict, wanted: int) -> bool:
+    """Whether the package's YaRN leaves no pair with a new angle."""
+    base, original = parameters["rope_theta"], parameters["original_max_position_embeddings"]
+    plain = inverse_frequencies(128, base)
+    told = {"factor": parameters["factor"], "original_max_position_embeddings": original}
+    waves, _ = rescaled_frequencies("yarn", 128, base, **told)
+    return not aliasing.unseen_pairs(waves, wanted, plain, original).any()
+
+
+def test_qwen_2_5_to_131072_by_yarn(visit):
+    seen = visit()
+    card = from_first_page(seen)
+    choose(card, "qwen2.5")
+    card.write("Length wanted", 131072)
+    says = card.values(name="Qwen/Qwen2.5-7B-Instruct", wanted=131072)
+    plain = inverse_frequencies(128, 1e6)
+    assert says["fresh"] == aliasing.unseen_pairs(plain, 131072, plain, 32768).sum()
+    scope: dict = {"config": type("Config", (), {})()}
+    exec(block(card, "transformers"), scope)
+    wanted = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0,
+              "original_max_position_embeddings": 32768}  # fmt: skip
+    assert scope["config"].rope_parameters == wanted
+    assert no_new_angle(wanted, 131072)
+    vllm = block(card, "vLLM")
+    assert "vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 131072" in vllm
+    overrides = json.loads(re.search(r"--hf-overrides '(.*)'", vllm, re.DOTALL)[1])
+    assert overrides == {"rope_parameters": wanted}
+    sglang = re.search(r"--json-model-override-args '(.*)'", block(card, "SGLang"), re.DOTALL)
+    assert json.loads(sglang[1]) == {"rope_scaling": wanted}
+    llama = block(card, "llama.cpp")
+    assert "-c 131072" in llama
+    assert "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768" in llama
+
+    # what stands there is a configuration whose card has no new angle, and its address keeps it
+    config = json.loads(card.figure.get_by_label("config.json").input_value())
+    paste(card, json.dumps(config | {"rope_parameters": wanted}))
+    says = card.values(name="", fresh=0)
+    expect(line(card, "rescaling")).to_contain_text("YaRN from 32,768 tokens")
+    other = visit()
+    other.page.goto(seen.page.url)
+    again = OnPage(other.page, "model-card")
+    again.figure.locator(".rope-card tr").first.wait_for()
+    assert again.values(wanted=131072) == says
+    assert seen.problems == other.problems == []
+    assert seen.foreign == []
+
+
+def test_metas_llama_3_1_to_hugging_face(visit):
+    card = from_first_page(visit())
+    paste(card, json.dumps(META))
+    says = card.values(base=500000, rows="interleaved")
+    assert says["layout"] == "half-split"
+    assert {"assumed", "other-rows"} <= set(says["warnings"])
+    expect(card.figure.locator(".rope-warnings")).to_contain_text("permute the rows of each head")
+    expect(card.figure.locator(".rope-warnings")).to_contain_text("a factor of 8")
+    expect(line(card, "layout")).to_contain_text("interleaved in this file; half-split in Hugging")
+    expect(line(card, "rescaling")).to_contain_text("Llama 3's, from 8,192 tokens")
+    config = json.loads(block(card, "config.json at Hugging Face"))
+    assert config["rope_theta"] == 500000.0
+    assert config["rope_scaling"]["factor"] == 8.0
+
+
+def test_glm_4_5_turns_half_of_each_head(visit):
+    card = from_first_page(visit(width=390, height=844))
+    choose(card, "glm 4.5")
+    says = card.values(name="zai-org/GLM-4.5")
+    assert (says["width"], says["head"], says["base"]) == (64, 128, 1000000)
+    expect(line(card, "channels")).to_contain_text("the first 64 of 128")
+    expect(line(card, "channels")).to_contain_text("partial_rotary_factor")
+    expect(card.figure.locator(".rope-warnings")).to_contain_text("was not seen: config.json")
+
+
+def test_of_a_gguf_the_header_is_read(visit):
+    seen = visit()
+    card = OnPage(seen.open(PAGE), "model-card")
+    divisors = llama3_divisors(16, 1e4, 8.0, 256)
+    data = gguf(GGUF_LLAMA, {"rope_freqs.weight": divisors})
+    drop(card, ("mine.gguf", data + bytes(3_000_000)))
+    says = card.values(name="mine.gguf")
+    assert (says["rows"], says["layout"]) == ("interleaved", "half-split")
+    expect(line(card, "rescaling")).to_contain_text("Llama 3's, from 256 tokens")
+    drop(card, ("model.safetensors", b"\x02"), ("config.json", b'{"model_type": "qwen2"}'))
+    assert card.values(name="config.json")["rows"] == ""
+    assert seen.problems == []
+    assert seen.foreign == []
+
+
+def test_broken_files_are_refused_in_a_sentence_and_nothing_is_lost(visit):
+    seen = visit()
+    card = OnPage(seen.open(PAGE), "model-card")
+    area = card.figure.get_by_label("config.json")
+    paste(card, '{"model_type": "llama", "head_dim": 96}')
+    typed = area.input_value()
+    problem = card.figure.locator(".rope-problem")
+    for broken in BROKEN:
+        drop(card, (broken.file, broken.data))
+        wait_for(
+            card.page,
+            """([node, file, word]) => node.textContent.includes(word)
+                && node.textContent.toLowerCase().startsWith(file)""",
+            arg=[problem.element_handle(), broken.file, broken.word],
+        )
+        assert area.input_value() == typed
+    paste(card, typed[:-1])
+    expect(problem).to_contain_text("a comma or } was expected, and there is the end")
+    assert area.input_value() == typed[:-1]
+    paste(card, json.dumps({"model_type": "llama", "rope_theta": -1}))
+    expect(problem).to_contain_text("Rope_theta must be a positive number")
+    assert seen.problems == []
+
+
+def test_by_keyboard_in_the_dark_on_a_phone(visit):
+    seen = visit(width=390, height=700, theme="dark", reduced_motion="reduce")
+    page = seen.open(PAGE)
+    card = OnPage(page, "model-card")
+    seek = card.figure.get_by_label("Choose a model")
+    seek.focus()
+    page.keyboard.type("no such model")
+    expect(card.figure.locator(".rope-chips")).to_contain_text("No model has this name")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("qwen2.5 72")
+    page.keyboard.press("Tab")
+    expect(card.figure.get_by_role("button", name="Choose a file")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(card.figure.get_by_role("button", name="Qwen/Qwen2.5-72B")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert card.values(name="Qwen/Qwen2.5-72B")["base"] == 1000000
+    card.figure.get_by_label("config.json").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type('{"model_type": "qwen2", "hidden_size": 512, "num_attention_heads": 4, ')
+    page.keyboard.type('"max_position_embeddings": 8192, "rope_theta": 1e5}')
+    assert card.values(base=100000)["name"] == ""
+    card.box.locator(".rope-track").focus()
+    page.keyboard.press("ArrowRight")
+    card.values(wanted=262144)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert seen.problems == []
+
+
+@pytest.mark.parametrize("state", ["#model=7", "#model={", "#model=%7B%22wanted%22%3A3%7D", "#x"])
+def test_an_address_that_says_nothing_leaves_the_start(visit, state):
+    seen = visit()
+    seen.page.goto(seen.site + PAGE + state)
+    card = OnPage(seen.page, "model-card")
+    card.figure.locator(".rope-card tr").first.wait_for()
+    assert card.values()["wanted"] == 131072
+    assert np.isclose(card.values()["base"], 1e6)
+    assert seen.problems == []
