@@ -189,9 +189,9 @@ function present(part, config) {
 
 /**
  * What to write so that a model takes longer texts: { why } where nothing is to be written, or
- * { factor, trained, parameters, blocks }, the blocks [title, code].
+ * { factor, trained, parameters, longer, blocks }, the part as it is then, and blocks [title, code].
  */
-export function recipe(spec, part, config, wanted, name) {
+export function recipe(spec, part, config, wanted, name, types) {
   const { trained_length: trained, max_length: longest } = part;
   const model = /^[\w.-]+\/[\w.-]+$/.test(name ?? "") ? name : "MODEL";
   const kind = part.rescaling?.[0];
@@ -223,6 +223,12 @@ export function recipe(spec, part, config, wanted, name) {
     original_max_position_embeddings: trained,
     ...present(part, config),
   };
+  const longer = longerPart(part, spec, stretched(part, config, parameters), types);
+  if (longer?.rescaling?.[0] !== "yarn") {
+    return {
+      why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
+    };
+  }
   const inside = part.path ? `${part.path}.` : "";
   const nest = (names, inner) => names.reduceRight((found, one) => ({ [one]: found }), inner);
   const path = part.path.split(".").filter(Boolean);
@@ -244,7 +250,7 @@ export function recipe(spec, part, config, wanted, name) {
     "llama.cpp, which finds the base in the GGUF file",
     `llama-server -m model.gguf -c ${length} \\\n  ${flags}`,
   ]);
-  return { factor, trained, parameters, blocks };
+  return { factor, trained, parameters, longer, blocks };
 }
 
 /** The configuration with these parameters in the place of its own. */
@@ -370,8 +376,8 @@ export default figure((fig) => {
       fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
       return;
     }
-    const write = recipe(spec, part, found.config, traits.wanted, traits.name);
-    const longer = write.parameters && longerPart(part, spec, stretched(part, found.config, write.parameters), rules);
+    const write = recipe(spec, part, found.config, traits.wanted, traits.name, rules.types);
+    const { longer } = write;
     plot.fit();
     drawWaves(plot, part, traits.wanted, longer);
     const idle = spec.without_effect;
@@ -405,9 +411,9 @@ export default figure((fig) => {
 });
 
 /** The same part with the parameters that are to be written; null if they are refused. */
-function longerPart(part, spec, config, rules) {
+function longerPart(part, spec, config, types) {
   try {
-    return ropeOf(config, rules.types).parts[spec.parts.indexOf(part)] ?? null;
+    return ropeOf(config, types).parts[spec.parts.indexOf(part)] ?? null;
   } catch (problem) {
     if (problem instanceof Refused) return null;
     throw problem;

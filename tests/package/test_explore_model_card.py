@@ -1,0 +1,56 @@
+"""The page's card of every public checkpoint: whole sentences, and lines to write that hold."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import atlas
+from rope_minimal import inverse_frequencies
+from ropebook import aliasing
+from ropescope.configuration import load_rules, rope_of
+
+TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
+ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
+ROWS = [row for row in ROWS if rope_of(row["config"]).known]
+
+
+@pytest.fixture(scope="module")
+def cards(node):
+    texts = [json.dumps(row["config"]) for row in ROWS]
+    found = node.ask(TWIN, "cards", texts, json.dumps(load_rules()), 4)
+    return dict(zip((row["name"] for row in ROWS), found, strict=True))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_a_card_has_no_hole(cards, row):
+    for part in cards[row["name"]]:
+        assert not re.search(r"NaN|undefined|null|object|∞|not a number", part["said"])
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
+def test_what_is_to_be_written_leaves_no_pair_with_a_new_angle(cards, row):
+    for number, part in enumerate(cards[row["name"]]):
+        if (told := part["written"]) is None:
+            continue
+        config = json.loads(json.dumps(row["config"]))
+        own = config
+        for name in filter(None, part["path"].split(".")):
+            own = own[name]
+        before = rope_of(config).parts[number]
+        own.pop("rope_scaling", None)
+        own["rope_parameters"] = told
+        after = rope_of(config).parts[number]
+        assert (after.base, after.width, after.layout) == (before.base, before.width, before.layout)
+        waves = np.array(after.inv_freq, float)
+        speed = waves if waves.ndim == 1 else np.linalg.norm(waves, axis=1)
+        plain = inverse_frequencies(after.width, after.base)
+        trained = before.trained_length
+        assert not aliasing.unseen_pairs(speed, part["wanted"], plain, trained).any()
+        assert part["wanted"] <= told["factor"] * trained * (1 + 1e-9)
+
+
+def test_some_lines_are_written(cards):
+    assert sum(part["written"] is not None for parts in cards.values() for part in parts) > 20

@@ -1,0 +1,21 @@
+// What the page says of configurations at a length: the cards of all their parts, and what to write.
+import { configOf } from "../../ropebook/figures/checkpoint_file.js";
+import { ropeOf } from "../../ropebook/figures/configuration.js";
+import { lines, recipe, words } from "../../ropebook/figures/model_card.js";
+import { parse } from "../../ropebook/figures/published.js";
+
+/** Of each JSON text a list: { said, written, path }, written the parameters to be set or null. */
+export function cards(texts, rules, times) {
+  const { types } = parse(rules);
+  return texts.map((text) => {
+    const { config, rows } = configOf(text);
+    const spec = ropeOf(config, types);
+    return spec.parts.map((part) => {
+      const wanted = times * (Math.max(part.trained_length, part.max_length) || 4096);
+      const write = recipe(spec, part, config, wanted, "owner/model", types);
+      const said = [words(part, wanted, "A"), write.why ?? "", ...lines(part, rows).flat()];
+      const code = (write.blocks ?? []).map(([title, block]) => `${title}\n${block}`);
+      return { said: [...said, ...code].join("\n"), written: write.parameters ?? null, path: part.path, wanted };
+    });
+  });
+}
