@@ -45,6 +45,7 @@ const REQUIRED = {
 const LISTS = ["short_factor", "long_factor"];
 const ZERO = ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"];
 const DICTS = ["rope_scaling", "rope_parameters"];
+const WHOLE = { fields: ["partial_rotary_factor"], default: 1 }; // read, where whole heads rotate, by rescalings
 const MOST_LAYERS = 10_000;
 const DEFAULT = "the class's default";
 const BASE = /theta|rope_.*base|rotary_.*base/;
@@ -56,8 +57,11 @@ const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
 const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
 
-/** How a configuration rotates: what to_dict() of Python's Specification gives. */
-export function ropeOf(config, rules) {
+/**
+ * How a configuration rotates: what to_dict() of Python's Specification gives. Of the rules, types are
+ * by model_type, and fields are names of any class, which are no misspellings.
+ */
+export function ropeOf(config, { types: rules, fields: names = [] }) {
   if (!isDict(config)) {
     throw new Refused(`config must be a dict, as json.load returns config.json, got ${kindOf(config)}`);
   }
@@ -67,7 +71,7 @@ export function ropeOf(config, rules) {
     const warnings = [noRule(family, rule, rules)];
     return { family, known: false, parts: [], read: [], without_effect: [], warnings };
   }
-  const study = new Study(rules);
+  const study = new Study(rules, new Set(names));
   study.part(config, rule, "");
   study.warnings.sort((a, b) => b.severity - a.severity);
   const { parts, warnings } = study;
@@ -148,8 +152,8 @@ class Fields {
 
 /** Evaluates rules on a configuration and its parts. */
 class Study {
-  constructor(rules) {
-    Object.assign(this, { rules, parts: [], read: new Set(), unread: new Set(), warnings: [] });
+  constructor(rules, names) {
+    Object.assign(this, { rules, names, parts: [], read: new Set(), unread: new Set(), warnings: [] });
   }
   warn(code, severity, field, message) {
     const same = (one) => one.code === code && one.field === field && one.message === message;
@@ -252,9 +256,9 @@ class Study {
     }
   }
   lost(fields, entry, name, base) {
-    const other = [...fields.given].find(([field, value]) => BASE.test(field) && positive(value));
-    if (other && !equal(other[1], base)) {
-      const field = fields.name(other[0]);
+    const others = [...fields.given].filter(([field, value]) => BASE.test(field) && positive(value));
+    if (others.length && !others.some(([, value]) => equal(value, base))) {
+      const field = fields.name(others[0][0]);
       this.warn("base-lost", 2, field, `${field} is not read: the base is the class's default ${general(base)}.`);
     } else if (truthy(entry)) {
       this.warn("base-lost", 1, name, `${name} has no rope_theta: the base is the class's default ${general(base)}.`);
@@ -267,10 +271,13 @@ class Study {
     let [dim, widthFrom] = fields.first(one.dim);
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
     if (one.partial !== null || kind !== "default") {
-      const [fraction, words] = this.fraction(fields, one.partial ?? {}, parameters);
+      const [fraction, words] = this.fraction(fields, one.partial ?? WHOLE, parameters);
       if (fraction !== 1) widthFrom += ` x ${words}`;
       if (kind === "proportional") told.partial_rotary_factor = fraction;
-      else dim = Math.trunc(dim * fraction);
+      else if (one.partial === null && fraction !== 1) {
+        const text = `${words} must be 1 with rope_type ${repr(kind)}, for its class rotates whole heads`;
+        throw new Refused(`${text}, got ${general(fraction)}`);
+      } else dim = Math.trunc(dim * fraction);
     }
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
     const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters._name, longest) : told;
@@ -355,11 +362,15 @@ class Study {
     if (value === null) {
       [value, words] = [rule.default ?? 1, DEFAULT];
       for (const name of rule.fields ?? []) {
-        const both = name.split(" / ");
-        if (both.length === 2 && both.every((field) => fields.has(field))) {
-          const [over, under] = both.map((field) => fields.number(field));
+        if (name.includes(" / ")) {
+          const [over, under] = name.split(" / ").map((field) => fields.value(field));
+          if (!over || !under) continue;
           [value, words] = [over / under, name];
-        } else if (fields.has(name)) [value, words] = [fields.get(name), fields.name(name)];
+          break;
+        }
+        if (!fields.has(name)) continue;
+        [value, words] = [fields.get(name), fields.name(name)];
+        break;
       }
     }
     if (!positive(value) || value > 1) throw new Refused(`${words} must be a number in (0, 1], got ${repr(value)}`);
@@ -368,7 +379,7 @@ class Study {
   /** The parameters with the length in training, which a field outside overrules. */
   original(fields, told, rule, name, longest) {
     const field = "original_max_position_embeddings";
-    const value = rule.rope.nested ? null : fields.count(field);
+    const value = (rule.rope.outside ?? true) && !rule.rope.nested ? fields.count(field) : null;
     if (value !== null) return { ...told, [field]: value };
     if (!has(told, field) && longest === null) {
       throw new Refused(`${name} must have ${field}, or the model max_position_embeddings`);
@@ -416,25 +427,35 @@ class Study {
   /** Note a field without effect, and the name that was perhaps meant. */
   unused(where, key, value, known) {
     this.unread.add(where);
-    const near = nearest(
-      key,
-      [...known].filter((name) => name !== "_name"),
-      0.84,
-    );
-    if (near !== null && !known.has(key)) {
+    const near = this.near(key, known);
+    if (near !== null) {
       this.warn("spelling", 2, where, `${where} is no field that is read: ${hint(near)}`);
     } else {
       const neutral = value === null || value === false || equal(value, 1);
       this.warn("no-effect", neutral ? 0 : 1, where, `${where} has no effect.`);
     }
   }
+  /** The known name of which a name that no class has is a misspelling. */
+  near(key, known) {
+    if (known.has(key) || this.names.has(key)) return null;
+    const names = [...known].filter((name) => name !== "_name");
+    const found = nearest(key, names, 0.84);
+    return found !== null && Math.abs(found.length - key.length) <= 2 ? found : null;
+  }
   /** Note fields about rotation that were given and not read. */
   silent(fields, rule) {
     const known = new Set([...rule.read, ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
+    const { rope } = rule;
+    const scales = !rope.nested || Object.values(rope.kinds).some(({ scaling }) => scaling);
+    for (const field of DICTS) {
+      const fine = rope.dict && (scales || field === "rope_parameters");
+      const value = fields.given.get(field);
+      if (truthy(value ?? null) && !fine) this.unused(fields.name(field), field, value, new Set([field]));
+    }
     for (const [field, value] of fields.given) {
       const where = fields.name(field);
       if (fields.read.has(where) || DICTS.includes(field) || field.startsWith("_") || known.has(field)) continue;
-      if (nearest(field, known, 0.84) !== null || ROTARY.test(field)) this.unused(where, field, value, known);
+      if (this.near(field, known) !== null || ROTARY.test(field)) this.unused(where, field, value, known);
     }
   }
 }

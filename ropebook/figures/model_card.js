@@ -191,7 +191,7 @@ function present(part, config) {
  * What to write so that a model takes longer texts: { why } where nothing is to be written, or
  * { factor, trained, parameters, longer, blocks }, the part as it is then, and blocks [title, code].
  */
-export function recipe(spec, part, config, wanted, name, types) {
+export function recipe(spec, part, config, wanted, name, rules) {
   const { trained_length: trained, max_length: longest } = part;
   const model = /^[\w.-]+\/[\w.-]+$/.test(name ?? "") ? name : "MODEL";
   const kind = part.rescaling?.[0];
@@ -223,7 +223,7 @@ export function recipe(spec, part, config, wanted, name, types) {
     original_max_position_embeddings: trained,
     ...present(part, config),
   };
-  const longer = longerPart(part, spec, stretched(part, config, parameters), types);
+  const longer = longerPart(part, spec, stretched(part, config, parameters), rules);
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
       why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
@@ -339,7 +339,7 @@ export default figure((fig) => {
     if (known?.content === content) return known;
     try {
       const { config, rows, notes } = configOf(content);
-      known = { content, config, rows, notes, spec: ropeOf(config, rules.types), wrong: "" };
+      known = { content, config, rows, notes, spec: ropeOf(config, rules), wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;
       known = { content, wrong: wrong.message.replace(/^\w/, (first) => first.toUpperCase()) };
@@ -376,7 +376,7 @@ export default figure((fig) => {
       fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
       return;
     }
-    const write = recipe(spec, part, found.config, traits.wanted, traits.name, rules.types);
+    const write = recipe(spec, part, found.config, traits.wanted, traits.name, rules);
     const { longer } = write;
     plot.fit();
     drawWaves(plot, part, traits.wanted, longer);
@@ -411,9 +411,9 @@ export default figure((fig) => {
 });
 
 /** The same part with the parameters that are to be written; null if they are refused. */
-function longerPart(part, spec, config, types) {
+function longerPart(part, spec, config, rules) {
   try {
-    return ropeOf(config, types).parts[spec.parts.indexOf(part)] ?? null;
+    return ropeOf(config, rules).parts[spec.parts.indexOf(part)] ?? null;
   } catch (problem) {
     if (problem instanceof Refused) return null;
     throw problem;

@@ -6,13 +6,13 @@ import { parse } from "../../ropebook/figures/published.js";
 
 /** Of each JSON text a list: { said, written, path }, written the parameters to be set or null. */
 export function cards(texts, rules, times) {
-  const { types } = parse(rules);
+  const known = parse(rules);
   return texts.map((text) => {
     const { config, rows } = configOf(text);
-    const spec = ropeOf(config, types);
+    const spec = ropeOf(config, known);
     return spec.parts.map((part) => {
       const wanted = times * (Math.max(part.trained_length, part.max_length) || 4096);
-      const write = recipe(spec, part, config, wanted, "owner/model", types);
+      const write = recipe(spec, part, config, wanted, "owner/model", known);
       const said = [words(part, wanted, "A"), write.why ?? "", ...lines(part, rows).flat()];
       const code = (write.blocks ?? []).map(([title, block]) => `${title}\n${block}`);
       return { said: [...said, ...code].join("\n"), written: write.parameters ?? null, path: part.path, wanted };

@@ -9,7 +9,7 @@ export function ropeOfAll(texts, rules) {
   if (!known.has(rules)) known.set(rules, parse(rules));
   return texts.map((text) => {
     try {
-      return { made: ropeOf(parse(text), known.get(rules).types) };
+      return { made: ropeOf(parse(text), known.get(rules)) };
     } catch (problem) {
       if (problem.constructor.name !== "Refused") throw problem;
       return { refused: problem.message };
