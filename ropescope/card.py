@@ -148,6 +148,8 @@ def _value(value: Any) -> str:
 def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
     known = "" if found["known"] else ", for which no rule is known"
     rows = [("source", found["source"]), ("family", f"{found['family'] or 'not named'}{known}")]
+    if found["known"] and not found["parts"]:
+        rows.append(("rotation", "none"))
     if found["without_effect"]:
         rows.append(("no effect", ", ".join(found["without_effect"])))
     return rows
@@ -252,9 +254,10 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     for part, kind in others:
         said.append(f"{part}{', ' + kind if kind else ''}: the first has no such part.")
         code = 2
-    if not one["parts"] and not two["parts"]:
-        said.append("Of neither is it known how it rotates.")
-        code = 2
+    for which, side in (("first", one), ("second", two)):
+        if not side["known"]:
+            said.append(f"How the {which} rotates is not known.")
+            code = 2
     return said or ["They give the same scores."], code
 
 

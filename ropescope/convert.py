@@ -100,7 +100,8 @@ class _Entry:
             width = self.width if moves else 0
             if width:
                 yield self._numbers(permute_qk(rows[:width], 1, inverse=self.inverse))
-            yield self._numbers(rows[width:])
+            if width < len(rows):
+                yield self._numbers(rows[width:])
 
     def _numbers(self, rows: np.ndarray, kind: str | int | None = None) -> np.ndarray:
         """Return rows, of ggml's block formats as float32: a row is whole blocks."""
@@ -206,7 +207,8 @@ class _Plan:
         self.config: dict[str, Any] = source.config.get("text_config") or source.config
         self.parts = [p for p in rope_of(source.config).to_dict()["parts"] if p["part"] == "text"]
         if not self.parts:
-            raise broken(source.path, f"how {self.config.get('model_type')!r} rotates is not known")
+            name = self.config.get("model_type")
+            raise broken(source.path, f"no rotation of text is known for model_type {name!r}")
         native = str(self.parts[0]["layout"])
         native = native.replace("read interleaved, written half-split", "interleaved")
         self.was, self.layout = source.layout or native, "interleaved" if to == "meta" else native

@@ -247,6 +247,8 @@ def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
         (other, 2, "another frequency"),
         (fewer, 2, "layers 0 to 1 against 0"),
         ("qwen2", 2, "channels"),
+        ("gpt2", 2, "no such part"),
+        (written(tmp_path / "e" / "config.json", {"model_type": "unheard"}), 2, "is not known"),
     ):
         assert asked("compare", one, two) == code, two
         assert words in capsys.readouterr().out
@@ -332,7 +334,8 @@ def test_warnings_are_exit_code_1_and_what_is_wrong_is_2(tmp_path, capsys) -> No
     for change, code, words in (
         (one, 1, "- warning: rope_scaling.factor is 1"),
         ({"rope_thetta": 500000.0}, 2, "- wrong: rope_thetta"),
-        ({"model_type": "gpt2"}, 1, "- warning: No rule"),
+        ({"model_type": "unheard"}, 1, "- warning: No rule"),
+        ({"model_type": "gpt2"}, 0, "rotation     none"),
     ):
         assert asked(written(tmp_path / "config.json", LLAMA | change)) == code
         assert words in capsys.readouterr().out

@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from experiments.real.model import path as released_file
 from rope_minimal import apply_rope, permute_qk, rope_table, to_half
 from ropescope.__main__ import main
-from ropescope.configuration import Caution, rope_of
+from ropescope.configuration import Caution
 from ropescope.convert import convert
 from ropescope.files import read
 from tests.package.test_weights import released
@@ -31,15 +31,8 @@ def drawn(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def needs_rule(family: str) -> None:
-    if not rope_of({"model_type": family}).known:
-        pytest.skip(f"no rule is known for {family}")
-
-
 def folder(path: Path, config: dict, tensors: dict[str, np.ndarray], parts: int = 1) -> Path:
     """Write a model's folder, in parts with an index if there are several."""
-    if config["model_type"] != "gpt2":
-        needs_rule(config["model_type"])
     path.mkdir()
     (path / "config.json").write_text(json.dumps(config))
     names = [list(tensors)[i::parts] for i in range(parts)]
@@ -197,7 +190,6 @@ def test_a_model_of_transformers_gives_the_same_when_it_rotates_interleaved(
     tmp_path, monkeypatch, family: str
 ) -> None:
     """Its weights are drawn, biases and gains too; its rotation is fed pairs that lie together."""
-    needs_rule(family)
     transformers = pytest.importorskip("transformers")
     config = transformers.AutoConfig.for_model(family, **SMALL, **MODELS[family])
     torch.manual_seed(0)
@@ -265,6 +257,35 @@ def test_metas_file_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
     tokens = torch.arange(40)[None] % 50
     with torch.no_grad():
         torch.testing.assert_close(again(tokens).logits, model(tokens).logits)
+
+
+@pytest.mark.parametrize("form", ["F16", "Q8_0", "Q4_1"])
+def test_rows_of_a_gguf_lead_back_from_numbers_and_from_blocks(tmp_path, form: str) -> None:
+    gguf = pytest.importorskip("gguf")
+    kind = gguf.GGMLQuantizationType[form]
+    file = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(file, "llama")
+    writer.add_block_count(1)
+    writer.add_embedding_length(64)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KEYS)
+    writer.add_rope_dimension_count(SIZE)
+    stored = {}
+    for name, heads in (("attn_q", HEADS), ("attn_k", KEYS), ("attn_v", KEYS)):
+        blocks = gguf.quantize(drawn(heads * SIZE, 64), kind)
+        writer.add_tensor(f"blk.0.{name}.weight", blocks, raw_dtype=kind)
+        stored[name] = gguf.dequantize(blocks, kind).astype(np.float32)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    convert(file, "hf", tmp_path / "hf")
+    found = all_of(tmp_path / "hf")
+    assert len(found) == 3
+    for name, heads in (("q", HEADS), ("k", KEYS), ("v", 0)):
+        weight = stored[f"attn_{name}"]
+        weight = permute_qk(weight, heads) if heads else weight
+        assert np.array_equal(found[f"model.layers.0.self_attn.{name}_proj.weight"], weight)
 
 
 def test_a_released_gguf_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
