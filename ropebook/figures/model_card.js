@@ -166,6 +166,12 @@ export function words(part, wanted, name) {
   return `${start} At ${whole(wanted)} tokens ${end}`;
 }
 
+/** What is said where there is no part that rotates. */
+export function wordsWithout({ family, known }) {
+  if (known) return `**${family}** has no rotary embedding: nothing in it rotates.`;
+  return `Of **${family ?? "this configuration"}** it is not known how it rotates: the sentence below says why.`;
+}
+
 // ---- what to write for a longer context ---------------------------------------------------------
 
 /** The number that a length is multiplied by, in two digits after the point, never too small. */
@@ -371,8 +377,7 @@ export default figure((fig) => {
     showWarnings(warnings, cautions);
     parts.show(spec.parts, shown);
     if (!part) {
-      const who = spec.family ?? "this configuration";
-      fig.say(`Of **${who}** it is not known how it rotates: the sentence below says why.`);
+      fig.say(wordsWithout(spec));
       fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
       return;
     }

@@ -64,3 +64,13 @@ def test_what_is_to_be_written_leaves_no_pair_with_a_new_angle(cards, row):
 
 def test_some_lines_are_written(cards):
     assert sum(part["written"] is not None for parts in cards.values() for part in parts) > 20
+
+
+def test_what_does_not_rotate_is_told_from_what_is_not_known(node):
+    says = [
+        node.call("model_card.js", "wordsWithout", {"family": family, "known": known})
+        for family, known in (("gpt2", True), ("gpt7", False), (None, False))
+    ]
+    assert "**gpt2** has no rotary embedding" in says[0]
+    assert "Of **gpt7** it is not known" in says[1]
+    assert "Of **this configuration** it is not known" in says[2]
