@@ -20,6 +20,7 @@ A rule
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
     each kind of layer; ``fills``: a missing entry is filled. ``kinds``, by kind (``""`` if one):
+    ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
     a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if none.
 ``rescalings``
@@ -33,7 +34,8 @@ A rule
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``first``, ``last``.
-    ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``.
+    ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
+    ``except``, a field with numbers of layers that attend to something else.
 ``on``, ``alone``
     Fields that have to have one of these values, else nothing rotates; whether attention modules
     were heard alone, so that their layers are not known.
@@ -85,6 +87,7 @@ HEADS = (
     ["attention_head_dim"],
     ["global_head_dim", "512"],
     ["rotary_dim"],
+    ["embed_dim // num_attention_heads"],
     ["d_kv"],
     ["32"],
 )  # fmt: skip
@@ -106,7 +109,8 @@ SIZES = {
     "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
     "num_hidden_layers": 6, "intermediate_size": 32,
     "max_position_embeddings": 640,
-    "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16, "q_lora_rank": 24,
+    "embed_dim": 128, "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16,
+    "q_lora_rank": 24,
     "v_head_dim": 16, "index_head_dim": 28, "rotary_dim": 12, "n_routed_experts": 4,
     "num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
     "n_group": 1, "topk_group": 1, "kv_channels": 16, "global_head_dim": 24,
@@ -307,7 +311,9 @@ def rule_of(family: Family) -> dict[str, Any]:
     """Return the rule of a class that rotates; raise RefusedError where none is found."""
     names = {f.name: f.default for f in fields(family.made)}
     aliases = dict(family.made.attribute_map)
-    known = {k: v for k, v in names.items() if v is not MISSING and isinstance(v, int | None)}
+    known = {k: v for k, v in names.items() if v is not MISSING and isinstance(v, int | str | None)}
+    cross = value_of(family.default, "cross_attention_layers")
+    known |= {"cross_attention_layers": cross} if isinstance(cross, list) else {}
     heard = _first(family)
     rule: dict[str, Any] = {
         "family": family.name,
@@ -328,6 +334,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["rope"] = rope_rule(family, nested, heard)
     rule["rotations"] = rotations_of(family, rule, heard, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
+    rule["rope"]["outside"] = outside(family, rule)
     return trimmed(rule)
 
 
@@ -389,6 +396,9 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     if value_of(config, "num_layers") == len(turning | resting) != count:
         rule["count"], count = ["num_layers"], config.num_layers
     types = getattr(config, "layer_types", None)
+    cross = value_of(config, "cross_attention_layers")
+    if cross and turning == set(range(count)) - set(cross):
+        return {**rule, "except": "cross_attention_layers"}
     if not nested and turning == set(range(count)):
         return rule
     switch = getattr(config, "no_rope_layers", None)
@@ -475,14 +485,22 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         theta = [name for name in BASES if ask(kind, "rope_theta", **{name: 777.0}) == 777.0]
         if not has:
             theta = _heard_bases(family)
-        legacy = {"rope_type": "linear", "factor": 3.0}
+        legacy = {"rope_type": "default", "rope_theta": 555.0}
         extra = set(own) - {"rope_theta", "rope_type", "partial_rotary_factor"}
         told = extra or own.get("rope_type", "default") not in ("default", "axial") or not theta
-        absent = {k: v for k, v in own.items() if k not in (("rope_theta",) if theta else ())}
+        left = {"rope_theta"} if theta else set()
+        part = "partial_rotary_factor"
+        if ask(kind, part, qk_rope_head_dim=20) != own.get(part):  # it follows from sizes
+            left.add(part)
+        absent = {k: v for k, v in own.items() if k not in left}
+        if nested:  # another base may stand for one that an entry lacks
+            bare_dict = {kind: {"rope_type": "default"} for kind in nested}
+            filled = ask(kind, "rope_theta", rope_parameters=bare_dict)
+            base = filled if filled or "rope_theta" in absent else base
         rule["kinds"][kind] = {
             "theta": theta,
             "default": base,
-            "scaling": ask(kind, "rope_type", rope_scaling=legacy) == "linear",
+            "scaling": ask(kind, "rope_theta", rope_scaling=legacy) == 555.0,
             "absent": absent if has and (nested or told) else None,
         }
     if len(nested) > 1:
@@ -513,6 +531,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"head_dim": "leave out"},
     {"hidden_size": 160},
     {"num_attention_heads": 8},
+    {"embed_dim": 160},
     {"qk_rope_head_dim": 20},
     {"qk_nope_head_dim": 12},
     {"index_head_dim": 40},
@@ -547,6 +566,11 @@ def rotations_of(
             with suppress(RefusedError):
                 asked.append(({**change, **more}, family.hear(**change, **more)))
                 break
+    told = {"rope_type": "default", "rope_theta": 5000.0}
+    for more in ({}, {"partial_rotary_factor": 0.5}) if rule["rope"]["dict"] else ():
+        inner = {kind: {**told, **more} for kind in nested} if nested else told | more
+        with suppress(RefusedError):
+            asked.append(({"rope_parameters": inner}, family.hear(rope_parameters=inner)))
     unset = None
     if any(one.report and one.report.axes == 3 for one in heard):
         unset = _unset_sections(family)
@@ -676,6 +700,8 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
         return (found or {}).get("partial_rotary_factor")
 
     before, names = told(), []
+    if told(qk_rope_head_dim=20) != before:
+        names.append("qk_rope_head_dim / qk_nope_head_dim + qk_rope_head_dim")
     for name, value in (
         ("partial_rotary_factor", 0.625),
         ("rotary_pct", 0.625),
@@ -687,7 +713,7 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
     default = 1.0 if before is None else before
     seen = round(report.width / report.head_dim, 4)
     orders = [names, names[::-1]] if len(names) > 1 else [names]
-    defaults = dict.fromkeys((default, seen, 0.334))
+    defaults = dict.fromkeys((default, seen, 1.0, 0.334))
     return [{"fields": own, "default": d} for own in orders for d in defaults]
 
 
@@ -726,19 +752,37 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
     return {k: v for k, v in found.items() if v != "unknown"}
 
 
+def outside(family: Family, rule: dict[str, Any]) -> bool:
+    """Return whether ``original_max_position_embeddings`` outside overrules that of the dict."""
+    if rule["rope"]["nested"] or rule["rescalings"].get("yarn") != "yarn":
+        return True
+    rope = family.small.get("rope_parameters", {}) | STYLES["yarn"]
+    more = {"rope_parameters": rope | {"rope_type": "yarn", "rope_theta": 5000.0}}
+    more |= {"original_max_position_embeddings": 1280}
+    try:
+        heard = family.hear(**more)
+    except RefusedError:
+        return True
+    trial = {**rule, "read": [], "rope": {**rule["rope"], "outside": True}}
+    return disagreement(trial, raw_of(family, **more), heard) is None
+
+
 def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: list[str]) -> str:
     """Return as which type a class computes these parameters."""
-    name, pairs = rope["rope_type"], None
+    name, more = rope["rope_type"], {}
     if name in ("longrope", "su"):
-        plain = evaluate(
-            raw_of(family), {family.made.model_type: {**rule, "read": [], "rescalings": TYPES}}
-        ).parts
+        own = {family.made.model_type: {**rule, "read": [], "rescalings": TYPES}}
+        plain = evaluate(raw_of(family), own).parts
         if not plain:
             raise RefusedError("its layers' kinds are not those of its rope_parameters")
         pairs = plain[-1].width // 2
+        with suppress(ValueError, RefusedError):  # some classes look at another width first
+            other = evaluate(raw_of(family, head_dim="leave out"), own).parts[-1].width // 2
+            if other != pairs:
+                pairs, more = other, {"head_dim": "leave out"}
         rope |= {"short_factor": [1.0 + i / 9 for i in range(pairs)], "long_factor": [2.0] * pairs}
     rope = (family.small.get("rope_parameters") or {}) | rope if not nested else rope
-    more: dict[str, Any] = {"rope_parameters": {k: dict(rope) for k in nested} if nested else rope}
+    more["rope_parameters"] = {k: dict(rope) for k in nested} if nested else rope
     if name in ("dynamic", "longrope", "su") and rule["lengths"]:
         more["max_position_embeddings"] = FAR
         more |= {
@@ -769,7 +813,7 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     for entry in rule["rope"]["kinds"].values():
         words |= set(entry["theta"])
     layers = rule["layers"]
-    words |= {*layers["count"], layers.get("unless", ""), *rule["on"]}
+    words |= {*layers["count"], layers.get("unless", ""), layers.get("except", ""), *rule["on"]}
     for name in ("types", "switch"):
         if name in layers:
             words |= {layers[name]["field"], str(layers[name]["every"])}
@@ -800,7 +844,7 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[name] = pick(values)
     if "head_dim" in read and rng.random() < 0.3:
         raw["head_dim"] = raw["hidden_size"] // heads
-    if rng.random() < 0.2:
+    if rng.random() < 0.2 and len(rule["layers"]) == 1:
         raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
     kinds = [kind for kind in rope["kinds"] if kind]
     for name in sorted({name for one in rope["kinds"].values() for name in one["theta"]}):
@@ -832,7 +876,8 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
 
 
 WIDTHS: dict[str, tuple[Any, ...]] = {
-    "head_dim": (16, 24, 32, None), "qk_rope_head_dim": (8, 12, 16), "qk_nope_head_dim": (8, 20),
+    "embed_dim": (128, 160), "head_dim": (16, 24, 32, None),
+    "qk_rope_head_dim": (8, 12, 16), "qk_nope_head_dim": (8, 20),
     "index_head_dim": (24, 32), "rotary_dim": (8, 12, 16), "kv_channels": (16, 24),
     "attention_head_dim": (16, 24), "global_head_dim": (24, 32),
     "partial_rotary_factor": (0.25, 0.5, 0.75, 1.0), "rotary_pct": (0.25, 0.5, 0.75, 1.0),
@@ -915,7 +960,7 @@ def verified(family: Family, rule: dict[str, Any], count: int = DRAWN) -> dict[s
     """Return how many configurations drawn at random agree, and why the first does not."""
     rng, fine, refused, why = random.Random(family.made.model_type), 0, 0, None
     heard_count = 0
-    for _ in range(4 * count):
+    for _ in range(8 * count):
         if heard_count == count:
             break
         raw = raw_of(family, **drawn(family, rule, rng))

@@ -303,7 +303,8 @@ class _Study:
             own, kind = config.get(name), kind["type"]
             if own is None and name in rule.get("flat", ()):
                 flat.append(name)
-                own = {k: v for k, v in config.items() if k not in rule["parts"]}
+                left = {"model_type", *rule["parts"]}
+                own = {k: v for k, v in config.items() if k not in left}
             if not isinstance(own, dict | None):
                 raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
             named = (own or {}).get("model_type") if rule["parts"][name]["any"] else None
@@ -346,6 +347,7 @@ class _Study:
         if legacy and given:
             self.two(fields, legacy, given)
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
+        legacy = legacy if own["scaling"] else None
         if rope["nested"]:
             entry = (given or {}).get(kind)
             if given and entry is None and not rope["fills"]:
@@ -353,7 +355,7 @@ class _Study:
                     f"{fields.name('rope_parameters')} must have an entry for {kind!r}"
                 )
             name = f"{fields.name('rope_parameters')}.{kind}"
-            found = {**(entry or own["absent"] or {}), **(legacy or {} if own["scaling"] else {})}
+            found = {**(entry or own["absent"] or {}), **(legacy or {})}
         else:
             name = fields.name("rope_scaling" if legacy else "rope_parameters")
             entry = legacy or given
@@ -367,6 +369,8 @@ class _Study:
                 found["rope_theta"], source = fields.get(at), fields.name(at)
             else:
                 found.setdefault("rope_theta", own["default"])
+                if found["rope_theta"] is None:
+                    raise ValueError(f"{name} must have rope_theta: its class has no default")
                 source = DEFAULT
                 self.lost(fields, entry, name, found["rope_theta"])
         base = found["rope_theta"]
@@ -506,11 +510,13 @@ class _Study:
         if value is None:
             value, words = rule.get("default", 1.0), "the class's default"
             for name in rule.get("fields", ()):
-                if fields.has(name.split()[0]):
-                    value, words = fields.get(name.split()[0]), fields.name(name)
-                    if " / " in name:
-                        over, under = map(fields.number, name.split(" / "))
-                        value = over / under
+                if " / " in name:
+                    over, under = map(fields.value, name.split(" / "))
+                    if over and under:
+                        value, words = over / under, name
+                        break
+                elif fields.has(name):
+                    value, words = fields.get(name), fields.name(name)
                     break
         if not (_positive(value) and value <= 1):
             raise ValueError(f"{words} must be a number in (0, 1], got {value!r}")
@@ -526,7 +532,8 @@ class _Study:
     ) -> dict[str, Any]:
         """Return the parameters with the length in training, which a field outside overrules."""
         field = "original_max_position_embeddings"
-        value = None if rule["rope"]["nested"] else fields.count(field)
+        counts = rule["rope"].get("outside", True) and not rule["rope"]["nested"]
+        value = fields.count(field) if counts else None
         if value is not None:
             return told | {field: value}
         if field not in told and longest is None:
@@ -571,7 +578,8 @@ class _Study:
         used |= {"mrope_section"} if one["axes"] else set()
         if name.split(".")[-1] not in ("rope_parameters", "rope_scaling", one["kind"]):
             return
-        given = fields.given.get("rope_scaling") or fields.given.get("rope_parameters") or {}
+        dicts = [fields.given.get(field) for field in DICTS]
+        given = next((own for own in dicts if own and isinstance(own, dict)), {})
         if one["kind"] in given:
             given = given[one["kind"]] or {}
         for key in given:
@@ -603,7 +611,7 @@ class _Study:
         """Note fields about rotation that were given and not read."""
         known = {*rule["read"], *fields.defaults, *rule.get("aliases", ())}
         rope = rule["rope"]
-        scales = not rope["nested"] or any(one["scaling"] for one in rope["kinds"].values())
+        scales = any(one["scaling"] for one in rope["kinds"].values())
         for field in DICTS:
             fine = rope["dict"] and (scales or field == "rope_parameters")
             if fields.given.get(field) and not fine:
@@ -699,8 +707,11 @@ def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]
     found: dict[Any, list[int]] = {"rests": []}
     switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
     active = "unless" not in rule or fields.get(rule["unless"]) is not None
+    left = fields.get(rule["except"]) or [] if "except" in rule else []
+    if not isinstance(left, list):
+        raise ValueError(f"{fields.name(rule['except'])} must be a list, got {left!r}")
     for layer, (kind, on) in enumerate(zip(kinds, switch, strict=True)):
-        if kind in rule.get("absent", ()):
+        if kind in rule.get("absent", ()) or layer in left:
             continue
         rests = not on or (kind in rule.get("rest", ()) and active)
         own = rule.get("rotation", {}).get(kind) if kind else None

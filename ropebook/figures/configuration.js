@@ -165,7 +165,8 @@ class Study {
       let own = get(config, name);
       if (own === null && (rule.flat ?? []).includes(name)) {
         flat.push(name);
-        own = Object.fromEntries(Object.entries(config).filter(([field]) => !has(rule.parts, field)));
+        const left = (field) => field === "model_type" || has(rule.parts, field);
+        own = Object.fromEntries(Object.entries(config).filter(([field]) => !left(field)));
       }
       if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
       const named = kind.any ? get(own, "model_type") : null;
@@ -203,10 +204,11 @@ class Study {
         throw new Refused(`${fields.name(field)} must be a dict or null, got ${repr(dicts[field])}`);
       }
     }
-    const [legacy, given] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null];
+    let [legacy, given] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null];
     if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
+    if (!own.scaling) legacy = null;
     const either = (a, b) => (truthy(a) ? a : b);
     let [entry, name, found] = [null, "", {}];
     if (rope.nested) {
@@ -216,7 +218,7 @@ class Study {
       }
       name = `${fields.name("rope_parameters")}.${kind}`;
       if (entry === null || isDict(entry)) {
-        found = { ...either(either(entry, own.absent), {}), ...(own.scaling ? either(legacy, {}) : {}) };
+        found = { ...either(either(entry, own.absent), {}), ...either(legacy, {}) };
       }
     } else {
       name = fields.name(truthy(legacy) ? "rope_scaling" : "rope_parameters");
@@ -231,6 +233,9 @@ class Study {
         [found.rope_theta, source] = [fields.get(at), fields.name(at)];
       } else {
         if (!has(found, "rope_theta")) found.rope_theta = own.default;
+        if (found.rope_theta === null) {
+          throw new Refused(`${name} must have rope_theta: its class has no default`);
+        }
         source = DEFAULT;
         this.lost(fields, entry, name, found.rope_theta);
       }
@@ -446,7 +451,7 @@ class Study {
   silent(fields, rule) {
     const known = new Set([...rule.read, ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
     const { rope } = rule;
-    const scales = !rope.nested || Object.values(rope.kinds).some(({ scaling }) => scaling);
+    const scales = Object.values(rope.kinds).some(({ scaling }) => scaling);
     for (const field of DICTS) {
       const fine = rope.dict && (scales || field === "rope_parameters");
       const value = fields.given.get(field);
@@ -640,8 +645,10 @@ function layersOf(fields, rule) {
   const kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
   const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
   const active = !has(rule, "unless") || fields.get(rule.unless) !== null;
+  const left = has(rule, "except") && truthy(fields.get(rule.except)) ? fields.get(rule.except) : [];
+  if (!Array.isArray(left)) throw new Refused(`${fields.name(rule.except)} must be a list, got ${repr(left)}`);
   kinds.forEach((kind, layer) => {
-    if ((rule.absent ?? []).includes(kind)) return;
+    if ((rule.absent ?? []).includes(kind) || left.some((one) => equal(one, layer))) return;
     const rests = !truthy(rotates[layer]) || ((rule.rest ?? []).includes(kind) && active);
     const own = rests ? "rests" : truthy(kind) ? get(rule.rotation, kind) : null;
     found.set(own, [...(found.get(own) ?? []), layer]);

@@ -291,3 +291,9 @@ def test_the_tables_of_transformers_have_these_frequencies(kind: str, told: dict
     assert np.allclose(part.inv_freq, own[own > 0], rtol=1e-6)
     assert part.attention_factor == pytest.approx(table.attention_scaling)
     assert kind in PARAMETERS
+
+
+@needs("fuyu", "persimmon")
+def test_fields_of_a_part_may_stand_outside() -> None:
+    part = only({"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64})
+    assert (part.path, part.head_dim, part.width) == ("", 64, 32)
