@@ -52,8 +52,8 @@ def _row(name: str) -> Checkpoint:
     known: dict[str, Any] = {}
     for row in json.loads(file.read_text("utf8")):
         for each in (row["name"], row["name"].split("/")[-1], *row["aliases"]):
-            known.setdefault(each.lower(), row)
-    if row := known.get(name.lower()):
+            known.setdefault(_plain(each), row)
+    if row := known.get(_plain(name)):
         unseen = ", ".join(row.get("unseen", ()))
         notes = (
             (f"Not seen of it, and taken from its class where that counts: {unseen}.",)
@@ -61,9 +61,15 @@ def _row(name: str) -> Checkpoint:
             else ()
         )
         return Checkpoint(Path(row["name"]), row["config"], notes=notes)
-    near = difflib.get_close_matches(name.lower(), known, 3)
+    names = {_plain(row["name"].split("/")[-1]): row["name"] for row in known.values()}
+    near = [names[n] for n in difflib.get_close_matches(_plain(name), names, 3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise ValueError(f"{name}: no file, model_type or public checkpoint has this name{hint}")
+
+
+def _plain(name: str) -> str:
+    """Return a name as one types it: without case, spaces and hyphens."""
+    return "".join(c for c in name.lower() if c.isalnum() or c in "./")
 
 
 def _of(checkpoint: Checkpoint) -> dict[str, Any]:

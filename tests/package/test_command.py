@@ -221,7 +221,7 @@ def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsy
     for name, words in (
         ("Qwen/Qwen2.5-72B", "1,000,000, from"),
         ("qwen2.5-72b", "1,000,000, from"),
-        ("Qwen2.5 72B", "1,000,000, from"),
+        ("qwen 2.5-72B", "1,000,000, from"),
         ("qwen2", "10,000, from the class's default"),
     ):
         asked(name)
@@ -229,7 +229,7 @@ def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsy
     assert asked("Qwen2.5-72BB") == 2
     said = capsys.readouterr().err
     assert said.startswith("ropescope: Qwen2.5-72BB: no file, model_type or public checkpoint")
-    assert "did you mean 'qwen2.5-72b'" in said
+    assert "did you mean 'Qwen/Qwen2.5-72B'" in said
 
 
 # What differs -------------------------------------------------------------------------------------
