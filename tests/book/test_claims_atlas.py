@@ -3,8 +3,10 @@
 import importlib
 import importlib.util
 import inspect
+import itertools
 import json
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,10 +19,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atlas import RESULTS
 from atlas.layers import examine, tiny_model
 from rope_minimal import rotate_complex, to_half
 from ropebook.atlas import read_atlas
 from ropescope import identify
+from ropescope.configuration import rope_of
 from tests.book.test_layouts_peers import table_rows
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "15-atlas.ipynb"
@@ -130,6 +134,64 @@ def test_without_doubling_the_turns_are_lost() -> None:
     rotate, wanted = turned_by_mpmath([1.0, 0.1, 0.01], 1e-3), [1.0, 0.1, 0.01]
     assert np.abs(instrument(rotate, 6)[1] - wanted).max() < 1e-7
     assert np.abs(found["instrument"](rotate, 6)[1] - wanted).min() > 1e-4
+
+
+# ---- checkpoints --------------------------------------------------------------------------------
+
+
+def by_its_module(config: Any) -> dict[str, Any]:
+    """Return the buffers of frequencies of the text's rotary module, as the library builds it."""
+    text = config.get_text_config()
+    module = importlib.import_module(type(text).__module__.replace("configuration_", "modeling_"))
+    made = next(
+        value(text)
+        for name, value in vars(module).items()
+        if name.endswith("RotaryEmbedding") and value.__module__ == module.__name__
+    )
+    return {
+        name: values.double().numpy()
+        for name, values in made.named_buffers()
+        if name.endswith("inv_freq") and "original" not in name
+    }
+
+
+def base_of(frequencies: np.ndarray) -> int:
+    """Return the base of a series whose first two frequencies no rescaling tells apart."""
+    return round((frequencies[0] / frequencies[1]) ** len(frequencies))
+
+
+def test_released_checkpoints_rotate_otherwise_than_their_classes_do_by_default() -> None:
+    """Refuted if rotary modules that the library builds from the rows have the frequencies of
+    its defaults in a third of them or more, have their base in half, or if one differs where the
+    chapter's count has it alike.
+
+    No rule is read on this side: frequencies stand in the modules' buffers.
+    """
+    transformers = pytest.importorskip("transformers")
+    found: dict[str, Any] = {"Counter": Counter, "itertools": itertools, "json": json}
+    found |= {"RESULTS": RESULTS, "rope_of": rope_of}
+    for cell in ("checkpoints-read", "checkpoints-count"):
+        exec(cells()[cell], found)
+    others, bases = [], []
+    for config in found["configs"]:
+        if config["model_type"] not in transformers.CONFIG_MAPPING or not found["has_rule"](config):
+            continue
+        make = transformers.CONFIG_MAPPING[config["model_type"]]
+        try:
+            own, default = by_its_module(make.from_dict(dict(config))), by_its_module(make())
+        except StopIteration:  # its frequencies stand in no module
+            continue
+        assert own.keys() == default.keys()
+        apart = {name for name in own if not np.array_equal(own[name], default[name])}
+        rebased = {name for name in own if base_of(own[name]) != base_of(default[name])}
+        said = found["apart"](config)
+        assert bool(apart) == bool(said), config
+        assert bool(rebased) == ("base" in said), config
+        others.append(bool(apart))
+        bases.append(bool(rebased))
+    assert len(others) > 40
+    assert sum(others) / len(others) > 2 / 3
+    assert sum(bases) / len(bases) > 1 / 2
 
 
 # ---- the findings -------------------------------------------------------------------------------

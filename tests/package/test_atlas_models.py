@@ -246,20 +246,31 @@ def test_llama_becomes_cohere_and_nanochat() -> None:
     assert not torch.allclose(scores(two.rotate, q, k), wanted, atol=1)
 
 
-@pytest.mark.parametrize("base", [1e4, 5e5])
-def test_llama_converts_to_cohere_once_both_have_one_base(base: float) -> None:
-    """A base is a field of the configuration: only where bases differ, rows are not enough."""
+@pytest.mark.parametrize(("base", "other"), [(1e4, 5e5), (5e5, 5e5), (1e4, 1e4), (5e5, 1e4)])
+def test_llama_converts_to_cohere_once_both_have_one_base(base: float, other: float) -> None:
+    """Refuted if rows lead from Llama's own code to Cohere's where bases differ, or do not where
+    they are one.
+
+    Bases of both classes' defaults, of Llama 2 and 3, and of Aya 23.
+    """
     llama, cohere = (
         config_of(family, name, rope_parameters={"rope_type": "default", "rope_theta": theta})
         for family, name, theta in (
             ("llama", "LlamaConfig", base),
-            ("cohere", "CohereConfig", 5e5),
+            ("cohere", "CohereConfig", other),
         )
     )
-    difference = the_rotation(llama).identify().differs_from(the_rotation(cohere).identify())
+    one, two = the_rotation(llama), the_rotation(cohere)
+    difference = one.identify().differs_from(two.identify())
     assert "from half-split (all) to interleaved (all)" in str(difference)
-    assert ("of the configuration" in str(difference)) == (base != 5e5)
-    assert (difference.convert is None) == (base != 5e5)
+    assert ("of the configuration" in str(difference)) == (base != other)
+    assert (difference.convert is None) == (base != other)
+    q, k = torch.randn(2, 128, 3, generator=torch.Generator().manual_seed(0))
+    order = torch.arange(128).view(2, 64).T.flatten()  # halves to neighbours
+    at = torch.tensor([5, 9, 70])
+    wanted = one.rotate(q.T[None], at) @ one.rotate(k.T[None], at).mT
+    moved = two.rotate(q[order].T[None], at) @ two.rotate(k[order].T[None], at).mT
+    assert torch.allclose(moved, wanted, atol=1e-3) == (base == other)
 
 
 def test_a_factor_on_queries_is_that_of_the_whole_model_and_is_not_converted() -> None:
