@@ -1,6 +1,6 @@
 """``python -m atlas [FAMILY ...]``: record and write. With families, only these are renewed.
 
-``--rules`` finds the rules of configurations instead (`rules`).
+``--rules`` finds the rules of configurations instead (`rules`, `drawn`).
 """
 
 import argparse
@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from os import cpu_count
 from typing import Any
 
-from . import RESULTS, families, load, rules
+from . import RESULTS, drawn, families, load
 from .others import PEERS
 from .rows import row
 
@@ -65,7 +65,7 @@ def main() -> None:
         hint = f": did you mean {near}?" if near else ""
         parser.error(f"argument families: {name!r} is no family of transformers that rotates{hint}")
     if chosen.rules:
-        rules.renew(chosen.families, chosen.workers)
+        drawn.renew(chosen.families, chosen.workers)
         return
     entries: dict[str, Any] = {}
     if chosen.families and (RESULTS / "transformers.json").exists():

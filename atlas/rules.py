@@ -3,8 +3,7 @@
 For each class of configurations that rotates, small ones are loaded as a published ``config.json``
 is, and the family's own code is heard with them (`recording`, `ropescope.identify`). A rule is
 chosen part by part from a small grammar: the candidate with which `ropescope.configuration`
-predicts what was heard. Then configurations drawn at random test it. `write` keeps the rules, the
-table of agreement with them.
+predicts what was heard. Then configurations drawn at random test it. (`drawn`).
 
 A rule
 ------
@@ -33,7 +32,8 @@ A rule
     ``head_dim`` to this power).
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
-    is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``first``, ``last``.
+    is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
+    counts from the last; ``first``, ``last``; ``old`` spellings of types.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
     ``except``, a field with numbers of layers that attend to something else.
 ``on``, ``alone``
@@ -45,36 +45,32 @@ A rule
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 """
 
-import copy
-import json
-import random
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, fields
-from importlib.metadata import version
+from dataclasses import MISSING, fields
 from itertools import product
-from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-import ropescope
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, RotatedPart, evaluate
+from ropescope.configuration import PARAMETERS, evaluate
 
-from . import load
-from .families import configurations, families, report_on
-from .recording import AttentionRecord, parts_of, record_all, summary
+from .asking import (
+    LOOSE,
+    SIZES,
+    SWITCHES,
+    Family,
+    Heard,
+    RefusedError,
+    disagreement,
+    raw_of,
+    value_of,
+)
 from .rows import part_of
-from .special import CHOSEN, TABLES, of_table
 
-RULES = Path(ropescope.__file__).parent / "rules.json"
-DRAWN = 20
-EXACT = 1e-6
-"""Largest relative error of a frequency; float32 has 1e-7 of its own, of what a ramp divides."""
+__all__ = ["FAR", "STYLES", "TOLD", "rule_of"]
 
 HEADS = (
     ["head_dim", "hidden_size // num_attention_heads"],
@@ -93,9 +89,6 @@ HEADS = (
 )  # fmt: skip
 """Expressions of a width."""
 
-LOOSE = ("head_dim", "global_head_dim", "num_key_value_heads")
-"""Fields that a class may read without having them."""
-
 BASES = (
     "rope_theta", "rotary_emb_base", "rope_local_base_freq", "global_rope_theta",
     "local_rope_theta", "swa_rope_theta", "compress_rope_theta", "memory_attention_rope_theta",
@@ -105,26 +98,6 @@ EVERY = (
     "sliding_window_pattern", "global_attn_every_n_layers", "full_attention_interval",
     "no_rope_layer_interval", "layer_group_size", "attn_layer_period",
 )  # fmt: skip
-SIZES = {
-    "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
-    "num_hidden_layers": 6, "intermediate_size": 32,
-    "max_position_embeddings": 640,
-    "embed_dim": 128, "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16,
-    "q_lora_rank": 24,
-    "v_head_dim": 16, "index_head_dim": 28, "rotary_dim": 12, "n_routed_experts": 4,
-    "num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
-    "n_group": 1, "topk_group": 1, "kv_channels": 16, "global_head_dim": 24,
-}  # fmt: skip
-"""Small sizes; those that a class refuses are left out."""
-
-SWITCHES: dict[str, list[Any]] = {
-    "position_embedding_type": ["rope", "rotary"],
-    "position_embeddings_type": ["rotary"],
-    "alibi": [False],
-    "use_mem_rope": [True],
-}
-"""Fields that turn rotation on, and with which values."""
-
 FAR = 2**18
 """A length beyond what is heard, where frequencies change with it."""
 
@@ -144,167 +117,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "axial": {},
 }  # fmt: skip
 """Types of rescaling to ask for, with parameters."""
-
-
-@dataclass(frozen=True)
-class Heard:
-    """One attention of a model as its code computes it: layers None where no model ran."""
-
-    kind: str | None
-    layers: tuple[int, ...] | None
-    report: Report | None
-
-
-def value_of(config: Any, name: str) -> Any:
-    """Return a field of a configuration; None where it has none, or one for each layer."""
-    try:
-        return getattr(config, name, None)
-    except Exception:  # a field that differs from layer to layer
-        return None
-
-
-class RefusedError(Exception):
-    """A class refuses a configuration."""
-
-
-class Family:
-    """A class of configurations, to be asked.
-
-    Attributes
-    ----------
-    made
-        The class.
-    name
-        Its folder.
-    small
-        Fields of a small configuration.
-    alone
-        Whether attention modules are heard alone where no model of the class runs.
-    """
-
-    def __init__(self, made: Any, name: str) -> None:
-        self.made, self.name, self.alone = made, name, False
-        self.small: dict[str, Any] = {}
-        chosen = dict(CHOSEN.get(made.__name__, {}))
-        inside = {
-            k: chosen.pop(k) for k in ("partial_rotary_factor", "mrope_section") if k in chosen
-        }
-        if inside:
-            chosen["rope_parameters"] = {"rope_type": "default", "rope_theta": 10000.0, **inside}
-        self.default = self.loaded(chosen)
-        self.small = {**chosen}
-        for key, values in SWITCHES.items():
-            if value_of(self.default, key) not in (None, *values):
-                self.small[key] = values[0]
-        for key, value in (*SIZES.items(), *SIZES.items()):  # one may wait for another
-            if value_of(self.default, key) is not None or key in LOOSE:
-                with suppress(Exception):
-                    self.loaded({**self.small, key: value})
-                    self.small[key] = value
-
-    def loaded(self, raw: dict[str, Any]) -> Any:
-        """Return the configuration as loaded from a file; raise where its class refuses it."""
-        try:
-            return self.made.from_dict(copy.deepcopy(raw))
-        except Exception as error:  # whatever it raises
-            raise RefusedError(summary(error)) from error
-
-    def hear(self, **more: Any) -> list[Heard]:
-        """Return what the family's code does with a small configuration, changed so."""
-        raw = {k: v for k, v in {**self.small, **more}.items() if v != "leave out"}
-        config = self.loaded(raw)
-        try:
-            if self.name in TABLES:
-                records, refusals = of_table(self.name, config), []
-            else:
-                records, refusals = record_all([config], self.name)
-        except Exception as error:  # whatever it raises
-            raise RefusedError(summary(error)) from error
-        fine = any(one.rotated and (one.modules or self.alone) for one in records)
-        if refusals and not fine:
-            raise RefusedError(refusals[0])
-        if not records:
-            raise RefusedError("nothing was reached")
-        records = [one for one in records if not re.search("cross|encoder_attn", str(one.modules))]
-        return [Heard(*_place(one), report_on(one) if one.rotated else None) for one in records]
-
-    def resolved(self, **more: Any) -> dict[str, Any]:
-        """Return ``rope_parameters`` as its class completes them, none given but in ``more``."""
-        plain = {k: v for k, v in self.small.items() if k != "rope_parameters"}
-        return getattr(self.loaded({**plain, **more}), "rope_parameters", None) or {}
-
-
-def _place(one: AttentionRecord) -> tuple[str | None, tuple[int, ...] | None]:
-    """Return the kind of a record and its layers."""
-    numbers = [re.search(r"\d+", name) for name in one.modules]
-    known = None if not one.modules else tuple(sorted({int(n[0]) for n in numbers if n}))
-    inner = "indexer" if one.modules and "ndexer" in one.modules[0] else None
-    return inner or one.kind, known
-
-
-def raw_of(family: Family, **more: Any) -> dict[str, Any]:
-    """Return the small configuration, changed so, as a file has it."""
-    changed = {k: v for k, v in {**family.small, **more}.items() if v != "leave out"}
-    return {"model_type": family.made.model_type, **changed}
-
-
-# ---- does a rule predict what was heard? ---------------------------------------------------------
-
-
-def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) -> str | None:
-    """Return how a rule's prediction differs from what was heard; None where it does not."""
-    try:
-        told = evaluate(raw, {raw["model_type"]: rule}).parts
-    except (ValueError, KeyError, TypeError) as error:
-        return summary(error)
-    if not told and all(one.layers is None for one in heard):
-        return None  # none of the layers attends: modules were heard alone
-    matched: set[int] = set()
-    for one in heard:
-        if one.report is None:
-            known = {n for part in told for n in _numbers(part.without)}
-            rests = set(one.layers or ()) - known
-            if rests and one.kind != "indexer" and told:
-                return f"layers {sorted(rests)} rest"
-            continue
-        for layer in one.layers or (None,):
-            own = [part for part in told if _covers(part, one, layer)]
-            found = [fault_of(part, one.report) for part in own]
-            if not own or all(found):
-                return next(filter(None, found), f"no part for layer {layer}")
-            matched |= {id(part) for part, fault in zip(own, found, strict=True) if not fault}
-    missing = [part for part in told if id(part) not in matched]
-    return f"{missing[0].kind or 'a part'} was not heard" if missing else None
-
-
-def _numbers(runs: list[list[int]]) -> set[int]:
-    return {n for a, b, step in runs for n in range(a, b + 1, step)}
-
-
-def _covers(part: RotatedPart, one: Heard, layer: int | None) -> bool:
-    """Return whether a part is about a layer of what was heard; None where no model ran."""
-    if (part.kind == "indexer") != (one.kind == "indexer"):
-        return False
-    return layer in _numbers(part.layers) if layer is not None else one.kind in (None, part.kind)
-
-
-def fault_of(part: RotatedPart, report: Report) -> str | None:
-    """Return what differs between a part and a report, or None."""
-    for name in ("head_dim", "width", "layout", "place", "direction"):
-        if getattr(part, name) != getattr(report, name):
-            return f"{name} {getattr(part, name)!r}, heard {getattr(report, name)!r}"
-    waves, told = report.inv_freq, np.array(part.inv_freq)
-    ramp = (part.rescaling or ["", {}])[1].get("factor", 1.0)
-    exact = max(EXACT, 1e-7 * ramp)
-    if waves.shape != told.shape or not np.allclose(told, waves, rtol=exact, atol=1e-12):
-        apart = "shapes" if waves.shape != told.shape else f"{np.abs(told / waves - 1).max():.1e}"
-        return f"frequencies differ: {apart}"
-    if abs(part.attention_factor / (report.attention_factor or 1.0) - 1.0) > 1e-5:
-        return f"factor {part.attention_factor:.6g}, heard {report.attention_factor:.6g}"
-    return None
-
-
-# ---- a rule, part by part ------------------------------------------------------------------------
 
 
 def rule_of(family: Family) -> dict[str, Any]:
@@ -425,28 +237,35 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
 
 def pattern_of(family: Family, field: str) -> dict[str, Any]:
     """Return the pattern of a list of layers that its class makes if none is given."""
+    from transformers.configuration_utils import _LEGACY_LAYER_TYPE_REMAP as LEGACY
 
-    def made(**more: Any) -> list[Any]:
-        raw = {**family.small, "num_hidden_layers": 30, **more}
+    def made(count: int, **more: Any) -> list[Any]:
+        raw = {**family.small, "num_hidden_layers": count, **more}
         return list(getattr(family.loaded({k: v for k, v in raw.items() if k != field}), field))
 
-    try:
-        found = made()
-    except (RefusedError, TypeError):
-        return {"every": None}
-    fits = _fit(found)
-    for name in EVERY:
-        with suppress(RefusedError, TypeError):
-            for n in (3, 7):
-                if value_of(family.default, name) is not None or made(**{name: n}) != found:
-                    other = _fit(made(**{name: n}))
-                    if other and other["every"] == n and other != fits:
-                        default = getattr(family.default, name, (fits or {}).get("every"))
-                        return {**other, "every": name, "or": default}
-    return fits or {"every": None}
+    def fitted(**more: Any) -> dict[str, Any] | None:
+        try:
+            lists = [made(count, **more) for count in (31, 34)]
+        except (RefusedError, TypeError):
+            return None
+        for backwards in (False, True):
+            one, two = (_fit(own[::-1] if backwards else own, backwards) for own in lists)
+            if one == two:
+                return one
+        return None
+
+    fits = fitted() or {"every": None}
+    old = {k: v for k, v in LEGACY.items() if v in str(fits)}
+    for name, n in product(EVERY, (3, 7)):
+        other = fitted(**{name: n})
+        if other and other["every"] == n and other != fits:
+            default = getattr(family.default, name, fits["every"])
+            fits = {**other, "every": name, "or": default}
+            break
+    return fits | ({"old": old} if old and field == "layer_types" else {})
 
 
-def _fit(found: list[Any]) -> dict[str, Any] | None:
+def _fit(found: list[Any], backwards: bool) -> dict[str, Any] | None:
     """Return the pattern of a list, but for its ends; None where there is none."""
     inner = range(1, len(found) - 1)
     for every, offset in ((n, k) for n in range(1, 13) for k in range(n)):
@@ -458,6 +277,9 @@ def _fit(found: list[Any]) -> dict[str, Any] | None:
             for end, name in ((0, "first"), (-1, "last")):
                 if found[end] != rule["then" if on[end] else "else"]:
                     rule[name] = found[end]
+            if backwards:
+                ends = {"first": rule.pop("last", None), "last": rule.pop("first", None)}
+                rule |= {"backwards": True} | {k: v for k, v in ends.items() if v is not None}
             return rule
     return None
 
@@ -827,266 +649,3 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
         "defaults": {k: v for k, v in rule["defaults"].items() if k in places},
         "read": sorted(words - {""} - {w for w in words if w.isdigit()}),
     }
-
-
-# ---- configurations drawn at random --------------------------------------------------------------
-
-
-def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Return changes of the small configuration: sizes, spelling, base, rescaling, layers."""
-    read, pick, rope = set(rule["read"]), rng.choice, rule["rope"]
-    heads = pick((2, 4, 8))
-    raw: dict[str, Any] = {"num_attention_heads": heads, "hidden_size": heads * pick((16, 32, 40))}
-    raw["num_hidden_layers"] = rng.randint(1, 7 if len(rule["layers"]) > 1 else 3)
-    raw["max_position_embeddings"] = pick((512, 640, 4096))
-    for name, values in WIDTHS.items():
-        if name in read and rng.random() < 0.7:
-            raw[name] = pick(values)
-    if "head_dim" in read and rng.random() < 0.3:
-        raw["head_dim"] = raw["hidden_size"] // heads
-    if rng.random() < 0.2 and len(rule["layers"]) == 1:
-        raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
-    kinds = [kind for kind in rope["kinds"] if kind]
-    for name in sorted({name for one in rope["kinds"].values() for name in one["theta"]}):
-        if rng.random() < 0.7:
-            raw[name] = pick((1e4, 5e5, 1e6, 12345.0))
-    if rope["dict"] and rng.random() < 0.8:
-        spelt = pick(("rope_parameters", "rope_scaling"))
-        if kinds and spelt == "rope_parameters":
-            raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
-        elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
-            raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")
-    if re.search("'(dynamic|longrope|su)'", str(raw)):  # frequencies of a short text are heard
-        raw["max_position_embeddings"] = FAR
-        if "original_max_position_embeddings" in {*raw, *rule["defaults"]}:
-            raw["original_max_position_embeddings"] = FAR
-    layers = rule["layers"]
-    for name in ("types", "switch"):
-        if name in layers and (not layers[name]["every"] or rng.random() < 0.5):
-            choices = [*layers.get("rotation", ()), *layers.get("rest", ())] or [0, 1]
-            raw[layers[name]["field"]] = [pick(choices) for _ in range(raw["num_hidden_layers"])]
-        if name in layers and isinstance(layers[name]["every"], str) and rng.random() < 0.5:
-            raw[layers[name]["every"]] = rng.randint(2, 4)
-    if "flag" in rule["rotations"][0] and rng.random() < 0.5:
-        raw[rule["rotations"][0]["flag"]["field"]] = pick((True, False))
-    for name in ("rope_traditional", "use_mrope"):
-        if rng.random() < 0.2:
-            raw[name] = True  # without effect
-    return raw
-
-
-WIDTHS: dict[str, tuple[Any, ...]] = {
-    "embed_dim": (128, 160), "head_dim": (16, 24, 32, None),
-    "qk_rope_head_dim": (8, 12, 16), "qk_nope_head_dim": (8, 20),
-    "index_head_dim": (24, 32), "rotary_dim": (8, 12, 16), "kv_channels": (16, 24),
-    "attention_head_dim": (16, 24), "global_head_dim": (24, 32),
-    "partial_rotary_factor": (0.25, 0.5, 0.75, 1.0), "rotary_pct": (0.25, 0.5, 0.75, 1.0),
-    "original_max_position_embeddings": (256, 1024),
-}  # fmt: skip
-"""What to draw widths from."""
-
-
-def _rescaling(
-    rule: dict[str, Any], raw: dict[str, Any], rng: random.Random, new: bool
-) -> dict[str, Any]:
-    """Return parameters of a rescaling that is not refused, at random."""
-    names = [name for name, kind in rule["rescalings"].items() if kind != "refused"]
-    name = rng.choice(names)
-    told = dict(STYLES.get(name, {}))
-    if "factor" in told:
-        told["factor"] = rng.choice((1.5, 2.0, 4.0, 8.0, 32.0))
-    if name == "yarn":
-        for key, values in YARN.items():
-            if rng.random() < 0.3:
-                told[key] = rng.choice(values)
-    if name in ("yarn", "llama3"):
-        told["original_max_position_embeddings"] = rng.choice((160, 512, 4096))
-    if rule["rescalings"][name] == "longrope":
-        told |= {"short_factor": None, "long_factor": None}  # as many as pairs: set later
-    if rule["rotations"][0]["partial"] is not None and rng.random() < 0.3:
-        told["partial_rotary_factor"] = rng.choice((0.25, 0.5, 0.75, 1.0))
-    if not new:
-        return {rng.choice(("type", "rope_type")): name, **told}
-    if rng.random() < 0.9:
-        told["rope_theta"] = rng.choice((1e4, 3e4, 5e5, 1e6))
-    return {"rope_type": name, **told}
-
-
-YARN: dict[str, tuple[Any, ...]] = {
-    "beta_fast": (16.0, 64.0), "beta_slow": (0.5, 2.0), "attention_factor": (1.0, 1.25),
-    "mscale": (0.7, 1.0), "mscale_all_dim": (0.5, 1.0), "truncate": (True, False),
-}  # fmt: skip
-
-
-def completed(rule: dict[str, Any], raw: dict[str, Any], rng: random.Random) -> None:
-    """Set lists with a number for each pair, and sections, in place, to a length that fits."""
-    value = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
-    dicts = [one for one in value.values() if isinstance(one, dict)] or [value]
-    axes = [one["axes"] for one in rule["rotations"] if one["axes"] and one["axes"]["mode"] in TOLD]
-    with suppress(ValueError, KeyError, IndexError):
-        pairs = _pairs(rule, raw)
-        for one in dicts:
-            if "short_factor" in one:
-                one["short_factor"] = [round(1.0 + rng.random(), 2) for _ in range(pairs)]
-                one["long_factor"] = [round(1.0 + 9 * rng.random(), 2) for _ in range(pairs)]
-        if axes:
-            share = rng.randint(1, pairs // 3)
-            own = [pairs - 2 * share, share, share]
-            own = [share, share, pairs - 2 * share] if axes[0]["mode"] == "in turn" else own
-            name = "rope_scaling" if raw.get("rope_scaling") else "rope_parameters"
-            before = raw.get(name) or {"rope_type": "default"}
-            raw[name] = {**before, "mrope_section": own}
-
-
-def _pairs(rule: dict[str, Any], raw: dict[str, Any]) -> int:
-    """Return the pairs that rotate, whatever the rescaling."""
-    plain = copy.deepcopy(rule)
-    for one in plain["rotations"]:
-        one["axes"] = None
-    plain["rescalings"] = dict.fromkeys([*plain["rescalings"]], "linear")
-    plain = json.loads(json.dumps(plain).replace('"refused"', '"linear"'))
-    simple = json.loads(json.dumps(raw))
-    for name in ("rope_scaling", "rope_parameters"):
-        for inner in (
-            simple.get(name) or {},
-            *(v for v in (simple.get(name) or {}).values() if isinstance(v, dict)),
-        ):
-            if "rope_type" in inner or "type" in inner:
-                inner["factor"] = 2.0
-    return evaluate(simple, {raw["model_type"]: plain}).parts[-1].width // 2
-
-
-def verified(family: Family, rule: dict[str, Any], count: int = DRAWN) -> dict[str, Any]:
-    """Return how many configurations drawn at random agree, and why the first does not."""
-    rng, fine, refused, why = random.Random(family.made.model_type), 0, 0, None
-    heard_count = 0
-    for _ in range(8 * count):
-        if heard_count == count:
-            break
-        raw = raw_of(family, **drawn(family, rule, rng))
-        completed(rule, raw, rng)
-        try:
-            heard = family.hear(**{k: v for k, v in raw.items() if k != "model_type"})
-        except RefusedError:
-            refused += 1
-            continue
-        heard_count += 1
-        fault = disagreement(rule, raw, heard)
-        fine += fault is None
-        if fault and not why:
-            changed = {k: v for k, v in raw.items() if family.small.get(k) != v}
-            why = f"{fault}: {json.dumps(changed)}"
-    found = {"agreement": [fine, heard_count], "refused": refused}
-    return found | ({"why": why} if why else {})
-
-
-# ---- all families --------------------------------------------------------------------------------
-
-
-def classes(name: str) -> list[Any]:
-    """Return the classes of configurations in a family's folder, the innermost first."""
-    found: dict[str, Any] = {}
-    for config in configurations(name):
-        for part in parts_of(config):
-            if f".models.{name}." in type(part).__module__ and type(part).model_type:
-                found.setdefault(type(part).model_type, type(part))
-    return list(found.values())
-
-
-def parts_rule(made: Any) -> dict[str, Any]:
-    """Return which fields of a class hold configurations of their own."""
-    parts, flat = {}, []
-    for name, own in made.sub_configs_defaults.items():
-        anything = not hasattr(own.config_class, "model_type")
-        parts[name] = {"type": own.model_type, "any": anything}
-        with suppress(Exception):
-            inner = getattr(made.from_dict({"hidden_size": 96, "num_attention_heads": 4}), name)
-            if inner.hidden_size == 96 and not hasattr(inner, "depth"):
-                flat.append(name)
-    return {"parts": parts, **({"flat": flat} if flat else {})}
-
-
-def found(name: str) -> dict[str, Any]:
-    """Return the rules of a family by ``model_type``."""
-    import transformers
-
-    transformers.logging.set_verbosity(50)  # a class may refuse what it is asked
-    torch.set_num_threads(1)
-    rules: dict[str, Any] = {}
-    try:
-        own = classes(name)
-    except Exception as error:  # whatever it raises
-        return {name: {"family": name, "null": summary(error)}}
-    for made in own:
-        rule: dict[str, Any] = {}
-        if made.sub_configs_defaults:
-            rule = {"family": name, **parts_rule(made)}
-        try:
-            family = Family(made, name)
-            rule |= rule_of(family)
-            rule |= verified(family, rule)
-        except RefusedError as error:
-            rule = rule or {"family": name, "null": str(error)}
-        except Exception as error:  # whatever a family's code raises
-            if "rotations" in rule:
-                raise
-            rule = rule or {"family": name, "null": summary(error)}
-        rules[made.model_type] = rule
-    return rules
-
-
-def composites(rules: dict[str, Any]) -> dict[str, Any]:
-    """Return rules for classes of other families: whose parts have rules, or whose file has none.
-
-    A file without any function or class that rotates makes a rule without parts.
-    """
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
-    found, rotating = {}, set(families())
-    for name in CONFIG_MAPPING:
-        if name not in rules:
-            with suppress(Exception):  # a class that cannot be imported
-                made = CONFIG_MAPPING[name]
-                own, family = parts_rule(made), made.__module__.split(".")[2]
-                own["parts"] = {k: v for k, v in own["parts"].items() if v["type"] in rules}
-                if own["parts"] or family not in rotating:
-                    found[name] = {"family": family, **own}
-    return found
-
-
-def renew(names: list[str], workers: int) -> None:
-    """Find the rules of families, of all recorded ones where none is named, and write them."""
-    kept = json.loads(RULES.read_text("utf-8"))["types"] if names and RULES.exists() else {}
-    records = load("transformers")["families"]
-    names = names or [name for name, one in records.items() if one["status"] == "recorded"]
-    kept = {k: v for k, v in kept.items() if v["family"] not in names}
-    with get_context("spawn").Pool(workers, maxtasksperchild=10) as pool:
-        for rules in pool.imap(found, names):
-            kept |= rules
-            for name, rule in rules.items():
-                told = rule.get("null") or rule.get("agreement") or "its parts"
-                print(f"{name:<28} {told}  {rule.get('why', '')}", flush=True)
-            write(kept)
-    write(kept | composites(kept))
-
-
-def field_names() -> list[str]:
-    """Return the names of all fields of all classes of configurations, in all spellings."""
-    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-
-    found: set[str] = set()
-    for name in CONFIG_MAPPING:
-        with suppress(Exception):  # a class that cannot be imported
-            made = CONFIG_MAPPING[name]
-            found |= {f.name for f in fields(made)} | set(made.attribute_map)
-    return sorted(found)
-
-
-def write(rules: dict[str, Any]) -> None:
-    """Write the rules, sorted, a line for each ``model_type``."""
-    versions = {p: version(p).split("+")[0] for p in ("transformers", "torch")}
-    head = {"schema": 1, "versions": versions, "fields": field_names()}
-    lines = ["{", *(f'  "{key}": {json.dumps(value)},' for key, value in head.items())]
-    own = (f'    "{name}": {json.dumps(rules[name])}' for name in sorted(rules))
-    lines += ['  "types": {', ",\n".join(own), "  }", "}", ""]
-    RULES.write_text("\n".join(lines), encoding="utf-8")

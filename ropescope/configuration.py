@@ -223,8 +223,9 @@ class _Fields:
 
     def __init__(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
-        self.given = {self.aliases.get(name, name): value for name, value in config.items()}
-        self.named = {self.aliases.get(name, name): name for name in config}
+        names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
+        self.given = {self.aliases.get(name, name): config[name] for name in names}
+        self.named = {self.aliases.get(name, name): name for name in names}
         self.defaults: dict[str, Any] = rule.get("defaults", {})
         self.path = path
         self.read: dict[str, None] = {}
@@ -355,7 +356,8 @@ class _Study:
                     f"{fields.name('rope_parameters')} must have an entry for {kind!r}"
                 )
             name = f"{fields.name('rope_parameters')}.{kind}"
-            found = {**(entry or own["absent"] or {}), **(legacy or {})}
+            found = entry or own["absent"] or {}
+            found = {**found, **(legacy or {})} if isinstance(found, dict) else found
         else:
             name = fields.name("rope_scaling" if legacy else "rope_parameters")
             entry = legacy or given
@@ -486,6 +488,8 @@ class _Study:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
             self.warn("no-effect", 1, f"{name}.type", words)
         keys = [k for k in PARAMETERS[kind] if k != "truncate" or not nested]
+        if kind == "yarn" and "truncate" in parameters and not nested:  # null is false, too
+            parameters = {**parameters, "truncate": parameters["truncate"] or False}
         told = {k: parameters[k] for k in keys if parameters.get(k) is not None}
         for key in REQUIRED[kind]:  # without YaRN's factor, a null one, lengths tell it
             if key not in parameters or (parameters[key] is None and kind != "yarn"):
@@ -578,8 +582,8 @@ class _Study:
         used |= {"mrope_section"} if one["axes"] else set()
         if name.split(".")[-1] not in ("rope_parameters", "rope_scaling", one["kind"]):
             return
-        dicts = [fields.given.get(field) for field in DICTS]
-        given = next((own for own in dicts if own and isinstance(own, dict)), {})
+        given: Any = next(filter(None, (fields.given.get(field) for field in DICTS)), {})
+        given = given if isinstance(given, dict) else {}
         if one["kind"] in given:
             given = given[one["kind"]] or {}
         for key in given:
@@ -639,7 +643,7 @@ class _Series:
         if kind == "yarn":  # as released, 0 is none
             self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
             self.told.setdefault(
-                "factor", (longest or 0) / told["original_max_position_embeddings"]
+                "factor", longest / told["original_max_position_embeddings"] if longest else 0
             )
 
     def __call__(self, dim: int) -> np.ndarray:
@@ -684,7 +688,7 @@ def _arranged(
 def _sections(mode: str, given: Any, pairs: int, name: str) -> np.ndarray:
     """Return the axis of each pair, from the number of pairs of each axis."""
     fine = isinstance(given, list) and all(type(n) is int and n >= 0 for n in given)
-    if not fine or (mode == "chunks" and sum(given) != pairs):
+    if not fine or (mode != "interleaved" and sum(given) != pairs):
         words = f"whole numbers that add up to the {pairs} pairs of a head"
         raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
     if mode == "chunks":
@@ -733,6 +737,7 @@ def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
         raise ValueError(f"{fields.name(rule['field'])} must be given, one entry for each layer")
     one, other = rule["then"], rule["else"]
     found = [one if (i + rule["offset"]) % every == 0 else other for i in range(count)]
+    found = found[::-1] if rule.get("backwards") else found
     found[0], found[-1] = rule.get("first", found[0]), rule.get("last", found[-1])
     return found
 

@@ -95,8 +95,10 @@ class Unfit extends Refused {}
 class Fields {
   constructor(config, rule, path) {
     this.aliases = rule.aliases ?? {};
-    this.given = new Map(Object.entries(config).map(([name, value]) => [this.plain(name), value]));
-    this.named = new Map(Object.keys(config).map((name) => [this.plain(name), name]));
+    const other = (name) => Number(has(this.aliases, name));
+    const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
+    this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
+    this.named = new Map(names.map((name) => [this.plain(name), name]));
     this.defaults = rule.defaults ?? {};
     this.path = path;
     this.read = new Set();
@@ -340,6 +342,9 @@ class Study {
       this.warn("no-effect", 1, `${name}.type`, words);
     }
     const told = {};
+    if (kind === "yarn" && has(parameters, "truncate") && !nested) {
+      parameters = { ...parameters, truncate: truthy(parameters.truncate) ? parameters.truncate : false }; // as null
+    }
     for (const key of PARAMETERS[kind].filter((one) => one !== "truncate" || !nested)) {
       if (get(parameters, key) !== null) told[key] = parameters[key];
     }
@@ -618,7 +623,7 @@ function arranged(axes, dim, parameters, series) {
 function sectioned(mode, given, pairs, name) {
   const fine = Array.isArray(given) && given.every((n) => isWhole(n) && n >= 0);
   const sum = fine ? given.reduce((a, b) => a + b, 0) : 0;
-  if (!fine || (mode === "chunks" && sum !== pairs)) {
+  if (!fine || (mode !== "interleaved" && sum !== pairs)) {
     const words = `whole numbers that add up to the ${pairs} pairs of a head`;
     throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
   }
@@ -671,6 +676,7 @@ function listed(fields, rule, count) {
     throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
   }
   const found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
+  if (rule.backwards) found.reverse();
   found[0] = rule.first ?? found[0];
   found[count - 1] = rule.last ?? found[count - 1];
   return found;

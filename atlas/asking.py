@@ -1,0 +1,220 @@
+"""Ask a class of configurations: load one as a file is, and hear what the family's code does.
+
+`Family` asks, `disagreement` says whether a rule predicts the answer.
+"""
+
+import copy
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ropescope import Report
+from ropescope.configuration import RotatedPart, evaluate
+
+from .families import report_on
+from .recording import AttentionRecord, record_all, summary
+from .special import CHOSEN, TABLES, of_table
+
+__all__ = [
+    "SIZES",
+    "SWITCHES",
+    "Family",
+    "Heard",
+    "RefusedError",
+    "disagreement",
+    "raw_of",
+    "value_of",
+]
+
+EXACT = 1e-6
+"""Largest relative error of a frequency; float32 has 1e-7 of its own, of what a ramp divides."""
+
+SIZES = {
+    "hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+    "num_hidden_layers": 6, "intermediate_size": 32,
+    "max_position_embeddings": 640,
+    "embed_dim": 128, "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16,
+    "q_lora_rank": 24,
+    "v_head_dim": 16, "index_head_dim": 28, "rotary_dim": 12, "n_routed_experts": 4,
+    "num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
+    "n_group": 1, "topk_group": 1, "kv_channels": 16, "global_head_dim": 24,
+}  # fmt: skip
+"""Small sizes; those that a class refuses are left out."""
+
+SWITCHES: dict[str, list[Any]] = {
+    "position_embedding_type": ["rope", "rotary"],
+    "position_embeddings_type": ["rotary"],
+    "alibi": [False],
+    "use_mem_rope": [True],
+}
+"""Fields that turn rotation on, and with which values."""
+
+LOOSE = ("head_dim", "global_head_dim", "num_key_value_heads")
+"""Fields that a class may read without having them."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """One attention of a model as its code computes it: layers None where no model ran."""
+
+    kind: str | None
+    layers: tuple[int, ...] | None
+    report: Report | None
+
+
+def value_of(config: Any, name: str) -> Any:
+    """Return a field of a configuration; None where it has none, or one for each layer."""
+    try:
+        return getattr(config, name, None)
+    except Exception:  # a field that differs from layer to layer
+        return None
+
+
+class RefusedError(Exception):
+    """A class refuses a configuration."""
+
+
+class Family:
+    """A class of configurations, to be asked.
+
+    Attributes
+    ----------
+    made
+        The class.
+    name
+        Its folder.
+    small
+        Fields of a small configuration.
+    alone
+        Whether attention modules are heard alone where no model of the class runs.
+    """
+
+    def __init__(self, made: Any, name: str) -> None:
+        self.made, self.name, self.alone = made, name, False
+        self.small: dict[str, Any] = {}
+        chosen = dict(CHOSEN.get(made.__name__, {}))
+        inside = {
+            k: chosen.pop(k) for k in ("partial_rotary_factor", "mrope_section") if k in chosen
+        }
+        if inside:
+            chosen["rope_parameters"] = {"rope_type": "default", "rope_theta": 10000.0, **inside}
+        self.default = self.loaded(chosen)
+        self.small = {**chosen}
+        for key, values in SWITCHES.items():
+            if value_of(self.default, key) not in (None, *values):
+                self.small[key] = values[0]
+        for key, value in (*SIZES.items(), *SIZES.items()):  # one may wait for another
+            if value_of(self.default, key) is not None or key in LOOSE:
+                with suppress(Exception):
+                    self.loaded({**self.small, key: value})
+                    self.small[key] = value
+
+    def loaded(self, raw: dict[str, Any]) -> Any:
+        """Return the configuration as loaded from a file; raise where its class refuses it."""
+        try:
+            return self.made.from_dict(copy.deepcopy(raw))
+        except Exception as error:  # whatever it raises
+            raise RefusedError(summary(error)) from error
+
+    def hear(self, **more: Any) -> list[Heard]:
+        """Return what the family's code does with a small configuration, changed so."""
+        raw = {k: v for k, v in {**self.small, **more}.items() if v != "leave out"}
+        config = self.loaded(raw)
+        try:
+            if self.name in TABLES:
+                records, refusals = of_table(self.name, config), []
+            else:
+                records, refusals = record_all([config], self.name)
+        except Exception as error:  # whatever it raises
+            raise RefusedError(summary(error)) from error
+        fine = any(one.rotated and (one.modules or self.alone) for one in records)
+        if refusals and not fine:
+            raise RefusedError(refusals[0])
+        if not records:
+            raise RefusedError("nothing was reached")
+        records = [one for one in records if not re.search("cross|encoder_attn", str(one.modules))]
+        return [Heard(*_place(one), _turning(one)) for one in records]
+
+    def resolved(self, **more: Any) -> dict[str, Any]:
+        """Return ``rope_parameters`` as its class completes them, none given but in ``more``."""
+        plain = {k: v for k, v in self.small.items() if k != "rope_parameters"}
+        return getattr(self.loaded({**plain, **more}), "rope_parameters", None) or {}
+
+
+def _turning(one: AttentionRecord) -> Report | None:
+    """Return the report on a record; None where queries get longer far out at most."""
+    report = report_on(one) if one.rotated else None
+    return report if report and (report.width or not report.attention_factor) else None
+
+
+def _place(one: AttentionRecord) -> tuple[str | None, tuple[int, ...] | None]:
+    """Return the kind of a record and its layers."""
+    numbers = [re.search(r"\d+", name) for name in one.modules]
+    known = None if not one.modules else tuple(sorted({int(n[0]) for n in numbers if n}))
+    inner = "indexer" if one.modules and "ndexer" in one.modules[0] else None
+    return inner or one.kind, known
+
+
+def raw_of(family: Family, **more: Any) -> dict[str, Any]:
+    """Return the small configuration, changed so, as a file has it."""
+    changed = {k: v for k, v in {**family.small, **more}.items() if v != "leave out"}
+    return {"model_type": family.made.model_type, **changed}
+
+
+# ---- does a rule predict what was heard? ---------------------------------------------------------
+
+
+def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) -> str | None:
+    """Return how a rule's prediction differs from what was heard; None where it does not."""
+    try:
+        told = evaluate(raw, {raw["model_type"]: rule}).parts
+    except (ValueError, KeyError, TypeError) as error:
+        return summary(error)
+    if not told and all(one.layers is None for one in heard):
+        return None  # none of the layers attends: modules were heard alone
+    matched: set[int] = set()
+    for one in heard:
+        if one.report is None:
+            known = {n for part in told for n in _numbers(part.without)}
+            rests = set(one.layers or ()) - known
+            if rests and one.kind != "indexer" and told:
+                return f"layers {sorted(rests)} rest"
+            continue
+        for layer in one.layers or (None,):
+            own = [part for part in told if _covers(part, one, layer)]
+            found = [fault_of(part, one.report) for part in own]
+            if not own or all(found):
+                return next(filter(None, found), f"no part for layer {layer}")
+            matched |= {id(part) for part, fault in zip(own, found, strict=True) if not fault}
+    missing = [part for part in told if id(part) not in matched]
+    return f"{missing[0].kind or 'a part'} was not heard" if missing else None
+
+
+def _numbers(runs: list[list[int]]) -> set[int]:
+    return {n for a, b, step in runs for n in range(a, b + 1, step)}
+
+
+def _covers(part: RotatedPart, one: Heard, layer: int | None) -> bool:
+    """Return whether a part is about a layer of what was heard; None where no model ran."""
+    if (part.kind == "indexer") != (one.kind == "indexer"):
+        return False
+    return layer in _numbers(part.layers) if layer is not None else one.kind in (None, part.kind)
+
+
+def fault_of(part: RotatedPart, report: Report) -> str | None:
+    """Return what differs between a part and a report, or None."""
+    for name in ("head_dim", "width", "layout", "place", "direction"):
+        if getattr(part, name) != getattr(report, name):
+            return f"{name} {getattr(part, name)!r}, heard {getattr(report, name)!r}"
+    waves, told = report.inv_freq, np.array(part.inv_freq)
+    ramp = (part.rescaling or ["", {}])[1].get("factor", 1.0)
+    exact = max(EXACT, 1e-7 * ramp)
+    if waves.shape != told.shape or not np.allclose(told, waves, rtol=exact, atol=1e-12):
+        apart = "shapes" if waves.shape != told.shape else f"{np.abs(told / waves - 1).max():.1e}"
+        return f"frequencies differ: {apart}"
+    if abs(part.attention_factor / (report.attention_factor or 1.0) - 1.0) > 1e-5:
+        return f"factor {part.attention_factor:.6g}, heard {report.attention_factor:.6g}"
+    return None

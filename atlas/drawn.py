@@ -1,0 +1,308 @@
+"""Draw configurations at random, and test the rules of all families with them; write these."""
+
+import copy
+import json
+import random
+import re
+from contextlib import suppress
+from dataclasses import fields
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import ropescope
+from ropescope.configuration import evaluate
+
+from . import load
+from .asking import Family, RefusedError, disagreement, raw_of
+from .families import configurations, families
+from .recording import parts_of, summary
+from .rules import FAR, STYLES, TOLD, rule_of
+from .special import ENOUGH, TABLES
+
+__all__ = ["found", "renew", "write"]
+
+RULES = Path(ropescope.__file__).parent / "rules.json"
+DRAWN = 20
+"""Configurations of each class."""
+
+
+def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return changes of the small configuration: sizes, spelling, base, rescaling, layers."""
+    read, pick, rope = set(rule["read"]), rng.choice, rule["rope"]
+    heads = pick((2, 4, 8))
+    raw: dict[str, Any] = {"num_attention_heads": heads, "hidden_size": heads * pick((16, 32, 40))}
+    raw["num_hidden_layers"] = rng.randint(1, 7 if len(rule["layers"]) > 1 else 3)
+    raw["max_position_embeddings"] = pick((512, 640, 4096))
+    for name, values in WIDTHS.items():
+        if name in read and rng.random() < 0.7:
+            raw[name] = pick(values)
+    if "head_dim" in read and rng.random() < 0.3:
+        raw["head_dim"] = raw["hidden_size"] // heads
+    if rng.random() < 0.2 and len(rule["layers"]) == 1:
+        raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
+    kinds = [kind for kind in rope["kinds"] if kind]
+    for name in sorted({name for one in rope["kinds"].values() for name in one["theta"]}):
+        if rng.random() < 0.7:
+            raw[name] = pick((1e4, 5e5, 1e6, 12345.0))
+    if rope["dict"] and rng.random() < 0.8:
+        spelt = pick(("rope_parameters", "rope_scaling"))
+        if kinds and spelt == "rope_parameters":
+            raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
+        elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
+            raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")
+    if re.search("'(dynamic|longrope|su)'", str(raw)):  # frequencies of a short text are heard
+        raw["max_position_embeddings"] = FAR
+        if "original_max_position_embeddings" in {*raw, *rule["defaults"]}:
+            raw["original_max_position_embeddings"] = FAR
+    layers = rule["layers"]
+    for name in ("types", "switch"):
+        if name in layers and (not layers[name]["every"] or rng.random() < 0.5):
+            choices = [*layers.get("rotation", ()), *layers.get("rest", ())] or [0, 1]
+            raw[layers[name]["field"]] = [pick(choices) for _ in range(raw["num_hidden_layers"])]
+        if name in layers and isinstance(layers[name]["every"], str) and rng.random() < 0.5:
+            raw[layers[name]["every"]] = rng.randint(2, 4)
+    if "flag" in rule["rotations"][0] and rng.random() < 0.5:
+        raw[rule["rotations"][0]["flag"]["field"]] = pick((True, False))
+    for name in ("rope_traditional", "use_mrope"):
+        if rng.random() < 0.2:
+            raw[name] = True  # without effect
+    return raw
+
+
+WIDTHS: dict[str, tuple[Any, ...]] = {
+    "embed_dim": (128, 160), "head_dim": (16, 24, 32, None),
+    "qk_rope_head_dim": (8, 12, 16), "qk_nope_head_dim": (8, 20),
+    "index_head_dim": (24, 32), "rotary_dim": (8, 12, 16), "kv_channels": (16, 24),
+    "attention_head_dim": (16, 24), "global_head_dim": (24, 32),
+    "partial_rotary_factor": (0.25, 0.5, 0.75, 1.0), "rotary_pct": (0.25, 0.5, 0.75, 1.0),
+    "original_max_position_embeddings": (256, 1024),
+}  # fmt: skip
+"""What to draw widths from."""
+
+
+def _rescaling(
+    rule: dict[str, Any], raw: dict[str, Any], rng: random.Random, new: bool
+) -> dict[str, Any]:
+    """Return parameters of a rescaling that is not refused, at random."""
+    names = [name for name, kind in rule["rescalings"].items() if kind != "refused"]
+    name = rng.choice(names)
+    told = dict(STYLES.get(name, {}))
+    if "factor" in told:
+        told["factor"] = rng.choice((1.5, 2.0, 4.0, 8.0, 32.0))
+    if name == "yarn":
+        for key, values in YARN.items():
+            if rng.random() < 0.3:
+                told[key] = rng.choice(values)
+    if name in ("yarn", "llama3"):
+        told["original_max_position_embeddings"] = rng.choice((160, 512, 4096))
+    if rule["rescalings"][name] == "longrope":
+        told |= {"short_factor": None, "long_factor": None}  # as many as pairs: set later
+    if rule["rotations"][0]["partial"] is not None and rng.random() < 0.3:
+        told["partial_rotary_factor"] = rng.choice((0.25, 0.5, 0.75, 1.0))
+    if not new:
+        return {rng.choice(("type", "rope_type")): name, **told}
+    if rng.random() < 0.9:
+        told["rope_theta"] = rng.choice((1e4, 3e4, 5e5, 1e6))
+    return {"rope_type": name, **told}
+
+
+YARN: dict[str, tuple[Any, ...]] = {
+    "beta_fast": (16.0, 64.0), "beta_slow": (0.5, 2.0), "attention_factor": (1.0, 1.25),
+    "mscale": (0.7, 1.0), "mscale_all_dim": (0.5, 1.0), "truncate": (True, False),
+}  # fmt: skip
+
+
+def completed(rule: dict[str, Any], raw: dict[str, Any], rng: random.Random) -> None:
+    """Set lists with a number for each pair, and sections, in place, to a length that fits."""
+    value = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
+    dicts = [one for one in value.values() if isinstance(one, dict)] or [value]
+    axes = [one["axes"] for one in rule["rotations"] if one["axes"] and one["axes"]["mode"] in TOLD]
+    with suppress(ValueError, KeyError, IndexError):
+        pairs = _pairs(rule, raw)
+        for one in dicts:
+            if "short_factor" in one:
+                one["short_factor"] = [round(1.0 + rng.random(), 2) for _ in range(pairs)]
+                one["long_factor"] = [round(1.0 + 9 * rng.random(), 2) for _ in range(pairs)]
+        if axes:
+            share = rng.randint(1, pairs // 3)
+            own = [pairs - 2 * share, share, share]
+            own = [share, share, pairs - 2 * share] if axes[0]["mode"] == "in turn" else own
+            name = "rope_scaling" if raw.get("rope_scaling") else "rope_parameters"
+            before = raw.get(name) or {"rope_type": "default"}
+            raw[name] = {**before, "mrope_section": own}
+
+
+def _pairs(rule: dict[str, Any], raw: dict[str, Any]) -> int:
+    """Return the pairs that rotate, whatever the rescaling."""
+    plain = copy.deepcopy(rule)
+    for one in plain["rotations"]:
+        one["axes"] = None
+    plain["rescalings"] = dict.fromkeys([*plain["rescalings"]], "linear")
+    plain = json.loads(json.dumps(plain).replace('"refused"', '"linear"'))
+    simple = json.loads(json.dumps(raw))
+    for name in ("rope_scaling", "rope_parameters"):
+        for inner in (
+            simple.get(name) or {},
+            *(v for v in (simple.get(name) or {}).values() if isinstance(v, dict)),
+        ):
+            if "rope_type" in inner or "type" in inner:
+                inner["factor"] = 2.0
+    return evaluate(simple, {raw["model_type"]: plain}).parts[-1].width // 2
+
+
+def verified(family: Family, rule: dict[str, Any], count: int = DRAWN) -> dict[str, Any]:
+    """Return how many configurations drawn at random agree, and why the first does not."""
+    rng, fine, refused, why = random.Random(family.made.model_type), 0, 0, None
+    heard_count = 0
+    for _ in range(8 * count):
+        if heard_count == count:
+            break
+        raw = raw_of(family, **drawn(family, rule, rng))
+        completed(rule, raw, rng)
+        try:
+            heard = family.hear(**{k: v for k, v in raw.items() if k != "model_type"})
+        except RefusedError:
+            refused += 1
+            continue
+        heard_count += 1
+        fault = disagreement(rule, raw, heard)
+        fine += fault is None
+        if fault and not why:
+            changed = {k: v for k, v in raw.items() if family.small.get(k) != v}
+            why = f"{fault}: {json.dumps(changed)}"
+    found = {"agreement": [fine, heard_count], "refused": refused}
+    return found | ({"why": why} if why else {})
+
+
+# ---- all families --------------------------------------------------------------------------------
+
+
+def classes(name: str) -> list[Any]:
+    """Return the classes of configurations in a family's folder, the innermost first."""
+    found: dict[str, Any] = {}
+    for config in configurations(name):
+        for part in parts_of(config):
+            if f".models.{name}." in type(part).__module__ and type(part).model_type:
+                found.setdefault(type(part).model_type, type(part))
+    return list(found.values())
+
+
+def parts_rule(made: Any) -> dict[str, Any]:
+    """Return which fields of a class hold configurations of their own."""
+    parts, flat = {}, []
+    for name, own in made.sub_configs_defaults.items():
+        anything = not hasattr(own.config_class, "model_type")
+        parts[name] = {"type": own.model_type, "any": anything}
+        with suppress(Exception):
+            inner = getattr(made.from_dict({"hidden_size": 96, "num_attention_heads": 4}), name)
+            if inner.hidden_size == 96 and not hasattr(inner, "depth"):
+                flat.append(name)
+    return {"parts": parts, **({"flat": flat} if flat else {})}
+
+
+def rotates(made: Any, name: str) -> bool:
+    """Return whether a rotation of a class is recorded, by its name."""
+    rows = load("transformers")["families"][name]["rotations"]
+    prefix = made.__name__.removesuffix("Config")
+    return any(row["model"].startswith(prefix) for row in rows)
+
+
+APART = "its angles follow from images, sounds, or numbers that are learned, beside these fields"
+"""Why families that the atlas asks in a way of their own have no rule."""
+
+
+def found(name: str) -> dict[str, Any]:
+    """Return the rules of a family by ``model_type``."""
+    import transformers
+
+    transformers.logging.set_verbosity(50)  # a class may refuse what it is asked
+    torch.set_num_threads(1)
+    if name in ENOUGH - set(TABLES):
+        return {name: {"family": name, "null": APART}}
+    rules: dict[str, Any] = {}
+    try:
+        own = classes(name)
+    except Exception as error:  # whatever it raises
+        return {name: {"family": name, "null": summary(error)}}
+    for made in own:
+        rule: dict[str, Any] = {}
+        if made.sub_configs_defaults:
+            rule = {"family": name, **parts_rule(made)}
+        try:
+            family = Family(made, name)
+            rule |= rule_of(family)
+            rule |= verified(family, rule)
+            agreeing, count = rule["agreement"]
+            if not count or agreeing < count:
+                why = f"its rule predicts {agreeing} of {count}, and not {rule.get('why')}"
+                rule = {"family": name, "null": why if count else "it refused all that were drawn"}
+        except RefusedError as error:
+            there = {"null": str(error)} if rotates(made, name) else {"parts": {}}
+            rule = rule or {"family": name, **there}
+        except Exception as error:  # whatever a family's code raises
+            if "rotations" in rule:
+                raise
+            rule = rule or {"family": name, "null": summary(error)}
+        rules[made.model_type] = rule
+    return rules
+
+
+def composites(rules: dict[str, Any]) -> dict[str, Any]:
+    """Return rules for classes of other families: whose parts have rules, or whose file has none.
+
+    A file without any function or class that rotates makes a rule without parts.
+    """
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    found, rotating = {}, set(families())
+    for name in CONFIG_MAPPING:
+        if name not in rules:
+            with suppress(Exception):  # a class that cannot be imported
+                made = CONFIG_MAPPING[name]
+                own, family = parts_rule(made), made.__module__.split(".")[2]
+                own["parts"] = {k: v for k, v in own["parts"].items() if v["type"] in rules}
+                if own["parts"] or family not in rotating:
+                    found[name] = {"family": family, **own}
+    return found
+
+
+def renew(names: list[str], workers: int) -> None:
+    """Find the rules of families, of all recorded ones where none is named, and write them."""
+    kept = json.loads(RULES.read_text("utf-8"))["types"] if names and RULES.exists() else {}
+    records = load("transformers")["families"]
+    names = names or [name for name, one in records.items() if one["status"] == "recorded"]
+    kept = {k: v for k, v in kept.items() if v["family"] not in names}
+    with get_context("spawn").Pool(workers, maxtasksperchild=10) as pool:
+        for rules in pool.imap(found, names):
+            kept |= rules
+            for name, rule in rules.items():
+                told = rule.get("null") or rule.get("agreement") or "its parts"
+                print(f"{name:<28} {told}  {rule.get('why', '')}", flush=True)
+            write(kept)
+    write(kept | composites(kept))
+
+
+def field_names() -> list[str]:
+    """Return the names of all fields of all classes of configurations, in all spellings."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    found: set[str] = set()
+    for name in CONFIG_MAPPING:
+        with suppress(Exception):  # a class that cannot be imported
+            made = CONFIG_MAPPING[name]
+            found |= {f.name for f in fields(made)} | set(made.attribute_map)
+    return sorted(found)
+
+
+def write(rules: dict[str, Any]) -> None:
+    """Write the rules, sorted, a line for each ``model_type``."""
+    versions = {p: version(p).split("+")[0] for p in ("transformers", "torch")}
+    head = {"schema": 1, "versions": versions, "fields": field_names()}
+    lines = ["{", *(f'  "{key}": {json.dumps(value)},' for key, value in head.items())]
+    own = (f'    "{name}": {json.dumps(rules[name])}' for name in sorted(rules))
+    lines += ['  "types": {', ",\n".join(own), "  }", "}", ""]
+    RULES.write_text("\n".join(lines), encoding="utf-8")
