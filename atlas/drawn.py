@@ -18,7 +18,7 @@ from ropescope.configuration import evaluate
 
 from . import load
 from .asking import Family, RefusedError, disagreement, raw_of
-from .families import configurations, families
+from .families import configurations
 from .recording import parts_of, summary
 from .rules import FAR, STYLES, TOLD, rule_of
 from .special import ENOUGH, TABLES
@@ -252,21 +252,23 @@ def found(name: str) -> dict[str, Any]:
 
 
 def composites(rules: dict[str, Any]) -> dict[str, Any]:
-    """Return rules for classes of other families: whose parts have rules, or whose file has none.
+    """Return rules for classes that were not asked: those of their parts, or why there is none.
 
-    A file without any function or class that rotates makes a rule without parts.
+    A family that rotates no head makes a rule without parts.
     """
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    found, rotating = {}, set(families())
+    records, found = load("transformers")["families"], {}
+    rotating = {name for name, one in records.items() if one["status"] in ("recorded", "refused")}
     for name in CONFIG_MAPPING:
         if name not in rules:
             with suppress(Exception):  # a class that cannot be imported
                 made = CONFIG_MAPPING[name]
                 own, family = parts_rule(made), made.__module__.split(".")[2]
                 own["parts"] = {k: v for k, v in own["parts"].items() if v["type"] in rules}
-                if own["parts"] or family not in rotating:
-                    found[name] = {"family": family, **own}
+                if family in rotating:
+                    own = {"null": "it has not been asked"}
+                found[name] = {"family": family, **own}
     return found
 
 
