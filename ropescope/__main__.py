@@ -1,6 +1,6 @@
 """The command: ``ropescope FILE``, ``ropescope compare A B``, ``ropescope convert A --to hf -o B``.
 
-Exit codes: 0 fine, 1 warnings, 2 wrong.
+Exit codes: 0 fine, 1 warnings, 2 wrong; those of compare stand in ``CODES``.
 """
 
 import argparse
@@ -21,12 +21,16 @@ In place of a file, a model_type stands for that family as its class is by defau
 a public checkpoint, such as Qwen/Qwen2.5-72B, for what its config.json says."""
 
 
+CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both give the same scores,
+1 where they do after rows are moved, 2 where they do not."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return 0 where all is fine, 1 with warnings, 2 where something is wrong."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     command = words[0] if words and words[0] in ("compare", "convert") else "card"
     parser = argparse.ArgumentParser(
-        "ropescope", USAGE, ABOUT, "Exit codes: 0 fine, 1 warnings, 2 wrong.",
+        "ropescope", USAGE, ABOUT, CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     if command != "card":

@@ -120,8 +120,9 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
                                     f"{len(speed)} pairs"))  # fmt: skip
         if trained := part["trained_length"]:
             slow = int((turn > trained).sum())
-            rows.append(("trained for", f"{trained:,} tokens: {slow} of {len(speed)} pairs make "
-                                        "less than a turn, and turn to new angles beyond"))  # fmt: skip  # noqa: E501
+            words = f": {slow} of {len(speed)} pairs make less than a turn, and turn to new angles "
+            words = " before the rescaling" if part["rescaling"] else f"{words}beyond"
+            rows.append(("trained for", f"{trained:,} tokens{words}"))
     if part["max_length"] not in (None, part["trained_length"]):
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:

@@ -1,5 +1,5 @@
-// checkpoint_file.js: the configuration in a file that a reader drops. Of a GGUF its header is read, by
-// slices, and of a safetensors file too; weights are not. The twin of ropescope/files.py, gguf_file.py
+// checkpoint_file.js: the configuration in a file that a reader drops. Of a GGUF its header (and its factors of
+// the frequencies) is read, by slices, of a safetensors file the header; weights are not. The twin of ropescope/files.py, gguf_file.py
 // and safetensors_file.py; tests/package/test_explore_files.py compares the two.
 import { isDict, isReal, isWhole, kindOf, parse, Real, Refused, repr, written } from "./published.js";
 

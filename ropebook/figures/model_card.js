@@ -139,7 +139,7 @@ function sixteen(part) {
   };
   return (
     "positions are exact to 256 in bfloat16, to 2,048 in float16; rounded inverse frequencies put a pair off by " +
-    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by 0.002 at most`
+    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by ${part.attention_factor > 1 ? "0.004" : "0.002"} at most`
   );
 }
 
@@ -185,11 +185,10 @@ function present(part, config) {
       .filter(Boolean)
       .reduce((inside, name) => inside?.[name], config) ?? {};
   const given = own.rope_parameters ?? own.rope_scaling ?? {};
-  const kept = {};
-  for (const name of ["partial_rotary_factor", "mrope_section", "mrope_interleaved"]) {
-    if (given[name] !== undefined) kept[name] = given[name];
-  }
-  if (own.partial_rotary_factor !== undefined) kept.partial_rotary_factor ??= own.partial_rotary_factor;
+  const { type: _, attention_factor: __, ...kept } = given; // these two do not survive a new factor
+  const partial = own.partial_rotary_factor ?? own.rotary_pct;
+  if (partial !== undefined) kept.partial_rotary_factor ??= partial;
+  if (/ x |rotary/.test(part.width_from)) kept.partial_rotary_factor ??= new Real(part.width / part.head_dim);
   return kept;
 }
 
@@ -222,13 +221,18 @@ export function recipe(spec, part, config, wanted, name, rules) {
     };
   }
   const factor = stretch(wanted, trained);
+  if (!part.path && rules.types[spec.family]?.flat) {
+    return {
+      why: "Its file has the fields of the text model at the top, and its class keeps them in text_config: write YaRN into rope_scaling of its config.json by hand, beside rope_theta.",
+    };
+  }
   const parameters = {
     rope_type: "yarn",
     rope_theta: new Real(part.base),
     factor: new Real(factor),
     original_max_position_embeddings: trained,
-    ...present(part, config),
   };
+  for (const [name, value] of Object.entries(present(part, config))) parameters[name] ??= value;
   const longer = longerPart(part, spec, stretched(part, config, parameters), rules);
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
@@ -318,7 +322,7 @@ const POPULAR = [
   "google/gemma-3-27b-it",
 ];
 const NOTICE =
-  "Nothing that you bring leaves this page. Of a GGUF the header alone is read. Dots are pairs, from rose (fast) to " +
+  "Nothing that you bring leaves this page. Of a GGUF the header and its factors of the frequencies alone are read. Dots are pairs, from rose (fast) to " +
   "violet (slow); red ones meet new angles, rings are where the lines below would put them.";
 const SEVERITY = ["Note", "Warning", "Wrong"];
 const KEPT = ["wanted", "part", "text", "name", "rows", "notes"];

@@ -50,7 +50,10 @@ def test_what_is_to_be_written_leaves_no_pair_with_a_new_angle(cards, row):
         for name in filter(None, part["path"].split(".")):
             own = own[name]
         before = rope_of(config).parts[number]
-        own.pop("rope_scaling", None)
+        given = own.pop("rope_scaling", None) or own.get("rope_parameters") or {}
+        assert {*given} - {"type", "attention_factor"} <= {*told}
+        for name in ("partial_rotary_factor", "rotary_pct"):  # the lines hold by themselves
+            own.pop(name, None)
         own["rope_parameters"] = told
         after = rope_of(config).parts[number]
         assert (after.base, after.width, after.layout) == (before.base, before.width, before.layout)
