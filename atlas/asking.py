@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import RotatedPart, evaluate
+from ropescope.configuration import RotatedPart, evaluate, unrolled
 
 from .families import report_on
 from .recording import AttentionRecord, record_all, summary
@@ -178,7 +178,7 @@ def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) 
     matched: set[int] = set()
     for one in heard:
         if one.report is None:
-            known = {n for part in told for n in _numbers(part.without)}
+            known = {n for part in told for n in unrolled(part.without)}
             rests = set(one.layers or ()) - known
             if rests and one.kind != "indexer" and told:
                 return f"layers {sorted(rests)} rest"
@@ -193,15 +193,11 @@ def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) 
     return f"{missing[0].kind or 'a part'} was not heard" if missing else None
 
 
-def _numbers(runs: list[list[int]]) -> set[int]:
-    return {n for a, b, step in runs for n in range(a, b + 1, step)}
-
-
 def _covers(part: RotatedPart, one: Heard, layer: int | None) -> bool:
     """Return whether a part is about a layer of what was heard; None where no model ran."""
     if (part.kind == "indexer") != (one.kind == "indexer"):
         return False
-    return layer in _numbers(part.layers) if layer is not None else one.kind in (None, part.kind)
+    return layer in unrolled(part.layers) if layer is not None else one.kind in (None, part.kind)
 
 
 def fault_of(part: RotatedPart, report: Report) -> str | None:

@@ -142,7 +142,6 @@ def _pairs(rule: dict[str, Any], raw: dict[str, Any]) -> int:
     for one in plain["rotations"]:
         one["axes"] = None
     plain["rescalings"] = dict.fromkeys([*plain["rescalings"]], "linear")
-    plain = json.loads(json.dumps(plain).replace('"refused"', '"linear"'))
     simple = json.loads(json.dumps(raw))
     for name in ("rope_scaling", "rope_parameters"):
         for inner in (

@@ -1,12 +1,12 @@
 """From records and reports to the rows of a results file."""
 
 import re
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from ropescope import Report
+from ropescope.configuration import axis_runs, runs_of
 
 from . import runs
 from .recording import AttentionRecord
@@ -74,7 +74,7 @@ def sections(waves: np.ndarray) -> list[list[int]] | None:
     """Return the axis of each pair as runs ``[axis, pairs]``; None where a pair has several."""
     if ((waves != 0).sum(axis=1) != 1).any():
         return None
-    return [[axis, len(list(pairs))] for axis, pairs in groupby((waves != 0).argmax(1).tolist())]
+    return axis_runs((waves != 0).argmax(1))
 
 
 PARTS = {
@@ -99,14 +99,4 @@ def layers(modules: tuple[str, ...]) -> dict[str, list[list[int]]]:
         found = re.search(r"\d+", name)
         pattern = name if found is None else f"{name[: found.start()]}*{name[found.end() :]}"
         numbers.setdefault(pattern, []).extend([int(found[0])] if found else [])
-    return {pattern: _steps(values) for pattern, values in numbers.items()}
-
-
-def _steps(values: list[int]) -> list[list[int]]:
-    found: list[list[int]] = []
-    for value in values:
-        if found and (found[-1][0] == found[-1][1] or value - found[-1][1] == found[-1][2]):
-            found[-1] = [found[-1][0], value, value - found[-1][1]]
-        else:
-            found.append([value, value, 1])
-    return found
+    return {pattern: runs_of(values) for pattern, values in numbers.items()}

@@ -7,9 +7,10 @@ returns of a model's ``config.json``: NumPy, no model code and no weights.
 import difflib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,17 @@ import numpy as np
 
 from rope_minimal.rescaling import rescaled_frequencies
 
-__all__ = ["Caution", "RotatedPart", "Specification", "evaluate", "load_rules", "rope_of"]
+__all__ = [
+    "Caution",
+    "RotatedPart",
+    "Specification",
+    "axis_runs",
+    "evaluate",
+    "load_rules",
+    "rope_of",
+    "runs_of",
+    "unrolled",
+]
 
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "default": (),
@@ -680,9 +691,12 @@ def _arranged(
         which = _sections(mode, given, len(waves), parameters["_name"])
     found = np.zeros((len(waves), count))
     found[np.arange(len(waves)), which] = waves
-    starts = [0, *(np.flatnonzero(np.diff(which)) + 1).tolist(), len(which)]
-    runs = [[int(which[a]), b - a] for a, b in pairwise(starts)]
-    return found, runs
+    return found, axis_runs(which)
+
+
+def axis_runs(which: np.ndarray) -> list[list[int]]:
+    """Return the axis of each pair as runs ``[axis, pairs]``."""
+    return [[axis, len(list(pairs))] for axis, pairs in groupby(which.tolist())]
 
 
 def _sections(mode: str, given: Any, pairs: int, name: str) -> np.ndarray:
@@ -720,7 +734,7 @@ def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]
         rests = not on or (kind in rule.get("rest", ()) and active)
         own = rule.get("rotation", {}).get(kind) if kind else None
         found.setdefault("rests" if rests else own, []).append(layer)
-    return {kind: _runs(layers) for kind, layers in found.items()}
+    return {kind: runs_of(layers) for kind, layers in found.items()}
 
 
 def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
@@ -742,8 +756,8 @@ def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
     return found
 
 
-def _runs(layers: list[int]) -> list[list[int]]:
-    """Return numbers as runs ``[first, last, step]``."""
+def runs_of(layers: Iterable[int]) -> list[list[int]]:
+    """Return numbers as runs ``[first, last, step]``; `unrolled` is the way back."""
     found: list[list[int]] = []
     for layer in layers:
         last = found[-1] if found else None
@@ -752,3 +766,8 @@ def _runs(layers: list[int]) -> list[list[int]]:
         else:
             found.append([layer, layer, 1])
     return found
+
+
+def unrolled(runs: list[list[int]]) -> set[int]:
+    """Return the numbers in runs ``[first, last, step]``."""
+    return {number for first, last, step in runs for number in range(first, last + 1, step)}

@@ -20,7 +20,7 @@ import numpy as np
 
 from rope_minimal import permute_qk
 
-from .configuration import Caution, rope_of
+from .configuration import Caution, rope_of, unrolled
 from .files import INDEX, Checkpoint, read
 from .gguf_file import BLOCKS
 from .safetensors_file import SIZES, Stored, broken
@@ -265,7 +265,8 @@ class _Plan:
         if not self.moving or not match or NOT_TEXT.search(tensor.name):
             return _Entry(name, tensor, kind)
         number = re.search(r"\.(\d+)\.", tensor.name)
-        here = [p for p in self.parts if _within(p["layers"], int(number[1]) if number else 0)]
+        layer = int(number[1]) if number else 0
+        here = [p for p in self.parts if layer in unrolled(p["layers"])]
         part = (here or self.parts)[0]
         if part["sections"] or part["place"] not in ("all", "first"):
             raise broken(tensor.path, f"{tensor.name}: only heads that rotate their first channels "
@@ -374,7 +375,3 @@ class _Plan:
             raise broken(self.source.path, f"by their lengths, the rows of {name} are {found}, and "
                          f"not {layout}: they were moved before. Nothing is written")  # fmt: skip
         return found is not None
-
-
-def _within(layers: list[list[int]], layer: int) -> bool:
-    return any(layer in range(first, last + 1, step) for first, last, step in layers)
