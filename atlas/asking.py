@@ -16,7 +16,7 @@ from ropescope.configuration import RotatedPart, evaluate, unrolled
 
 from .families import report_on
 from .recording import AttentionRecord, record_all, summary
-from .special import CHOSEN, TABLES, of_table
+from .special import ALONE, ASKED, CHOSEN, ENOUGH, SMALL
 
 __all__ = [
     "SIZES",
@@ -39,6 +39,8 @@ SIZES = {
     "embed_dim": 128, "qk_rope_head_dim": 12, "qk_nope_head_dim": 20, "kv_lora_rank": 16,
     "q_lora_rank": 24,
     "v_head_dim": 16, "index_head_dim": 28, "rotary_dim": 12, "n_routed_experts": 4,
+    "image_size": 128, "patch_size": 16, "memory_attention_hidden_size": 96,
+    "memory_attention_num_attention_heads": 2, "window_size": 4, "decoder_hidden_size": 128,
     "num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
     "n_group": 1, "topk_group": 1, "kv_channels": 16, "global_head_dim": 24,
 }  # fmt: skip
@@ -90,10 +92,13 @@ class Family:
         Fields of a small configuration.
     alone
         Whether attention modules are heard alone where no model of the class runs.
+    labels
+        The entries of ``rope_parameters`` by type of layer, where their names differ.
     """
 
     def __init__(self, made: Any, name: str) -> None:
         self.made, self.name, self.alone = made, name, False
+        self.labels: dict[str, str] = {}
         self.small: dict[str, Any] = {}
         chosen = dict(CHOSEN.get(made.__name__, {}))
         inside = {
@@ -106,8 +111,10 @@ class Family:
         for key, values in SWITCHES.items():
             if value_of(self.default, key) not in (None, *values):
                 self.small[key] = values[0]
+        self.small |= SMALL.get(made.__name__, {})
         for key, value in (*SIZES.items(), *SIZES.items()):  # one may wait for another
-            if value_of(self.default, key) is not None or key in LOOSE:
+            twice = self.plain(key) in map(self.plain, self.small.keys() - {key})
+            if not twice and (value_of(self.default, key) is not None or key in LOOSE):
                 with suppress(Exception):
                     self.loaded({**self.small, key: value})
                     self.small[key] = value
@@ -115,17 +122,18 @@ class Family:
     def loaded(self, raw: dict[str, Any]) -> Any:
         """Return the configuration as loaded from a file; raise where its class refuses it."""
         try:
-            return self.made.from_dict(copy.deepcopy(raw))
+            return self.made.from_dict(_parted(copy.deepcopy(raw)))
         except Exception as error:  # whatever it raises
             raise RefusedError(summary(error)) from error
 
     def hear(self, **more: Any) -> list[Heard]:
         """Return what the family's code does with a small configuration, changed so."""
-        raw = {k: v for k, v in {**self.small, **more}.items() if v != "leave out"}
-        config = self.loaded(raw)
+        config = self.loaded(self.raw(**more))
         try:
-            if self.name in TABLES:
-                records, refusals = of_table(self.name, config), []
+            if self.made.__name__ == ASKED.get(self.name):
+                records, refusals = ALONE[self.name](config), []
+            elif self.name in ENOUGH:
+                records, refusals = [], []
             else:
                 records, refusals = record_all([config], self.name)
         except Exception as error:  # whatever it raises
@@ -136,12 +144,47 @@ class Family:
         if not records:
             raise RefusedError("nothing was reached")
         records = [one for one in records if not re.search("cross|encoder_attn", str(one.modules))]
-        return [Heard(*_place(one), _turning(one)) for one in records]
+        types = value_of(config, "layer_types") or []
+        return [Heard(*self._place(one, types), _turning(one)) for one in records]
+
+    def _place(
+        self, one: AttentionRecord, types: list[str]
+    ) -> tuple[str | None, tuple[int, ...] | None]:
+        """Return the kind of a record and its layers."""
+        numbers = [re.search(r"\d+", name) for name in one.modules]
+        known = None if not one.modules else tuple(sorted({int(n[0]) for n in numbers if n}))
+        inner = "indexer" if one.modules and "ndexer" in one.modules[0] else None
+        own = {self.labels.get(types[n]) for n in known or ()} if self.labels else {one.kind}
+        return inner or (own.pop() if len(own) == 1 else None), known
+
+    def plain(self, name: str) -> str:
+        """Return the name of a field that has another spelling."""
+        return self.made.attribute_map.get(name, name)
+
+    def raw(self, **more: Any) -> dict[str, Any]:
+        """Return the small configuration, changed so; what is changed stands in one spelling."""
+        changed = {self.plain(name) for name in more}
+        kept = {
+            k: v
+            for k, v in self.small.items()
+            if self.plain(k) not in changed and k.split(".")[0] not in changed
+        }
+        return {k: v for k, v in {**kept, **more}.items() if v != "leave out"}
 
     def resolved(self, **more: Any) -> dict[str, Any]:
         """Return ``rope_parameters`` as its class completes them, none given but in ``more``."""
-        plain = {k: v for k, v in self.small.items() if k != "rope_parameters"}
-        return getattr(self.loaded({**plain, **more}), "rope_parameters", None) or {}
+        plain = self.raw(**{"rope_parameters": "leave out", **more})
+        return getattr(self.loaded(plain), "rope_parameters", None) or {}
+
+
+def _parted(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration whose dotted names stand in dicts of their own."""
+    found = {k: v for k, v in raw.items() if "." not in k}
+    for name, value in raw.items():
+        if "." in name:
+            outer, inner = name.split(".")
+            found.setdefault(outer, {})[inner] = value
+    return found
 
 
 def _turning(one: AttentionRecord) -> Report | None:
@@ -150,18 +193,9 @@ def _turning(one: AttentionRecord) -> Report | None:
     return report if report and (report.width or not report.attention_factor) else None
 
 
-def _place(one: AttentionRecord) -> tuple[str | None, tuple[int, ...] | None]:
-    """Return the kind of a record and its layers."""
-    numbers = [re.search(r"\d+", name) for name in one.modules]
-    known = None if not one.modules else tuple(sorted({int(n[0]) for n in numbers if n}))
-    inner = "indexer" if one.modules and "ndexer" in one.modules[0] else None
-    return inner or one.kind, known
-
-
 def raw_of(family: Family, **more: Any) -> dict[str, Any]:
     """Return the small configuration, changed so, as a file has it."""
-    changed = {k: v for k, v in {**family.small, **more}.items() if v != "leave out"}
-    return {"model_type": family.made.model_type, **changed}
+    return {"model_type": family.made.model_type, **_parted(family.raw(**more))}
 
 
 # ---- does a rule predict what was heard? ---------------------------------------------------------

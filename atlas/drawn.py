@@ -21,7 +21,7 @@ from .asking import Family, RefusedError, disagreement, raw_of
 from .families import configurations
 from .recording import parts_of, summary
 from .rules import FAR, STYLES, TOLD, rule_of
-from .special import ENOUGH, TABLES
+from .special import WHY
 
 __all__ = ["found", "renew", "write"]
 
@@ -65,6 +65,8 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[layers[name]["field"]] = [pick(choices) for _ in range(raw["num_hidden_layers"])]
         if name in layers and isinstance(layers[name]["every"], str) and rng.random() < 0.5:
             raw[layers[name]["every"]] = rng.randint(2, 4)
+    if "numbers" in layers and rng.random() < 0.5:
+        raw[layers["numbers"]["field"]] = rng.sample(range(8), 3)
     if "flag" in rule["rotations"][0] and rng.random() < 0.5:
         raw[rule["rotations"][0]["flag"]["field"]] = pick((True, False))
     for name in ("rope_traditional", "use_mrope"):
@@ -80,6 +82,9 @@ WIDTHS: dict[str, tuple[Any, ...]] = {
     "attention_head_dim": (16, 24), "global_head_dim": (24, 32),
     "partial_rotary_factor": (0.25, 0.5, 0.75, 1.0), "rotary_pct": (0.25, 0.5, 0.75, 1.0),
     "original_max_position_embeddings": (256, 1024),
+    "image_size": (96, 160, 256), "patch_size": (8, 16), "window_size": (2, 6),
+    "memory_attention_hidden_size": (64, 128), "memory_attention_downsample_rate": (1, 2),
+    "memory_attention_num_attention_heads": (1, 2, 4), "speech_encoder_attention_heads": (2, 4),
 }  # fmt: skip
 """What to draw widths from."""
 
@@ -142,14 +147,15 @@ def _pairs(rule: dict[str, Any], raw: dict[str, Any]) -> int:
     for one in plain["rotations"]:
         one["axes"] = None
     plain["rescalings"] = dict.fromkeys([*plain["rescalings"]], "linear")
-    simple = json.loads(json.dumps(raw))
+    simple = copy.deepcopy(raw)
     for name in ("rope_scaling", "rope_parameters"):
-        for inner in (
-            simple.get(name) or {},
-            *(v for v in (simple.get(name) or {}).values() if isinstance(v, dict)),
-        ):
-            if "rope_type" in inner or "type" in inner:
-                inner["factor"] = 2.0
+        told = simple.get(name) or {}
+        for inner in (told, *(value for value in told.values() if isinstance(value, dict))):
+            inner["factor"] = 2.0
+    plain["rope"]["kinds"] = {
+        kind: {**one, "absent": {**(one["absent"] or {}), "factor": 2.0}}
+        for kind, one in plain["rope"]["kinds"].items()
+    }
     return evaluate(simple, {raw["model_type"]: plain}).parts[-1].width // 2
 
 
@@ -171,7 +177,8 @@ def verified(family: Family, rule: dict[str, Any], count: int = DRAWN) -> dict[s
         fault = disagreement(rule, raw, heard)
         fine += fault is None
         if fault and not why:
-            changed = {k: v for k, v in raw.items() if family.small.get(k) != v}
+            small = family.raw()
+            changed = {k: v for k, v in raw.items() if small.get(k) != v}
             why = f"{fault}: {json.dumps(changed)}"
     found = {"agreement": [fine, heard_count], "refused": refused}
     return found | ({"why": why} if why else {})
@@ -210,18 +217,12 @@ def rotates(made: Any, name: str) -> bool:
     return any(row["model"].startswith(prefix) for row in rows)
 
 
-APART = "its angles follow from images, sounds, or numbers that are learned, beside these fields"
-"""Why families that the atlas asks in a way of their own have no rule."""
-
-
 def found(name: str) -> dict[str, Any]:
     """Return the rules of a family by ``model_type``."""
     import transformers
 
     transformers.logging.set_verbosity(50)  # a class may refuse what it is asked
     torch.set_num_threads(1)
-    if name in ENOUGH - set(TABLES):
-        return {name: {"family": name, "null": APART}}
     rules: dict[str, Any] = {}
     try:
         own = classes(name)
@@ -231,6 +232,9 @@ def found(name: str) -> dict[str, Any]:
         rule: dict[str, Any] = {}
         if made.sub_configs_defaults:
             rule = {"family": name, **parts_rule(made)}
+        if made.model_type in WHY:
+            rules[made.model_type] = {"family": name, "null": WHY[made.model_type]}
+            continue
         try:
             family = Family(made, name)
             rule |= rule_of(family)

@@ -55,7 +55,7 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, evaluate
+from ropescope.configuration import PARAMETERS, evaluate, pattern
 
 from .asking import (
     LOOSE,
@@ -84,6 +84,9 @@ HEADS = (
     ["global_head_dim", "512"],
     ["rotary_dim"],
     ["embed_dim // num_attention_heads"],
+    ["memory_attention_hidden_size // memory_attention_downsample_rate // "
+     "memory_attention_num_attention_heads"],
+    ["hidden_size // speech_encoder_attention_heads"],
     ["d_kv"],
     ["32"],
 )  # fmt: skip
@@ -92,8 +95,17 @@ HEADS = (
 BASES = (
     "rope_theta", "rotary_emb_base", "rope_local_base_freq", "global_rope_theta",
     "local_rope_theta", "swa_rope_theta", "compress_rope_theta", "memory_attention_rope_theta",
-    "rope_base", "rotary_base",
+    "rope_base", "rotary_base", "rotary_embedding_base", "attn_config.rope_theta",
 )  # fmt: skip
+COUNTS = (
+    "speech_encoder_layers",
+    "memory_attention_num_layers",
+    "num_hidden_layers",
+    "depth",
+    "num_layers",
+)
+"""Fields that may have the number of layers of modules that were heard alone."""
+
 EVERY = (
     "sliding_window_pattern", "global_attn_every_n_layers", "full_attention_interval",
     "no_rope_layer_interval", "layer_group_size", "attn_layer_period",
@@ -139,9 +151,12 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["on"] = {name: on for name, on in SWITCHES.items() if hasattr(family.default, name)}
     nested = _nested(family)
     rule["layers"] = layers_of(family, heard, nested)
+    heard = family.hear() if family.labels else heard
+    if other := rule["layers"].get("types", {}).pop("other", None):
+        rule["aliases"][other] = "layer_types"
     if list(rule["layers"]) == ["count"]:  # all alike
         with suppress(RefusedError):
-            family.loaded({**family.small, "num_hidden_layers": 2})
+            family.loaded(family.raw(num_hidden_layers=2))
             family.small["num_hidden_layers"] = 2
     rule["rope"] = rope_rule(family, nested, heard)
     rule["rotations"] = rotations_of(family, rule, heard, nested)
@@ -195,11 +210,21 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     """Return the rule for layers, from a model in which each type of layer stands."""
     config = family.loaded(family.small)
     if not any(one.layers for one in heard):
-        rule = {"count": ["num_hidden_layers"]}
+        known = [name for name in COUNTS if isinstance(value_of(config, name), int)]
+        rule = {"count": known[:1] or ["num_hidden_layers"]}
+        kinds = sorted({one.kind for one in heard if one.kind and one.report})
+        numbers = value_of(config, "global_attn_indexes")
         if nested and value_of(config, "layer_types"):
             rule["types"] = {"field": "layer_types", **pattern_of(family, "layer_types")}
             rule["rotation"] = {kind: kind for kind in nested}
             rule["absent"] = sorted(set(config.layer_types) - set(nested))
+        elif len(kinds) == 2 and numbers is not None:
+            default = family.made().global_attn_indexes
+            then, other = kinds
+            rule["numbers"] = {
+                "field": "global_attn_indexes", "then": then, "else": other, "or": default,
+            }  # fmt: skip
+            rule["rotation"] = {kind: kind for kind in kinds}
         return rule
     count = config.num_hidden_layers
     turning = {n for one in heard if one.report and one.layers for n in one.layers}
@@ -213,17 +238,24 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
         return {**rule, "except": "cross_attention_layers"}
     if not nested and turning == set(range(count)):
         return rule
-    switch = getattr(config, "no_rope_layers", None)
-    if switch and {n for n, on in enumerate(switch) if on} == turning:
-        rule["switch"] = {"field": "no_rope_layers", **pattern_of(family, "no_rope_layers")}
-        return rule
+    for name in ("no_rope_layers", "layer_rope_theta"):
+        switch = value_of(config, name)
+        if switch and {n for n, on in enumerate(switch) if on} == turning:
+            rule["switch"] = {"field": name, **pattern_of(family, name)}
+            return rule
     if not types:
         raise RefusedError(f"layers {sorted(turning)} of {count} rotate by another rule")
     by_type = {t: {n for n in range(count) if types[n] == t} for t in set(types)}
     rule["types"] = {"field": "layer_types", **pattern_of(family, "layer_types")}
     if rule["types"]["every"] is None:
         family.small["layer_types"] = list(types)
-    rule["rotation"] = {t: t if nested else None for t, own in by_type.items() if own <= turning}
+    if nested and not set(nested) & set(by_type):
+        family.labels |= _labels(family, by_type, nested)
+    rule["rotation"] = {
+        t: family.labels.get(t, t) if nested else None
+        for t, own in by_type.items()
+        if own <= turning
+    }
     rule["rest"] = sorted(t for t, own in by_type.items() if own <= resting)
     rule["absent"] = sorted(t for t, own in by_type.items() if not own & (turning | resting))
     if set(rule["rotation"]) | set(rule["rest"]) | set(rule["absent"]) != set(by_type):
@@ -235,53 +267,106 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     return rule
 
 
+def _labels(family: Family, by_type: dict[str, set[int]], nested: list[str]) -> dict[str, str]:
+    """Return which entry of ``rope_parameters`` each type of layer reads, by bases of their own."""
+    bases = {kind: 100.0 * 30**n for n, kind in enumerate(nested)}
+    told = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in bases.items()}
+    heard = [one for one in family.hear(rope_parameters=told) if one.report]
+    found = {}
+    for name, layers in by_type.items():
+        own = [
+            one.report.inv_freq for one in heard if one.report and layers & {*(one.layers or ())}
+        ]
+        if own:
+            found[name] = next(k for k, v in bases.items() if _is_series(own[0], v))
+    return found
+
+
+def _is_series(frequencies: np.ndarray, base: float) -> bool:
+    """Return whether frequencies are the powers of a base."""
+    return np.allclose(frequencies, base ** -(np.arange(len(frequencies)) / len(frequencies)))
+
+
+LENGTHS = (*range(1, 10), *range(29, 38))
+"""Numbers of layers to ask for patterns of."""
+
+OTHERS = ("compress_ratios",)
+"""Older fields of which types of layers are made."""
+
+
 def pattern_of(family: Family, field: str) -> dict[str, Any]:
     """Return the pattern of a list of layers that its class makes if none is given."""
     from transformers.configuration_utils import _LEGACY_LAYER_TYPE_REMAP as LEGACY
 
     def made(count: int, **more: Any) -> list[Any]:
-        raw = {**family.small, "num_hidden_layers": count, **more}
-        return list(getattr(family.loaded({k: v for k, v in raw.items() if k != field}), field))
+        raw = family.raw(num_hidden_layers=count, **{field: "leave out", **more})
+        found = list(getattr(family.loaded(raw), field))
+        return found if field == "layer_types" else [int(bool(one)) for one in found]
 
     def fitted(**more: Any) -> dict[str, Any] | None:
-        try:
-            lists = [made(count, **more) for count in (31, 34)]
-        except (RefusedError, TypeError):
-            return None
-        for backwards in (False, True):
-            one, two = (_fit(own[::-1] if backwards else own, backwards) for own in lists)
-            if one == two:
-                return one
-        return None
+        lists = {}
+        for count in LENGTHS:
+            with suppress(RefusedError, TypeError, IndexError):
+                lists[count] = made(count, **more)
+        return _fit(lists) if len(lists) > 9 else None
 
     fits = fitted() or {"every": None}
-    old = {k: v for k, v in LEGACY.items() if v in str(fits)}
     for name, n in product(EVERY, (3, 7)):
         other = fitted(**{name: n})
         if other and other["every"] == n and other != fits:
             default = getattr(family.default, name, fits["every"])
             fits = {**other, "every": name, "or": default}
             break
-    return fits | ({"old": old} if old and field == "layer_types" else {})
+    if field != "layer_types":
+        return fits
+    old = {k: v for k, v in LEGACY.items() if v in str(fits)}
+    for name, value in product(OTHERS, (0, 4, 128)):
+        with suppress(RefusedError):
+            (kind,) = set(made(6, **{name: [value] * 6}))
+            old[str(value)], fits["other"] = kind, name
+    return {**fits, **_given(family, fits), **({"old": old} if old else {})}
 
 
-def _fit(found: list[Any], backwards: bool) -> dict[str, Any] | None:
-    """Return the pattern of a list, but for its ends; None where there is none."""
-    inner = range(1, len(found) - 1)
+def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
+    """Return what a class makes of types of layers that are given: whether it changes the last."""
+    found: dict[str, Any] = {}
+    if fits["every"] is not None:
+        told = [fits["else"]] * 6
+        with suppress(RefusedError):
+            got = family.loaded(family.raw(num_hidden_layers=6, layer_types=told)).layer_types
+            found |= {"forced": True, "last": [got[-1]]} if got[:5] == told[:5] != got[1:] else {}
+        with suppress(RefusedError):
+            got = family.loaded(family.raw(num_hidden_layers=6, layer_types=[*told, told[0]]))
+            found |= {"cut": True} if len(got.layer_types) == 6 else {}
+    return found
+
+
+def _fit(lists: dict[int, list[Any]]) -> dict[str, Any] | None:
+    """Return the pattern of the lists of so many layers, the simplest; None where there is none."""
+    longest = lists[max(lists)]
+    ends = sorted(product(range(4), range(3), (None, *sorted(set(longest)))), key=_size)
     for every, offset in ((n, k) for n in range(1, 13) for k in range(n)):
-        on = [(i + offset) % every == 0 for i in range(len(found))]
-        then = {found[i] for i in inner if on[i]}
-        other = {found[i] for i in inner if not on[i]} or then
-        if len(then) == len(other) == 1:
+        for backwards in (False, True):
+            found = longest[::-1] if backwards else longest
+            inner = range(3, len(found) - 3)
+            then = {found[i] for i in inner if (i + offset) % every == 0}
+            other = {found[i] for i in inner if (i + offset) % every} or then
+            if not len(then) == len(other) == 1:
+                continue
             rule = {"every": every, "offset": offset, "then": min(then), "else": min(other)}
-            for end, name in ((0, "first"), (-1, "last")):
-                if found[end] != rule["then" if on[end] else "else"]:
-                    rule[name] = found[end]
-            if backwards:
-                ends = {"first": rule.pop("last", None), "last": rule.pop("first", None)}
-                rule |= {"backwards": True} | {k: v for k, v in ends.items() if v is not None}
-            return rule
+            rule |= {"backwards": True} if backwards else {}
+            for head, tail, some in ends:
+                full = rule | ({"first": longest[:head]} if head else {})
+                full |= {"last": longest[-tail:]} if tail else {}
+                full |= {"some": some} if some is not None else {}
+                if all(pattern(full, every, n) == own for n, own in lists.items()):
+                    return full
     return None
+
+
+def _size(ends: tuple[int, int, Any]) -> int:
+    """Return how much is said of the ends of a pattern."""
+    return ends[0] + ends[1] + (ends[2] is not None)
 
 
 def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str, Any]:
@@ -309,7 +394,7 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             theta = _heard_bases(family)
         legacy = {"rope_type": "default", "rope_theta": 555.0}
         extra = set(own) - {"rope_theta", "rope_type", "partial_rotary_factor"}
-        told = extra or own.get("rope_type", "default") not in ("default", "axial") or not theta
+        told = extra or own.get("rope_type", "default") != "default" or not theta
         left = {"rope_theta"} if theta else set()
         part = "partial_rotary_factor"
         if ask(kind, part, qk_rope_head_dim=20) != own.get(part):  # it follows from sizes
@@ -325,6 +410,15 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             "scaling": ask(kind, "rope_theta", rope_scaling=legacy) == 555.0,
             "absent": absent if has and (nested or told) else None,
         }
+        if family.labels:  # a flat dict is one of them
+            scaling = {"rope_type": "linear", "factor": 3.0}
+            rule["kinds"][kind]["scaling"] = ask(kind, "factor", rope_scaling=scaling) == 3.0
+            rule["flat"] = True
+            factor = ask(
+                kind, "attention_factor", rope_scaling={"rope_type": "yarn", "factor": 4.0}
+            )
+            if factor is not None:
+                rule["kinds"][kind]["sets"] = {"yarn": {"attention_factor": factor}}
     if len(nested) > 1:
         one, other = nested[:2]
         only = {one: {"rope_type": "default", "rope_theta": 777.0}}
@@ -338,11 +432,13 @@ def _heard_bases(family: Family) -> list[str]:
     before = family.hear()[0].report
     found = []
     for name in BASES:
-        if value_of(family.default, name) is not None:
-            with suppress(RefusedError):
-                after = family.hear(**{name: 777.0})[0].report
-                if before and after and not np.allclose(after.inv_freq, before.inv_freq):
-                    found.append(name)
+        if value_of(family.default, name.split(".")[0]) is not None:
+            for base in (777.0, 777):
+                with suppress(RefusedError):
+                    after = family.hear(**{name: base})[0].report
+                    if before and after and not np.allclose(after.inv_freq, before.inv_freq):
+                        found.append(name)
+                        break
     return found
 
 
@@ -464,7 +560,8 @@ def _flag(family: Family, one: Heard, report: Report) -> dict[str, Any]:
     return {}
 
 
-TYPES = {kind: kind for kind in PARAMETERS}
+TYPES = {**{kind: kind for kind in PARAMETERS}, "axial": "default"}
+"""What types are, to try rules with."""
 
 
 def _kinds(family: Family, heard: list[Heard], nested: list[str]) -> list[Heard]:
@@ -474,6 +571,8 @@ def _kinds(family: Family, heard: list[Heard], nested: list[str]) -> list[Heard]
     for one in (one for one in heard if one.report):
         own = {types[n] for n in one.layers or () if n < len(types)} or {one.kind}
         kinds = own & set(nested) if nested else {None}
+        if family.labels or (not nested and one.layers is None):
+            kinds = {one.kind}
         for kind in {one.kind} if one.kind == "indexer" else kinds:
             found.setdefault(kind, Heard(kind, one.layers, one.report))
     return list(found.values())
@@ -498,16 +597,28 @@ def _candidates(
     heads = [one for n, one in enumerate(named) if one and one not in named[:n]]
     wholes = [None, *_fractions(family, report, kind)]
     powers = (0.0,) if abs((report.attention_factor or 1.0) - 1.0) < 1e-5 else (0.0, -0.25)
-    for partial, axes, power, head, dim in product(
-        wholes, _axes(report, unset), powers, heads, heads
+    scales = [one for one in SCALES if report.axes == 2 and one and _known(family, str(one))]
+    for scale, partial, axes, power, head, dim in product(
+        (None, *scales), wholes, _axes(report, unset), powers, heads, heads
     ):
-        yield {"head_dim": head, "dim": dim, "partial": partial, "axes": axes, "power": power}
+        found = {"head_dim": head, "dim": dim, "partial": partial, "axes": axes, "power": power}
+        yield found | ({"scale": scale} if scale else {})
 
 
 def _known(family: Family, words: str) -> bool:
     """Return whether a class has all fields of an expression."""
-    names = re.findall(r"[a-z_]+", words)
+    names = set(re.findall(r"[a-z_]{5,}", words)) - {"times"}
     return all(value_of(family.default, name) is not None or name in LOOSE for name in names)
+
+
+SIZED = ("qk_rope_head_dim", "rotary_dim", "partial_rotary_factor", "rotary_pct", "head_dim")
+"""Fields that a fraction may follow from."""
+
+SCALES = (
+    {"times": 4.0 * np.pi, "by": ["1"], "over": ["image_size // patch_size"]},
+    {"times": 1.0, "by": ["window_size"], "over": ["image_size // patch_size"]},
+)
+"""How far a coordinate goes from patch to patch: 1, 4 pi or a window's size over an image's."""
 
 
 def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[str, Any]]:
@@ -522,8 +633,11 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
         return (found or {}).get("partial_rotary_factor")
 
     before, names = told(), []
-    if told(qk_rope_head_dim=20) != before:
-        names.append("qk_rope_head_dim / qk_nope_head_dim + qk_rope_head_dim")
+    after = told(qk_rope_head_dim=20)
+    if after != before:
+        over = value_of(family.loaded(family.raw(qk_rope_head_dim=20)), "head_dim")
+        whole = "head_dim" if after == 20 / over else "qk_nope_head_dim + qk_rope_head_dim"
+        names.append(f"qk_rope_head_dim / {whole}")
     for name, value in (
         ("partial_rotary_factor", 0.625),
         ("rotary_pct", 0.625),
@@ -535,7 +649,8 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
     default = 1.0 if before is None else before
     seen = round(report.width / report.head_dim, 4)
     orders = [names, names[::-1]] if len(names) > 1 else [names]
-    defaults = dict.fromkeys((default, seen, 1.0, 0.334))
+    unset = told(**dict.fromkeys(SIZED, "leave out")) or 1.0
+    defaults = dict.fromkeys((unset, default, seen, 1.0, 0.334))
     return [{"fields": own, "default": d} for own in orders for d in defaults]
 
 
@@ -550,7 +665,7 @@ def _axes(report: Report, unset: list[int] | None) -> list[Any]:
     counts = np.bincount((report.inv_freq != 0).argmax(axis=1), minlength=report.axes).tolist()
     lists = [own for one in (unset, counts) if one for own in (one, [*one[1:], one[0]])]
     towers = ("blocks", "reversed blocks", "alternating", "reversed alternating", "every other")
-    text = product(TOLD, lists)
+    text = product(TOLD, lists) if report.axes == 3 else ()
     return [
         *({"mode": mode, "count": report.axes} for mode in towers),
         *({"mode": mode, "count": report.axes, "sections": own} for mode, own in text),
@@ -569,7 +684,7 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
     found |= {
         one["rope_type"]: one["rope_type"]
         for one in own
-        if one and "rope_type" in one and one["rope_type"] in TYPES
+        if one and "rope_type" in one and one["rope_type"] in PARAMETERS
     }
     return {k: v for k, v in found.items() if v != "unknown"}
 
@@ -636,15 +751,23 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
         words |= set(entry["theta"])
     layers = rule["layers"]
     words |= {*layers["count"], layers.get("unless", ""), layers.get("except", ""), *rule["on"]}
-    for name in ("types", "switch"):
+    for name in ("types", "switch", "numbers"):
         if name in layers:
-            words |= {layers[name]["field"], str(layers[name]["every"])}
+            words |= {layers[name]["field"], str(layers[name].get("every", ""))}
+    for name in ("by", "over"):
+        words |= {
+            word
+            for one in rule["rotations"]
+            for word in re.findall("[a-z_]+", str(one.get("scale", {}).get(name, "")))
+        }
     words |= {"max_position_embeddings"} if rule["lengths"] else set()
     words |= {"original_max_position_embeddings"} if len(rule["rescalings"]) > 1 else set()
     words |= {"rope_scaling", "rope_parameters"} if rule["rope"]["dict"] else set()
+    inner = sorted({word.split(".")[0] for word in words if "." in word})
     places = {rule["aliases"].get(word, word) for word in words}
     return {
         **rule,
+        **({"inner": inner} if inner else {}),
         "aliases": {k: v for k, v in rule["aliases"].items() if v in places},
         "defaults": {k: v for k, v in rule["defaults"].items() if k in places},
         "read": sorted(words - {""} - {w for w in words if w.isdigit()}),

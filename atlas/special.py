@@ -18,7 +18,10 @@ from torch import Tensor
 from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, TABLE_ALONE
 from .recording import AttentionRecord, parts_of, record_cell, record_model
 
-__all__ = ["ALONE", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "TABLES", "complete"]
+__all__ = [
+    "ALONE", "ASKED", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "SMALL", "TABLES", "WHY",
+    "complete",
+]  # fmt: skip
 
 REASONS = {
     "musicflamingo": (
@@ -133,26 +136,27 @@ IMAGES = {
 """Families whose angles follow from the size of an image: prefix, and the class of the table."""
 
 
-def of_image(family: str) -> list[AttentionRecord]:
-    """A table for an image of 16 x 16 patches of 16 x 16 pixels, row by row."""
+def of_image(family: str, given: Any = None) -> list[AttentionRecord]:
+    """A table for an image of 16 x 16 patches, or of the size in a configuration, row by row."""
     prefix, table = IMAGES[family]
-    config = _config(family, f"{prefix}Config")
+    config = given or _config(family, f"{prefix}Config")
+    side = given.image_size // given.patch_size if given else 16
     rope = getattr(_file(family), prefix + table)(config).eval()  # no random coordinates
-    cos, sin = rope(torch.zeros(1, 3, 256, 256))
+    cos, sin = rope(torch.zeros(1, 3, side * config.patch_size, side * config.patch_size))
 
     def embed(at: Tensor) -> tuple[Tensor, Tensor]:
-        place = at[:, 0] * 16 + at[:, 1]
+        place = at[:, 0] * side + at[:, 1]
         return cos[place], sin[place]
 
-    note = "an image of 16 x 16 patches: coordinates are fractions of its height and width, and "
-    note += "the fastest pair makes two turns from edge to edge"
+    note = f"an image of {side} x {side} patches: coordinates are fractions of its height and "
+    note += "width, and the fastest pair makes two turns from edge to edge"
     found = record_cell(config, getattr(_file(family), f"{prefix}Attention"), embed, 2)
-    return _kept(found, sizes=(16, 16), note=note)
+    return _kept(found, sizes=(side, side), note=note)
 
 
-def llama4() -> list[AttentionRecord]:
+def llama4(given: Any = None) -> list[AttentionRecord]:
     """Complex numbers for an image of fixed size, row by row; the first axis is the row."""
-    module, config = _file("llama4"), _config("llama4", "Llama4VisionConfig")
+    module, config = _file("llama4"), given or _config("llama4", "Llama4VisionConfig")
     table = module.Llama4VisionRotaryEmbedding(config).freqs_ci
     side = config.image_size // config.patch_size
 
@@ -163,9 +167,9 @@ def llama4() -> list[AttentionRecord]:
     return _kept(found, sizes=(side, side))
 
 
-def vjepa2() -> list[AttentionRecord]:
+def vjepa2(given: Any = None) -> list[AttentionRecord]:
     """The index of a token gives frame, row and column."""
-    module, config = _file("vjepa2"), _config("vjepa2", "VJEPA2Config")
+    module, config = _file("vjepa2"), given or _config("vjepa2", "VJEPA2Config")
     side = config.crop_size // config.patch_size
 
     def embed(at: Tensor) -> Tensor:
@@ -205,10 +209,10 @@ MEMORIES = {
 """Families with attention of an image to itself and to earlier ones; the first axis is the row."""
 
 
-def of_memory(family: str) -> list[AttentionRecord]:
+def of_memory(family: str, given: Any = None) -> list[AttentionRecord]:
     """Attention of an image to itself, or to itself and its memory."""
     prefix, attention, more = MEMORIES[family]
-    module, config = _file(family), _config(family, f"{prefix}Config")
+    module, config = _file(family), given or _config(family, f"{prefix}Config")
     places = getattr(module, f"{prefix}MemoryAttention").precompute_positions(config)
     table = getattr(module, f"{prefix}VisionRotaryEmbedding")(config)
     side = config.memory_attention_rope_feat_sizes[0]
@@ -216,9 +220,9 @@ def of_memory(family: str) -> list[AttentionRecord]:
     return _of_grid(config, table, getattr(module, prefix + attention), places, side, note=note)
 
 
-def sam3() -> list[AttentionRecord]:
+def sam3(given: Any = None) -> list[AttentionRecord]:
     """Layers that see a window, and layers that see the image in steps of a third."""
-    module, config = _file("sam3"), _config("sam3", "Sam3ViTConfig")
+    module, config = _file("sam3"), given or _config("sam3", "Sam3ViTConfig")
     table = module.Sam3ViTRotaryEmbedding(config)
     found = []
     for kind, window in (("window", config.window_size), ("whole_picture", 0)):
@@ -231,9 +235,10 @@ def sam3() -> list[AttentionRecord]:
     return found
 
 
-def hunyuan_vl() -> list[AttentionRecord]:
+def hunyuan_vl(given: Any = None) -> list[AttentionRecord]:
     """Four axes, for the tokens of images; the position of text stands in all four."""
-    module, config = _file("hunyuan_vl"), _config("hunyuan_vl", "HunYuanVLTextConfig")
+    module = _file("hunyuan_vl")
+    config = given or _config("hunyuan_vl", "HunYuanVLTextConfig")
     table = module.HunYuanVLRotaryEmbedding(config)
 
     def embed(at: Tensor) -> Any:
@@ -246,10 +251,10 @@ def hunyuan_vl() -> list[AttentionRecord]:
     )
 
 
-def idefics() -> list[AttentionRecord]:
+def idefics(given: Any = None) -> list[AttentionRecord]:
     """Attention that makes its own table, of as many tokens as there are."""
     module = _file("idefics")
-    config = _config("idefics", "IdeficsConfig")
+    config = given or _config("idefics", "IdeficsConfig")
 
     class Attention(module.IdeficsAttention):
         def __init__(self, config: Any) -> None:
@@ -263,10 +268,10 @@ def idefics() -> list[AttentionRecord]:
 # ---- learned parameters, as they start -----------------------------------------------------------
 
 
-def timesfm2_5() -> list[AttentionRecord]:
+def timesfm2_5(given: Any = None) -> list[AttentionRecord]:
     """Queries are multiplied by parameters, one for each channel, which are set alike."""
     module = _file("timesfm2_5")
-    config = _config("timesfm2_5", "TimesFm2_5Config")
+    config = given or _config("timesfm2_5", "TimesFm2_5Config")
     table = module.TimesFm2_5RotaryEmbedding(config)
 
     class Attention(module.TimesFm2_5Attention):
@@ -283,7 +288,7 @@ def timesfm2_5() -> list[AttentionRecord]:
     return _kept(found, model="TimesFm2_5Attention", note=note)
 
 
-def mistral_large4() -> list[AttentionRecord]:
+def mistral_large4(given: Any = None) -> list[AttentionRecord]:
     """Queries are multiplied by parameters, which are given as they start."""
     module = _file("mistral_large4")
 
@@ -293,16 +298,16 @@ def mistral_large4() -> list[AttentionRecord]:
             del self.scale, self.bias
             self.scale, self.bias = torch.zeros(num_heads), torch.ones(num_heads)
 
-    config = _config("mistral_large4", "MistralLarge4TextConfig")
+    config = given or _config("mistral_large4", "MistralLarge4TextConfig")
     with mock.patch.object(module, "MistralLarge4TextSoftmaxScaling", Scaling):
         found = record_model(module.MistralLarge4TextModel, config)
     note = "queries scaled with the position and frequencies are learned; these are as they start"
     return [replace(one, note=note) for one in found]
 
 
-def lightglue() -> list[AttentionRecord]:
+def lightglue(given: Any = None) -> list[AttentionRecord]:
     """Frequencies are parameters, which are given as they start."""
-    module, config = _file("lightglue"), _config("lightglue", "LightGlueConfig")
+    module, config = _file("lightglue"), given or _config("lightglue", "LightGlueConfig")
     encoder = module.LightGluePositionalEncoder(config).requires_grad_(False)
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
@@ -318,9 +323,12 @@ def lightglue() -> list[AttentionRecord]:
 # ---- a table and the function that applies it, alone ---------------------------------------------
 
 
-def efficientloftr() -> list[AttentionRecord]:
+def efficientloftr(given: Any = None) -> list[AttentionRecord]:
     """Rotated over the full inner width, before it is split into heads."""
-    module, config = _file("efficientloftr"), _config("efficientloftr", "EfficientLoFTRConfig")
+    module, config = (
+        _file("efficientloftr"),
+        given or _config("efficientloftr", "EfficientLoFTRConfig"),
+    )
     side = 15 * config.q_aggregation_stride + config.q_aggregation_kernel_size
     tables = module.EfficientLoFTRRotaryEmbedding(config)(torch.zeros(1, 1, side, side))
     cos, sin = (t.reshape(256, -1) for t in tables)
@@ -334,9 +342,9 @@ def efficientloftr() -> list[AttentionRecord]:
     return [_of_function("EfficientLoFTRAttention", width, 2, rotate, INNER_WIDTH, sizes=(16, 16))]
 
 
-def esmfold2() -> list[AttentionRecord]:
+def esmfold2(given: Any = None) -> list[AttentionRecord]:
     """Atoms: three coordinates in space and the number of a residue."""
-    module, config = _file("esmfold2"), _config("esmfold2", "EsmFold2AtomEncoderConfig")
+    module, config = _file("esmfold2"), given or _config("esmfold2", "EsmFold2AtomEncoderConfig")
     table = module.EsmFold2RotaryEmbedding(config)
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
@@ -395,10 +403,10 @@ def of_table(family: str, given: Any = None) -> list[AttentionRecord]:
     return found
 
 
-def hy_v4() -> list[AttentionRecord]:
+def hy_v4(given: Any = None) -> list[AttentionRecord]:
     """A head is a part without positions and one with them, which comes last."""
-    (part,) = of_table("hy_v4")
-    head_dim = _config("hy_v4", "HYV4Config").qk_head_dim
+    (part,) = of_table("hy_v4", given)
+    head_dim = (given or _config("hy_v4", "HYV4Config")).qk_head_dim
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
         plain, rotary = x.split((head_dim - part.head_dim, part.head_dim), dim=-1)
@@ -415,10 +423,10 @@ CONFORMERS = {
 """Families that rotate what enters the projections of queries and keys: prefixes of classes."""
 
 
-def before_projection(family: str) -> list[AttentionRecord]:
+def before_projection(family: str, given: Any = None) -> list[AttentionRecord]:
     """Rotate what enters the projections of queries and keys, not what leaves them."""
     prefix, more = CONFORMERS[family]
-    config = _config(family, f"{prefix}Config", position_embeddings_type="rotary")
+    config = given or _config(family, f"{prefix}Config", position_embeddings_type="rotary")
     attention = f"{prefix}{more}SelfAttention"
     layer = getattr(_file(family), attention)(config)
     embed = getattr(_file(family), f"{prefix}{more}RotaryPositionalEmbedding")(config)
@@ -436,7 +444,7 @@ def before_projection(family: str) -> list[AttentionRecord]:
     return [_of_function(attention, layer.head_size, 1, rotate, note, sizes=(512,), where=where)]
 
 
-ALONE: dict[str, Callable[[], list[AttentionRecord]]] = {
+ALONE: dict[str, Callable[..., list[AttentionRecord]]] = {
     **{family: partial(of_table, family) for family in TABLES},
     **{family: partial(of_image, family) for family in IMAGES},
     **{family: partial(of_memory, family) for family in MEMORIES},
@@ -449,6 +457,47 @@ ALONE: dict[str, Callable[[], list[AttentionRecord]]] = {
         )
     },
 }  # fmt: skip
+
+ASKED = {
+    **{family: name for family, (_, name, _) in TABLES.items()},
+    **{family: f"{prefix}Config" for family, (prefix, _) in IMAGES.items()},
+    **{family: f"{prefix}Config" for family, (prefix, *_) in MEMORIES.items()},
+    **{family: f"{prefix}Config" for family, (prefix, _) in CONFORMERS.items()},
+    "efficientloftr": "EfficientLoFTRConfig", "esmfold2": "EsmFold2AtomEncoderConfig",
+    "hunyuan_vl": "HunYuanVLTextConfig", "hy_v4": "HYV4Config", "idefics": "IdeficsConfig",
+    "lightglue": "LightGlueConfig", "llama4": "Llama4VisionConfig",
+    "mistral_large4": "MistralLarge4TextConfig", "sam3": "Sam3ViTConfig",
+    "timesfm2_5": "TimesFm2_5Config", "vjepa2": "VJEPA2Config",
+}  # fmt: skip
+"""Classes of configurations that the functions of `ALONE` take."""
+
+SMALL: dict[str, dict[str, Any]] = {
+    "DbrxConfig": {"attn_config.rope_theta": 10_000.0, "attn_config.clip_qkv": 8.0},
+    "DeepseekV4Config": {
+        "layer_types": [
+            "sliding_attention", "sliding_attention", "compressed_sparse_attention",
+            "heavily_compressed_attention", "compressed_sparse_attention",
+            "heavily_compressed_attention",
+        ],
+    },
+    "Gemma3nTextConfig": {
+        "vocab_size": 64, "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8,
+    },
+}  # fmt: skip
+"""Fields to ask with, where the defaults leave a kind of layer out or are big."""
+
+WHY = {
+    "hunyuan_vl_text": (
+        "the tokens of an image are not rotated but mixed (four coordinates, each section twice); "
+        "text alone is rotated"
+    ),
+    "lightglue": "its frequencies are learned: they stand in the weights, not in the configuration",
+    "vjepa2": (
+        "it rotates nothing: cosines and sines of neighbours are exchanged, and lengths change"
+    ),
+    "esmfold2_atom_encoder": "positions are coordinates in space, with frequencies of their own",
+}
+"""Types of model without a rule, and why."""
 
 ENOUGH = {
     *MEMORIES, *CONFORMERS, "hunyuan_vl", "idefics", "lightglue", "mistral_large4", "sam3",

@@ -25,6 +25,7 @@ __all__ = [
     "axis_runs",
     "evaluate",
     "load_rules",
+    "pattern",
     "rope_of",
     "runs_of",
     "unrolled",
@@ -234,6 +235,10 @@ class _Fields:
 
     def __init__(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
+        for name in rule.get("inner", ()):  # fields of a dict, by dotted names
+            own = config.get(name)
+            own = own if isinstance(own, dict) else {}
+            config = {**config, **{f"{name}.{key}": value for key, value in own.items()}}
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
@@ -359,6 +364,9 @@ class _Study:
         if legacy and given:
             self.two(fields, legacy, given)
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
+        flat = rope.get("flat")
+        if flat and given and not any(isinstance(value, dict) for value in given.values()):
+            legacy, given = given, None
         legacy = legacy if own["scaling"] else None
         if rope["nested"]:
             entry = (given or {}).get(kind)
@@ -369,6 +377,11 @@ class _Study:
             name = f"{fields.name('rope_parameters')}.{kind}"
             found = entry or own["absent"] or {}
             found = {**found, **(legacy or {})} if isinstance(found, dict) else found
+            if flat and entry:
+                found = {"partial_rotary_factor": 1.0} | found
+            elif flat:  # its base stands outside
+                found.pop("rope_theta", None)
+                found = own.get("sets", {}).get(_type_in(found), {}) | found
         else:
             name = fields.name("rope_scaling" if legacy else "rope_parameters")
             entry = legacy or given
@@ -445,6 +458,7 @@ class _Study:
             inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
         except (TypeError, ArithmeticError) as error:
             raise ValueError(f"{parameters['_name']} does not fit: {error}") from error
+        inv_freq = inv_freq * self.scale(fields, one)
         rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
         width = 2 * int(rotated.sum())
         if width > head_dim:
@@ -474,6 +488,18 @@ class _Study:
             "max_length": longest if told_length else None,
             "dynamic": kind in ("dynamic", "longrope"),
         }
+
+    def scale(self, fields: _Fields, one: dict[str, Any]) -> float:
+        """Return how far a coordinate goes from one patch to the next; 1 where it counts them."""
+        if "scale" not in one:
+            return 1.0
+        told = one["scale"]
+        (by, _), (over, words) = fields.first(told["by"]), fields.first(told["over"])
+        size = words.split()[0]
+        if over > 1 and not fields.has(size):
+            text = f"{fields.name(size)} not given: frequencies are for images of {over} patches "
+            self.warn("image-size-guessed", 1, fields.name(size), f"{text}a side.")
+        return told["times"] * by / over
 
     def layout(self, fields: _Fields, one: dict[str, Any]) -> str:
         """Return the layout, which a field may choose."""
@@ -639,6 +665,11 @@ class _Study:
                 self.unused(where, field, value, known)
 
 
+def _type_in(parameters: dict[str, Any]) -> Any:
+    """Return the type of rescaling as spelt in ``rope_parameters``."""
+    return parameters.get("rope_type", parameters.get("type", "default"))
+
+
 def _positive(value: Any) -> bool:
     """Return whether a value is a finite number > 0."""
     return type(value) in (int, float) and 0 < value < float("inf")
@@ -722,6 +753,13 @@ def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
     kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
+    if "numbers" in rule:
+        told = rule["numbers"]
+        own = fields.get(told["field"])
+        own = told["or"] if own is None else own
+        if not isinstance(own, list):
+            raise ValueError(f"{fields.name(told['field'])} must be a list, got {own!r}")
+        kinds = [told["then"] if layer in own else told["else"] for layer in range(count)]
     found: dict[Any, list[int]] = {"rests": []}
     switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
     active = "unless" not in rule or fields.get(rule["unless"]) is not None
@@ -741,18 +779,32 @@ def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
     """Return a field with an entry for each layer, or the pattern that its class makes."""
     given = fields.get(rule["field"])
     if given:
-        if not isinstance(given, list) or len(given) != count:
+        fine = isinstance(given, list) and (
+            len(given) == count or (rule.get("cut") and len(given) > count)
+        )
+        if not fine:
             words = f"a list with an entry for each of {count} layers"
             raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
-        return [rule.get("old", {}).get(one, one) for one in given]
+        old = rule.get("old", {})
+        found = [old.get(str(one), one) for one in given[:count]]
+        return [*found[: -len(rule["last"])], *rule["last"]][-count:] if "forced" in rule else found
     every = rule["every"]
     every = (fields.count(every) or rule["or"]) if isinstance(every, str) else every
     if every is None:
         raise ValueError(f"{fields.name(rule['field'])} must be given, one entry for each layer")
+    return pattern(rule, every, count)
+
+
+def pattern(rule: dict[str, Any], every: int, count: int) -> list[Any]:
+    """Return the entries for so many layers that a class makes where none are given."""
     one, other = rule["then"], rule["else"]
     found = [one if (i + rule["offset"]) % every == 0 else other for i in range(count)]
     found = found[::-1] if rule.get("backwards") else found
-    found[0], found[-1] = rule.get("first", found[0]), rule.get("last", found[-1])
+    found = [*rule.get("first", ())[:count], *found[len(rule.get("first", ())) :]]
+    if "last" in rule:
+        found = [*found[: -len(rule["last"])], *rule["last"]][-count:]
+    if "some" in rule and rule["some"] not in found:
+        found[-1] = rule["some"]
     return found
 
 

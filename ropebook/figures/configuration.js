@@ -53,6 +53,7 @@ const ROTARY = /rope|rotary|theta|mrope|^original_max_position|^head_dim$/;
 
 const has = (object, name) => Object.hasOwn(object ?? {}, name);
 const get = (object, name, otherwise = null) => (has(object, name) ? object[name] : otherwise);
+const typeIn = (parameters) => get(parameters, "rope_type", get(parameters, "type", "default"));
 const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
 const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
@@ -95,6 +96,12 @@ class Unfit extends Refused {}
 class Fields {
   constructor(config, rule, path) {
     this.aliases = rule.aliases ?? {};
+    for (const name of rule.inner ?? []) {
+      const own = get(config, name);
+      for (const [key, value] of Object.entries(isDict(own) ? own : {})) {
+        config = { ...config, [`${name}.${key}`]: value }; // fields of a dict, by dotted names
+      }
+    }
     const other = (name) => Number(has(this.aliases, name));
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
@@ -210,6 +217,7 @@ class Study {
     if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
+    if (rope.flat && truthy(given) && !Object.values(given).some(isDict)) [legacy, given] = [given, null];
     if (!own.scaling) legacy = null;
     const either = (a, b) => (truthy(a) ? a : b);
     let [entry, name, found] = [null, "", {}];
@@ -221,6 +229,12 @@ class Study {
       name = `${fields.name("rope_parameters")}.${kind}`;
       if (entry === null || isDict(entry)) {
         found = { ...either(either(entry, own.absent), {}), ...either(legacy, {}) };
+        if (rope.flat && truthy(entry)) {
+          found = { partial_rotary_factor: 1, ...found };
+        } else if (rope.flat) {
+          delete found.rope_theta; // its base stands outside
+          found = { ...get(own.sets, typeIn(found), {}), ...found };
+        }
       }
     } else {
       name = fields.name(truthy(legacy) ? "rope_scaling" : "rope_parameters");
@@ -291,6 +305,10 @@ class Study {
     const base = Number(parameters.rope_theta);
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
+    const scale = this.scale(fields, one);
+    for (const [i, wave] of waves.entries()) {
+      waves[i] = Array.isArray(wave) ? wave.map((own) => own * scale) : wave * scale;
+    }
     const rotates = (wave) => (Array.isArray(wave) ? wave.some(Boolean) : wave !== 0);
     const rotated = waves.filter(rotates);
     const width = 2 * rotated.length;
@@ -318,6 +336,17 @@ class Study {
       max_length: tells ? longest : null,
       dynamic: ["dynamic", "longrope"].includes(kind),
     };
+  }
+  /** How far a coordinate goes from one patch to the next; 1 where it counts them. */
+  scale(fields, { scale }) {
+    if (!scale) return 1;
+    const [[by], [over, words]] = [fields.first(scale.by), fields.first(scale.over)];
+    const size = words.split(" ")[0];
+    if (over > 1 && !fields.has(size)) {
+      const text = `${fields.name(size)} not given: frequencies are for images of ${over} patches a side.`;
+      this.warn("image-size-guessed", 1, fields.name(size), text);
+    }
+    return (scale.times * by) / over;
   }
   layout(fields, one) {
     if (!one.flag) return one.layout;
@@ -647,7 +676,12 @@ function layersOf(fields, rule) {
   if (count > MOST_LAYERS) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
   }
-  const kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
+  let kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
+  if (rule.numbers) {
+    const own = fields.get(rule.numbers.field) ?? rule.numbers.or;
+    if (!Array.isArray(own)) throw new Refused(`${fields.name(rule.numbers.field)} must be a list, got ${repr(own)}`);
+    kinds = kinds.map((_, layer) => rule.numbers[own.some((one) => equal(one, layer)) ? "then" : "else"]);
+  }
   const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
   const active = !has(rule, "unless") || fields.get(rule.unless) !== null;
   const left = has(rule, "except") && truthy(fields.get(rule.except)) ? fields.get(rule.except) : [];
@@ -665,20 +699,23 @@ function layersOf(fields, rule) {
 function listed(fields, rule, count) {
   const given = fields.get(rule.field);
   if (truthy(given)) {
-    if (!Array.isArray(given) || given.length !== count) {
+    if (!Array.isArray(given) || !(given.length === count || (rule.cut && given.length > count))) {
       const words = `a list with an entry for each of ${count} layers`;
       throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
     }
-    return given.map((one) => get(rule.old, one, one));
+    const found = given.slice(0, count).map((one) => get(rule.old, String(one), one));
+    return rule.forced ? [...found.slice(0, -rule.last.length), ...rule.last].slice(-count) : found;
   }
   const every = typeof rule.every === "string" ? fields.count(rule.every) || rule.or : rule.every;
   if (every === null || every === undefined) {
     throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
   }
-  const found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
+  let found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
   if (rule.backwards) found.reverse();
-  found[0] = rule.first ?? found[0];
-  found[count - 1] = rule.last ?? found[count - 1];
+  const { first = [], last = [] } = rule;
+  found = [...first.slice(0, count), ...found.slice(first.length)];
+  if (last.length) found = [...found.slice(0, -last.length), ...last].slice(-count);
+  if (has(rule, "some") && !found.includes(rule.some)) found[count - 1] = rule.some;
   return found;
 }
 
