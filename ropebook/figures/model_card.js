@@ -177,15 +177,19 @@ export function wordsWithout({ family, known }) {
 /** The number that a length is multiplied by, in two digits after the point, never too small. */
 const stretch = (wanted, trained) => Math.ceil((wanted / trained) * 100 - 1e-9) / 100;
 
+// classes that keep a head_dim of None, which YaRN in transformers 5.23.0 cannot multiply
+export const WANT_HEAD_DIM = ["hunyuan_v1_dense", "hunyuan_v1_moe", "minimax", "ministral", "mixtral"];
+
+const namesIn = (path) => path.split(".").filter(Boolean);
+
+/** The fields of a part's own configuration. */
+const fieldsOf = (part, config) => namesIn(part.path).reduce((inside, name) => inside?.[name], config) ?? {};
+
 /** Parameters of the rotation as the file has them, without a rescaling. */
 function present(part, config) {
-  const own =
-    part.path
-      .split(".")
-      .filter(Boolean)
-      .reduce((inside, name) => inside?.[name], config) ?? {};
-  const given = own.rope_parameters ?? own.rope_scaling ?? {};
-  const { type: _, attention_factor: __, ...kept } = given; // these two do not survive a new factor
+  const own = fieldsOf(part, config);
+  const all = own.rope_parameters ?? own.rope_scaling ?? {};
+  const { type: _, attention_factor: __, ...kept } = all[part.kind] ?? all; // these two do not survive a new factor
   const partial = own.partial_rotary_factor ?? own.rotary_pct;
   if (partial !== undefined) kept.partial_rotary_factor ??= partial;
   if (/ x |rotary/.test(part.width_from)) kept.partial_rotary_factor ??= new Real(part.width / part.head_dim);
@@ -200,32 +204,20 @@ export function recipe(spec, part, config, wanted, name, rules) {
   const { trained_length: trained, max_length: longest } = part;
   const model = /^[\w.-]+\/[\w.-]+$/.test(name ?? "") ? name : "MODEL";
   const kind = part.rescaling?.[0];
-  const length = String(wanted);
   if (part.part !== "text" || near(part)) return { why: "" };
   if (!trained)
     return { why: "The trained length is not in the file; type it as max_position_embeddings to see the lines." };
   const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(part.rescaling[1].factor ?? 1) : 0);
   if (wanted <= reach) {
     const why = `Nothing is to be written: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
-    return { why, blocks: [["vLLM", `vllm serve ${model} --max-model-len ${length}`]] };
+    return { why, blocks: [["vLLM", `vllm serve ${model} --max-model-len ${wanted}`]] };
   }
   if (kind && kind !== "yarn") {
     return {
       why: `It is rescaled already (${kind}), for ${whole(longest ?? trained)} tokens: YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
     };
   }
-  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  if (kinds.length > 1) {
-    return {
-      why: `Its layers rotate in ${kinds.length} ways, and the flags of these programs set one: write YaRN into rope_parameters.${part.kind} of its config.json by hand, and leave the other entries.`,
-    };
-  }
   const factor = stretch(wanted, trained);
-  if (!part.path && rules.types[spec.family]?.flat) {
-    return {
-      why: "Its file has the fields of the text model at the top, and its class keeps them in text_config: write YaRN into rope_scaling of its config.json by hand, beside rope_theta.",
-    };
-  }
   const parameters = {
     rope_type: "yarn",
     rope_theta: new Real(part.base),
@@ -233,45 +225,76 @@ export function recipe(spec, part, config, wanted, name, rules) {
     original_max_position_embeddings: trained,
   };
   for (const [name, value] of Object.entries(present(part, config))) parameters[name] ??= value;
-  const longer = longerPart(part, spec, stretched(part, config, parameters), rules);
+  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
+  const all = kinds.length > 1 ? { ...unchanged(kinds, part, config), [part.kind]: parameters } : parameters;
+  const longer = longerPart(part, spec, stretched(part, config, all), rules);
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
       why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
     };
   }
-  const inside = part.path ? `${part.path}.` : "";
-  const nest = (names, inner) => names.reduceRight((found, one) => ({ [one]: found }), inner);
-  const path = part.path.split(".").filter(Boolean);
-  const overrides = compact(nest([...path, "rope_parameters"], parameters));
-  const python = written(parameters, "").replace(/^ {2}/gm, "    ");
-  const blocks = [
-    ["transformers 5, before the model is made", `config.${inside}rope_parameters = ${python}`],
-    ["vLLM", `vllm serve ${model} --max-model-len ${length} \\\n  --hf-overrides '${overrides}'`],
-  ];
-  const sglang = `SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n  --model-path ${model} --context-length ${length}`;
-  if (path.length)
-    blocks.push([
-      "SGLang",
-      `# its flag does not reach ${part.path}: write rope_parameters into config.json\n${sglang}`,
-    ]);
-  else blocks.push(["SGLang", `${sglang} \\\n  --json-model-override-args '${compact({ rope_scaling: parameters })}'`]);
-  const flags = `--rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${trained}`;
-  blocks.push([
-    "llama.cpp, which finds the base in the GGUF file",
-    `llama-server -m model.gguf -c ${length} \\\n  ${flags}`,
-  ]);
+  const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
   return { factor, trained, parameters, longer, blocks };
+}
+
+/** What rope_parameters says of the other kinds of layers, which stay. */
+function unchanged(kinds, part, config) {
+  const others = kinds.filter((one) => one !== part);
+  return Object.fromEntries(
+    others.map((one) => {
+      const [kind, given] = one.rescaling ?? ["default", {}];
+      return [one.kind, { ...present(one, config), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
+    }),
+  );
+}
+
+/** What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part. */
+function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all }) {
+  // the class of a file with everything at the top keeps the text model in a part
+  const names = part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
+  const holder = ["config", ...names].join(".");
+  const nested = all !== parameters;
+  const own = fieldsOf(part, config);
+  const width =
+    WANT_HEAD_DIM.includes(own.model_type ?? spec.family) && !own.head_dim
+      ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n`
+      : "";
+  const place = nested ? `["${part.kind}"]` : "";
+  const python = written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
+  const overrides = (fields) => compact(names.reduceRight((inside, name) => ({ [name]: inside }), fields));
+  const vllm = overrides({ max_position_embeddings: wanted, rope_parameters: all });
+  const sglang = overrides({ rope_parameters: all });
+  const lines = [
+    ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
+    ["vLLM", `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
+    [
+      "SGLang",
+      "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n" +
+        `  --model-path ${model} --context-length ${wanted} \\\n  --json-model-override-args '${sglang}'`,
+    ],
+    [
+      "llama.cpp, which finds the base in the GGUF file",
+      `llama-server -m model.gguf -c ${wanted} \\\n` +
+        `  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`,
+    ],
+  ];
+  return nested ? lines.slice(0, 2) : lines; // of the other two it is not known which layers they reach
+}
+
+/** A value that is no number or list, as Python writes it. */
+function ofPython(value) {
+  if (value === null) return "None";
+  return typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 }
 
 /** The configuration with these parameters in the place of its own. */
 function stretched(part, config, parameters) {
-  const path = part.path.split(".").filter(Boolean);
   const change = (inside, names) => {
     if (names.length) return { ...inside, [names[0]]: change(inside[names[0]] ?? {}, names.slice(1)) };
     const { rope_scaling: _, ...rest } = inside;
     return { ...rest, rope_parameters: parameters };
   };
-  return change(config, path);
+  return change(config, namesIn(part.path));
 }
 
 // ---- names --------------------------------------------------------------------------------------

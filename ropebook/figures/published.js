@@ -170,12 +170,14 @@ export function repr(x) {
   return quote + inside.join("") + quote;
 }
 
-/** A value as JSON: a name a line, and a float that is whole with its point. */
-export function written(x, indent = "") {
+/** A value as JSON, or in other words: a name a line, and a float that is whole with its point. */
+export function written(x, indent = "", word = JSON.stringify) {
   if (x instanceof Real) return float(Number(x));
-  if (Array.isArray(x)) return `[${x.map((one) => written(one)).join(", ")}]`;
-  if (!isDict(x)) return JSON.stringify(x);
-  const entries = Object.entries(x).map(([name, value]) => `${JSON.stringify(name)}: ${written(value, `${indent}  `)}`);
+  if (Array.isArray(x)) return `[${x.map((one) => written(one, "", word)).join(", ")}]`;
+  if (!isDict(x)) return word(x);
+  const entries = Object.entries(x).map(
+    ([name, value]) => `${JSON.stringify(name)}: ${written(value, `${indent}  `, word)}`,
+  );
   if (!entries.length) return "{}";
   return `{\n${indent}  ${entries.join(`,\n${indent}  `)}\n${indent}}`;
 }

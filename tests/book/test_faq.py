@@ -69,7 +69,7 @@ def test_the_four_numbers_of_yarn_are_the_same_in_every_engine() -> None:
     assert scope["config"].rope_parameters == FOUR
     (shell,) = re.findall(r"```sh\n(.*?)```", ASKED[4], re.DOTALL)
     overrides = json.loads(re.search(r"--hf-overrides '(.*?)'", shell, re.DOTALL)[1])
-    assert overrides == {"rope_parameters": FOUR}
+    assert overrides == {"max_position_embeddings": WANTED, "rope_parameters": FOUR}
     flags = dict(re.findall(r"(-c|--[\w-]+) (\d+)", shell))
     assert flags == {
         "--max-model-len": str(WANTED),

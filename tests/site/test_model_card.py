@@ -81,9 +81,9 @@ def test_qwen_2_5_to_131072_by_yarn(visit):
     vllm = block(card, "vLLM")
     assert "vllm serve Qwen/Qwen2.5-7B-Instruct --max-model-len 131072" in vllm
     overrides = json.loads(re.search(r"--hf-overrides '(.*)'", vllm, re.DOTALL)[1])
-    assert overrides == {"rope_parameters": wanted}
+    assert overrides == {"max_position_embeddings": 131072, "rope_parameters": wanted}
     sglang = re.search(r"--json-model-override-args '(.*)'", block(card, "SGLang"), re.DOTALL)
-    assert json.loads(sglang[1]) == {"rope_scaling": wanted}
+    assert json.loads(sglang[1]) == {"rope_parameters": wanted}
     llama = block(card, "llama.cpp")
     assert "-c 131072" in llama
     assert "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768" in llama

@@ -4,7 +4,10 @@ import { ropeOf } from "../../ropebook/figures/configuration.js";
 import { lines, recipe, words } from "../../ropebook/figures/model_card.js";
 import { parse } from "../../ropebook/figures/published.js";
 
-/** Of each JSON text a list: { said, written, path }, written the parameters to be set or null. */
+/**
+ * Of each JSON text a list: { said, written, path, kind, wanted, blocks, longer }, written the parameters to be
+ * set or null, longer the part with them, blocks [title, code].
+ */
 export function cards(texts, rules, times) {
   const known = parse(rules);
   return texts.map((text) => {
@@ -15,7 +18,8 @@ export function cards(texts, rules, times) {
       const write = recipe(spec, part, config, wanted, "owner/model", known);
       const said = [words(part, wanted, "A"), write.why ?? "", ...lines(part, rows).flat()];
       const code = (write.blocks ?? []).map(([title, block]) => `${title}\n${block}`);
-      return { said: [...said, ...code].join("\n"), written: write.parameters ?? null, path: part.path, wanted };
+      const { parameters: written = null, longer = null, blocks = [] } = write;
+      return { said: [...said, ...code].join("\n"), written, path: part.path, kind: part.kind, wanted, blocks, longer };
     });
   });
 }

@@ -1,0 +1,231 @@
+"""The lines for a longer context that the page writes, run in transformers as they stand.
+
+vLLM and SGLang are not installed here: how each puts such an argument into a configuration stands
+below as read in vLLM 0.33.0 (``ModelConfig._apply_dict_overrides``) and SGLang 0.5.23
+(``get_config``), November 2026. What comes of it is run in transformers, too.
+"""
+
+import copy
+import importlib
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from transformers import PretrainedConfig
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+import atlas
+from ropescope.configuration import load_rules, rope_of
+
+TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
+CHECKPOINTS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
+NO_LINES = {  # what has them already, or cannot have them, and the words that say why
+    "google/gemma-3-27b-it": "rescaled already (linear)",
+    "meta-llama/Meta-Llama-3.1-8B": "rescaled already (llama3)",
+    "microsoft/Phi-3.5-mini-instruct": "rescaled already (longrope)",
+    "microsoft/phi-4": "takes no YaRN",
+    "Qwen/Qwen2.5-72B": "trained length is not in the file",
+}
+LINES = {  # by the part of a configuration that the lines change
+    "config.rope_parameters": (
+        *("Qwen/Qwen2.5-7B-Instruct", "Qwen/Qwen3-8B", "zai-org/GLM-4.5-Air"),
+        *("deepseek-ai/DeepSeek-V3", "mistralai/Mistral-7B-v0.1", "openai/gpt-oss-20b"),
+    ),
+    "config.text_config.rope_parameters": ("Qwen/Qwen2.5-VL-7B-Instruct", "Qwen/Qwen3.5-27B"),
+    "config.head_dim": ("mistralai/Mixtral-8x7B-v0.1",),
+    'config.rope_parameters["full_attention"]': (
+        *("google/gemma-3-1b-it", "allenai/Olmo-3.1-32B-Instruct"),
+    ),
+}
+
+
+def known(config: dict) -> bool:
+    try:
+        return rope_of(config).known and config["model_type"] in CONFIG_MAPPING
+    except ValueError:
+        return False
+
+
+CONFIGS = {row["name"]: row["config"] for row in CHECKPOINTS if known(row["config"])}
+
+
+@pytest.fixture(scope="module")
+def cards(node) -> dict[str, list[dict]]:
+    """The parts of each row's card at four times its length."""
+    texts = [json.dumps(config) for config in CONFIGS.values()]
+    found = node.ask(TWIN, "cards", texts, json.dumps(load_rules()), 4)
+    return dict(zip(CONFIGS, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def written(cards) -> list[tuple[str, dict]]:
+    """A row's name and a part for which lines are written, of all rows."""
+    return [(name, part) for name in CONFIGS for part in cards[name] if part["written"]]
+
+
+def made(name: str) -> PretrainedConfig:
+    """Return the configuration as transformers loads it from a file."""
+    config = copy.deepcopy(CONFIGS[name])
+    return CONFIG_MAPPING[config["model_type"]].from_dict(config)
+
+
+def code(part: dict, program: str) -> str:
+    """Return what is to be written for a program; empty where nothing is."""
+    return next((text for title, text in part["blocks"] if title.startswith(program)), "")
+
+
+def argument(command: str, name: str) -> str:
+    words = shlex.split(command.replace("\\\n", " "))
+    return words[words.index(name) + 1]
+
+
+def rotary_classes(config: PretrainedConfig) -> list[Any]:
+    """Return the classes of the family that make its tables of cosines for texts."""
+    file = type(config).__module__.replace("configuration_", "modeling_")
+    module = vars(importlib.import_module(file)).items()
+    own = [c for n, c in module if n.endswith("RotaryEmbedding") and c.__module__ == file]
+    own = [c for c in own if "Vision" not in c.__name__]
+    return [c for c in own if "Text" in c.__name__] or own
+
+
+def fault(config: PretrainedConfig, part: dict) -> str:
+    """Return where the rotary module of a configuration differs from the card of the new length."""
+    changed = re.findall(r"config((?:\.\w+)*)\.rope_parameters", code(part, "transformers"))[0]
+    for name in filter(None, changed.split(".")):
+        config = getattr(config, name)
+    (kind,) = rotary_classes(config)
+    rotary = kind(config=config)
+    of = f"{part['kind']}_" if hasattr(rotary, f"{part['kind']}_inv_freq") else ""
+    heard = getattr(rotary, f"{of}inv_freq").double().numpy()
+    waves = np.array(part["longer"]["inv_freq"], float)
+    told = waves if waves.ndim == 1 else np.linalg.norm(waves, axis=1)
+    factors = getattr(rotary, f"{of}attention_scaling"), part["longer"]["attention_factor"]
+    if heard.shape != told.shape or not np.allclose(heard, told, rtol=1e-5, atol=0.0):
+        return f"frequencies {heard}, and the card says {told}"
+    return "" if np.isclose(*factors, rtol=1e-6) else f"factors {factors}"
+
+
+def in_vllm(config: PretrainedConfig, overrides: dict) -> None:
+    """Change a configuration as vLLM does: a dict in a part is merged, one at the top is set."""
+
+    def merge(target: Any, changes: dict) -> None:
+        for name, value in changes.items():
+            plain = isinstance(target, dict)
+            inner = target.get(name) if plain else getattr(target, name, None)
+            if isinstance(value, dict) and (isinstance(inner, dict) or hasattr(inner, "__dict__")):
+                merge(inner, value)
+            elif plain:
+                target[name] = value
+            else:
+                setattr(target, name, value)
+
+    for name, value in overrides.items():
+        own = getattr(config, name, None)
+        if isinstance(own, PretrainedConfig):
+            merge(own, value)
+        else:
+            setattr(config, name, value)
+
+
+def in_sglang(config: PretrainedConfig, overrides: dict) -> None:
+    """Change a configuration as SGLang does: a dict at the top is merged, one in a part is set."""
+    for name, value in overrides.items():
+        own = getattr(config, name, None)
+        if isinstance(own, PretrainedConfig):
+            own.update(value)
+        else:
+            setattr(config, name, {**own, **value} if isinstance(own, dict) else value)
+
+
+def test_lines_are_written_for_every_kind_of_configuration(cards, written):
+    assert len(written) > 70
+    for start, names in LINES.items():
+        for name in names:
+            lines = [code(part, "transformers") for part in cards[name] if part["written"]]
+            assert lines, name
+            assert all(line.startswith(f"{start} = ") for line in lines), (name, lines)
+    for name, why in NO_LINES.items():
+        assert any(why in part["said"] for part in cards[name]), name
+        assert not any(part["written"] for part in cards[name]), name
+
+
+def test_the_lines_for_transformers_give_what_the_card_says(written):
+    wrong = {}
+    for name, part in written:
+        config = made(name)
+        exec(code(part, "transformers"), {"config": config})
+        if said := fault(config, part):
+            wrong[name] = said
+    assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("program", "flag", "change"),
+    [("vLLM", "--hf-overrides", in_vllm), ("SGLang", "--json-model-override-args", in_sglang)],
+)
+def test_what_the_servers_are_told_gives_the_same_configuration(written, program, flag, change):
+    wrong, count = {}, 0
+    for name, part in written:
+        if not (command := code(part, program)):
+            assert '["' in code(part, "transformers").splitlines()[0], name  # one kind of layers
+            continue
+        config = made(name)
+        width = re.search(r"^config\.head_dim.*$", code(part, "transformers"), re.MULTILINE)
+        exec(width[0] if width else "", {"config": config})  # both fill it in by themselves
+        change(config, json.loads(argument(command, flag)))
+        if said := fault(config, part):
+            wrong[name] = said
+        length = {"vLLM": "--max-model-len", "SGLang": "--context-length"}[program]
+        assert int(argument(command, length)) == part["wanted"], name
+        count += 1
+    assert wrong == {}
+    assert count > 60
+
+
+def test_vllm_is_told_a_length_that_it_takes(written):
+    """It takes none beyond max_position_embeddings, which YaRN no longer multiplies."""
+    for name, part in written:
+        told = json.loads(argument(code(part, "vLLM"), "--hf-overrides"))
+        own = told.get("text_config", told)
+        assert own["max_position_embeddings"] == part["wanted"], name
+
+
+def test_llama_cpp_is_told_the_same_factor_and_length(written):
+    """The base, and where the file has them the bounds, are in the GGUF file."""
+    for name, part in written:
+        if not (command := code(part, "llama.cpp")):
+            continue
+        parameters = part["written"]
+        assert "--rope-freq" not in command
+        assert argument(command, "--rope-scaling") == "yarn"
+        assert float(argument(command, "--rope-scale")) == parameters["factor"]
+        original = parameters["original_max_position_embeddings"]
+        assert int(argument(command, "--yarn-orig-ctx")) == original
+        assert int(argument(command, "-c")) == part["wanted"]
+        assert parameters["rope_theta"] == part["longer"]["base"]
+        before = [one for one in rope_of(CONFIGS[name]).parts if one.path == part["path"]]
+        assert parameters["rope_theta"] in {one.base for one in before}, name
+
+
+def test_which_classes_want_a_head_dim(node):
+    """Those that leave it None fail in YaRN; the page's lines fill it in."""
+    yarn = {"rope_type": "yarn", "rope_theta": 1e4, "factor": 4.0,
+            "original_max_position_embeddings": 2048}  # fmt: skip
+    found = []
+    for family, rule in load_rules()["types"].items():
+        takes = rule.get("rescalings", {}).get("yarn", "refused").startswith("yarn")
+        if not takes or family not in CONFIG_MAPPING:
+            continue
+        config = CONFIG_MAPPING[family]()
+        if getattr(config, "head_dim", 0) is not None or not (kinds := rotary_classes(config)):
+            continue
+        config.rope_parameters = {**(config.rope_parameters or {}), **yarn}
+        try:
+            kinds[0](config=config)
+        except TypeError:
+            found.append(family)
+    assert sorted(found) == node.call("model_card.js", "WANT_HEAD_DIM", *[])
