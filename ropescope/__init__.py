@@ -31,6 +31,7 @@ Five more read and write files, and the command ``python -m ropescope`` is made 
 ``gguf_file``         The header of a GGUF, and its metadata in the words of a ``config.json``
 ``files``             `read`: what is in a file or folder, without its weights
 ``convert``           Rows of weights from one layout to another, from file to file
+``names``             What tensors are called in Hugging Face's files, Meta's and GGUF's
 ``card``              The rotation of a file as text and as a page; what differs between two
 ====================  ==========================================================================
 

@@ -13,7 +13,7 @@ from .convert import TARGETS, convert
 
 USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
        ropescope compare A B [--json]
-       ropescope convert A --to {hf,meta,mlx} -o B"""
+       ropescope convert A --to {hf,meta,gguf,mlx} -o B"""
 
 ABOUT = """Tell how a checkpoint rotates queries and keys (RoPE), from config.json, params.json,
 safetensors, GGUF or a folder; compare two; move rows of weights from one layout to another.
@@ -41,8 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.add_argument("--json", action="store_true", help="print messages as JSON")
     elif command == "convert":
         parser.add_argument("--to", required=True, choices=TARGETS, help="whose layout and names")
-        parser.add_argument("-o", "--output", required=True, metavar="B", help="a new folder, or "
-                            "file.safetensors")  # fmt: skip
+        parser.add_argument("-o", "--output", required=True, metavar="B", help="a new folder, "
+                            "file.safetensors, or, for gguf, file.gguf")  # fmt: skip
     else:
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print the specification as JSON")

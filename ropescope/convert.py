@@ -20,9 +20,10 @@ import numpy as np
 
 from rope_minimal import permute_qk
 
+from . import gguf_file
 from .configuration import Caution, rope_of, unrolled
 from .files import INDEX, Checkpoint, read
-from .gguf_file import BLOCKS
+from .names import ACTIVATIONS, ALWAYS, ARCHITECTURES, BIASES, CLASSES, name_of, stems
 from .safetensors_file import SIZES, Stored, broken
 from .weights import layout_of_weights
 
@@ -32,28 +33,10 @@ TARGETS = ("hf", "meta", "gguf", "mlx")
 PIECE = 1 << 23
 """Bytes that are copied at once."""
 
-NAMES = [
-    {"hf": "model.embed_tokens", "meta": "tok_embeddings", "gguf": "token_embd"},
-    {"hf": "model.norm", "meta": "norm", "gguf": "output_norm"},
-    {"hf": "lm_head", "meta": "output", "gguf": "output"},
-    *(
-        {"hf": f"model.layers.{{}}.{hf}", "meta": f"layers.{{}}.{meta}", "gguf": f"blk.{{}}.{gguf}"}
-        for hf, meta, gguf in (
-            ("self_attn.q_proj", "attention.wq", "attn_q"),
-            ("self_attn.k_proj", "attention.wk", "attn_k"),
-            ("self_attn.v_proj", "attention.wv", "attn_v"),
-            ("self_attn.o_proj", "attention.wo", "attn_output"),
-            ("self_attn.q_norm", "attention.q_norm", "attn_q_norm"),
-            ("self_attn.k_norm", "attention.k_norm", "attn_k_norm"),
-            ("mlp.gate_proj", "feed_forward.w1", "ffn_gate"),
-            ("mlp.down_proj", "feed_forward.w2", "ffn_down"),
-            ("mlp.up_proj", "feed_forward.w3", "ffn_up"),
-            ("input_layernorm", "attention_norm", "attn_norm"),
-            ("post_attention_layernorm", "ffn_norm", "ffn_norm"),
-        )
-    ),
-]
-TABLE = re.compile(r"(^rope\.freqs|^rope_freqs\.weight|rotary_emb\.inv_freq)$")
+TABLE = re.compile(
+    r"(^rope\.freqs|^rope_\w+\.weight|rotary_emb\.inv_freq|attention\.(masked_)?bias)$"
+)
+"""Tables of frequencies, and masks that old files keep."""
 ROLE = re.compile(
     r"(?:^|\.)([qk]_proj|w[qk]|attn_[qk]|(?:attn_)?[qk]_(?:layer)?norm|qkv_proj|Wqkv|attn_qkv|"
     r"query_key_value|linear_qkv|wqkv)\.(.+)$"
@@ -64,19 +47,21 @@ BY_GROUP = ("query_key_value", "linear_qkv", "wqkv")
 """Fused as NeoX, Falcon and Megatron do: the queries of a key head, it, its value, and the next.
 Others have all queries first, then all keys, then all values."""
 QUERIES = ("num_attention_heads", "n_head", "n_heads", "num_heads")
-ONLY_ROWS = ("llama", "qwen2", "qwen3")
-"""Architectures of which llama.cpp's converter changes names and rows alone, and no number."""
+TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
+FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32}
+"""llama.cpp's numbers for a file whose weights are of a type."""
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A tensor to be written: its name, its type, and which of its heads move."""
+    """A tensor to be written: its name, its type, which of its heads move, and their order."""
 
     name: str
     tensor: Stored
     kind: str
     role: str = ""
     moves: tuple[bool, ...] = ()
+    order: tuple[int, ...] = ()
     head_dim: int = 0
     width: int = 0
     inverse: bool = False
@@ -95,39 +80,44 @@ class _Entry:
                 yield self._numbers(one.rows(first, min(step, count - first)))
         if len(one.shape) == 2 and one.shape[0] != len(self.moves) * self.head_dim:
             one = one.flat()  # gains: a row for each head
-        for i, moves in enumerate(self.moves):
+        for i in self.order:
             rows = one.rows(i * self.head_dim, self.head_dim)
-            width = self.width if moves else 0
+            width = self.width if self.moves[i] else 0
             if width:
                 yield self._numbers(permute_qk(rows[:width], 1, inverse=self.inverse))
             if width < len(rows):
                 yield self._numbers(rows[width:])
 
     def _numbers(self, rows: np.ndarray, kind: str | int | None = None) -> np.ndarray:
-        """Return rows, of ggml's block formats as float32: a row is whole blocks."""
+        """Return rows in the type that is written; in block formats a row is whole blocks."""
         kind = self.tensor.kind if kind is None else kind
-        if isinstance(kind, str):
+        if kind == self.kind:
             return rows
-        try:
-            from gguf import GGMLQuantizationType, dequantize
-        except ImportError as error:
-            words = "the block formats of a GGUF need gguf, the extra ropescope[gguf]"
-            raise ImportError(words) from error
-        return np.asarray(dequantize(rows, GGMLQuantizationType(kind)), "<f4").view(np.uint8)
+        if isinstance(kind, str):
+            return _floats(np.ascontiguousarray(rows), kind).view(np.uint8)
+        gguf = gguf_file.package()
+        found = gguf.dequantize(rows, gguf.GGMLQuantizationType(kind))
+        return np.asarray(found, "<f4").view(np.uint8)
 
     def lengths(self, stored: Stored) -> np.ndarray | None:
         """Return the lengths of the rows that move, as stored there, (rows, 1)."""
-        types = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
-        if self.kind not in types or len(stored.shape) != 2 or not self.role or "norm" in self.role:
+        matrix = len(stored.shape) == 2 and self.role and "norm" not in self.role
+        if self.kind not in TYPES or not matrix:
             return None
         found, step = [], max(1, PIECE // max(4 * stored.shape[1], 1))
         for first in range(0, stored.shape[0], step):
             rows = stored.rows(first, min(step, stored.shape[0] - first))
-            rows = self._numbers(rows, stored.kind).view(types[self.kind])
-            if self.kind == "BF16":
-                rows = (rows.astype("<u4") << 16).view("<f4")
+            rows = _floats(self._numbers(rows, stored.kind), self.kind)
             found.append(np.linalg.norm(rows.astype(np.float64), axis=1))
         return np.concatenate(found)[np.repeat(self.moves, self.head_dim), None]
+
+
+def _floats(rows: np.ndarray, kind: str) -> np.ndarray:
+    """Return rows of bytes as numbers, float32 where float16 or bfloat16 is stored."""
+    found = rows.view(TYPES[kind])
+    if kind == "BF16":
+        return (found.astype("<u4") << 16).view("<f4")
+    return found if kind == "F64" else found.astype("<f4")
 
 
 def convert(
@@ -145,10 +135,10 @@ def convert(
         Weights, as `read` takes them, and their configuration.
     to
         ``hf``: rows as transformers has them, and its names; ``mlx``: the same, which mlx-lm
-        loads; ``meta``: interleaved, with Meta's names. ``gguf`` is refused: llama.cpp's converter
-        writes that.
+        loads; ``meta``: interleaved, with Meta's names; ``gguf``: rows, names and numbers as
+        llama.cpp's converter writes them, for the families in ``ARCHITECTURES``.
     output
-        A new ``.safetensors`` file, or a new folder.
+        A new ``.safetensors`` file, or a new folder; for ``gguf`` a new ``.gguf`` file.
     progress
         Called with the bytes written, and all there will be.
 
@@ -167,13 +157,12 @@ def convert(
     """
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(TARGETS)}, got {to!r}")
-    if to == "gguf":
+    output, ends = Path(output), Path(output).suffix
+    one = ends if ends in (".safetensors", ".gguf") else ""
+    if (to == "gguf") != (one == ".gguf"):
         raise ValueError(
-            "to: a GGUF is not written here, as it needs the tokenizer and ggml's formats; "
-            "llama.cpp's convert_hf_to_gguf.py writes it from a folder in layout and names hf, "
-            "and moves the rows itself"
+            f"output must end with .gguf where to is gguf, and only there, got {ends!r}"
         )
-    output, one = Path(output), Path(output).suffix == ".safetensors"
     if os.path.lexists(output):
         raise FileExistsError(f"{output}: exists already, and is not overwritten")
     plan, parent = _Plan(read(source), to), output.absolute().parent
@@ -182,10 +171,13 @@ def convert(
         raise OSError(f"{output}: needs {plan.nbytes:,} bytes, and {free:,} are free")
     work = Path(tempfile.mkdtemp(prefix=f".{output.name}.", dir=parent))
     try:
-        plan.write(work, one, progress)
-        said = plan.asked(read(work), plan.layout)
+        written = work / f"model{one}" if one else work
+        write = plan.write_gguf if to == "gguf" else plan.write
+        write(work, bool(one), progress)
+        plan.turns(read(written))
+        said = plan.asked(read(written), plan.layout)
         work.chmod(0o755)
-        os.replace(work / "model.safetensors" if one else work, output)
+        os.replace(written, output)
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return [*plan.said, said]
@@ -198,38 +190,98 @@ class _Plan:
         if source.config is None or not source.tensors:
             lacks = "weights" if source.config else "a config.json or params.json beside them"
             raise broken(source.path, f"expected weights and their configuration, lacks {lacks}")
-        if source.names == "gguf" and source.architecture not in ONLY_ROWS:
+        if source.names == "gguf" and source.architecture not in ARCHITECTURES.values():
+            known = ", ".join(sorted({*ARCHITECTURES.values()}))
             raise broken(source.path, f"for {source.architecture}, llama.cpp's converter changes "
-                         f"more than rows; only {', '.join(ONLY_ROWS)} lead back")  # fmt: skip
+                         f"more than rows; only {known} lead back")  # fmt: skip
         self.source = source
         self.said = [Caution("assumed", 1, "", note) for note in source.notes]
-        self.names = "meta" if to == "meta" else "hf"
+        self.names = "hf" if to == "mlx" else to
         self.config: dict[str, Any] = source.config.get("text_config") or source.config
         self.parts = [p for p in rope_of(source.config).to_dict()["parts"] if p["part"] == "text"]
         if not self.parts:
             name = self.config.get("model_type")
             raise broken(source.path, f"no rotation of text is known for model_type {name!r}")
-        native = str(self.parts[0]["layout"])
-        native = native.replace("read interleaved, written half-split", "interleaved")
-        self.was, self.layout = source.layout or native, "interleaved" if to == "meta" else native
+        self.family = str(self.config.get("model_type"))
+        self.keys, self.small = dict[str, Any](), dict[str, np.ndarray]()
+        self.tokenizer: Path | None = None
+        layout = str(self.parts[0]["layout"])
+        layout = layout.replace("read interleaved, written half-split", "interleaved")
+        self.was = source.layout or layout
+        if to == "gguf":
+            layout = self._to_gguf()
+        self.layout = "interleaved" if to == "meta" else layout
         if len({self.was, self.layout} | {"half-split", "interleaved"}) > 2 and self.moving:
             raise broken(source.path, f"from {self.was} to {self.layout}: not known here")
-        renamed = self._renamed()
-        tensors = source.tensors
+        tensors, renamed = source.tensors, self._renamed()
         self.entries = [self._entry(new, tensors[name]) for name, new in renamed.items()]
         moved = sum(any(entry.moves) for entry in self.entries)
         others = sum(name != new for name, new in renamed.items())
         if self.moving and not moved:
             raise broken(source.path, "no query or key rows are found in it by name")
-        if not self.moving and not others:
+        if (not self.moving and not others) or (source.names, to) == ("gguf", "gguf"):
             raise broken(source.path, f"nothing is to be done: rows are {self.was} already, and "
                          f"names as {to} has them")  # fmt: skip
         words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
                  f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
-        if source.names != "hf" and to != "meta":
+        if source.names != "hf" and self.names == "hf":
             words += " No tokenizer is written."
         self.said.append(Caution("moved", 0, "", words))
         self.nbytes = sum(entry.nbytes for entry in self.entries)
+        self.nbytes += sum(array.nbytes for array in self.small.values())
+
+    def _in_gguf(self) -> dict[str | None, Stored]:
+        """Return the tensors by the names that GGUF has for them."""
+        old, new = (stems(names, self.family) for names in (self.source.names, "gguf"))
+        return {name_of(name, old, new): one for name, one in self.source.tensors.items()}
+
+    def _to_gguf(self) -> str:
+        """Find what a GGUF says beside its weights; return the layout that it has rows in."""
+        path, architecture = self.source.path, ARCHITECTURES.get(self.family, "")
+        if not architecture:
+            raise broken(path, f"a GGUF of {self.family!r} is not written here, only of "
+                         f"{', '.join(ARCHITECTURES)}; llama.cpp's converter is")  # fmt: skip
+        (part, *more), config = self.parts, self.config
+        rests = {i for p in self.parts for i in unrolled(p["without"])}
+        every = range(3, int(config.get("num_hidden_layers") or 0), 4)
+        if more or rests != (set(every) if self.family == "smollm3" else set()):
+            raise broken(path, "its layers rotate otherwise than llama.cpp lets them")
+        usual = ACTIVATIONS.get(self.family, "silu")
+        found = config.get("hidden_act", config.get("activation", usual))
+        if found != usual:
+            raise broken(path, f"hidden_act is {found!r}, where llama.cpp computes {usual!r}")
+        if window := config.get("use_sliding_window", True) and config.get("sliding_window"):
+            words = f"sliding_window is not written: beyond {window} tokens, scores differ."
+            self.said.append(Caution("window", 1, "sliding_window", words))
+        if part["dynamic"] and part["rescaling"][0] == "dynamic":
+            words = "llama.cpp does not rescale dynamically: past the trained length scores differ."
+            self.said.append(Caution("dynamic", 1, "rope_scaling", words))
+        ours, folder = self._in_gguf(), path if path.is_dir() else path.parent
+        shapes = {"vocab_size": ours["token_embd.weight"].shape[0],
+                  "intermediate_size": ours["blk.0.ffn_down.weight"].shape[1]}  # fmt: skip
+        try:
+            keys, self.small = gguf_file.metadata_of(shapes | config, part, architecture)
+        except ValueError as error:
+            raise broken(path, str(error)) from error
+        kinds = [str(t.kind) for t in ours.values() if len(t.shape) == 2]
+        self.keys = {
+            "general.architecture": architecture,
+            "general.type": "model",
+            "general.name": folder.resolve().name,
+            "general.quantization_version": 2,
+            "general.file_type": FILE_TYPES.get(max(kinds, key=kinds.count), 0),
+        } | keys
+        for file in sorted(folder.glob("*.gguf")):
+            if "tokenizer.ggml.model" in gguf_file.header(file)[0]:
+                self.tokenizer = file
+                break
+        else:
+            self.keys["tokenizer.ggml.model"] = "none"
+            words = ("No tokenizer is written, and llama.cpp takes numbers of tokens only: put a "
+                     "GGUF that its convert_hf_to_gguf.py writes with --vocab-only beside the "
+                     "weights, and convert again.")  # fmt: skip
+            self.said.append(Caution("no-tokenizer", 1, "", words))
+        return gguf_file.LAYOUTS[architecture]
 
     @property
     def moving(self) -> bool:
@@ -238,20 +290,20 @@ class _Plan:
 
     def _renamed(self) -> dict[str, str]:
         """Return each tensor's new name. Tables of frequencies have none where names change."""
-        old, new, found = self.source.names, self.names, {}
-        table = {row[old]: row[new] for row in NAMES}
-        if old == new:
+        names, found = (self.source.names, self.names), dict[str, str]()
+        if names[0] == names[1]:
             return {name: name for name in self.source.tensors}
+        old, new = (stems(one, self.family if "gguf" in names else "") for one in names)
         for name in self.source.tensors:
-            stem, _, end = name.rpartition(".")
-            number = re.findall(r"\.(\d+)\.", name)
-            key = re.sub(r"\.\d+\.", ".{}.", stem, count=1)
-            if key in table:
-                found[name] = f"{table[key].format(*number[:1])}.{end}"
+            other = name_of(name, old, new)
+            if other:
+                found[name] = other
             elif not TABLE.search(name):
-                if old == "gguf":
-                    raise broken(self.source.path, f"{name} has no name that is known in {new}")
-                words = f"Names are kept: {name} has none that is known in {new}."
+                if "gguf" in names:
+                    raise broken(
+                        self.source.path, f"{name} has no name that is known in {names[1]}"
+                    )
+                words = f"Names are kept: {name} has none that is known in {names[1]}."
                 self.said.append(Caution("names-kept", 1, name, words))
                 return {name: name for name in self.source.tensors}
         return found
@@ -259,10 +311,17 @@ class _Plan:
     def _entry(self, name: str, tensor: Stored) -> _Entry:
         """Return what is written for a tensor."""
         kind = tensor.kind if isinstance(tensor.kind, str) else "F32"
-        if kind not in SIZES or (kind != tensor.kind and tensor.kind not in BLOCKS):
+        if kind not in SIZES or (kind != tensor.kind and tensor.kind not in gguf_file.BLOCKS):
             raise broken(tensor.path, f"{tensor.name} has type {tensor.kind}, not known here")
-        match = ROLE.search(tensor.name)
-        if not self.moving or not match or NOT_TEXT.search(tensor.name):
+        if self.names == "gguf":
+            if kind not in FILE_TYPES:
+                raise broken(tensor.path, f"{tensor.name} has type {kind}, expected one of "
+                             f"{', '.join(FILE_TYPES)}")  # fmt: skip
+            kind = "F32" if len(tensor.shape) < 2 else kind  # as llama.cpp's converter does
+        match, new = ROLE.search(tensor.name), ROLE.search(name)
+        grouped = [m is not None and m[1] in BY_GROUP for m in (match, new)]
+        still = not self.moving and grouped[0] == grouped[1]
+        if still or not match or NOT_TEXT.search(tensor.name):
             return _Entry(name, tensor, kind)
         number = re.search(r"\.(\d+)\.", tensor.name)
         layer = int(number[1]) if number else 0
@@ -278,14 +337,19 @@ class _Plan:
         rows = math.prod(tensor.shape) if "norm" in match[1] else tensor.shape[0]
         if rows % size or not rows:
             raise broken(tensor.path, f"{tensor.name}: {rows} rows are no heads of {size} channels")
-        moves = self._moves(match[1], tensor, rows // size)
+        moves, order = self._moves(match[1], tensor, rows // size, grouped)
         inverse = self.layout == "interleaved"
-        return _Entry(name, tensor, kind, match[1], moves, size, part["width"], inverse)
+        return _Entry(name, tensor, kind, match[1], moves, order, size, part["width"], inverse)
 
-    def _moves(self, role: str, tensor: Stored, heads: int) -> tuple[bool, ...]:
-        """Return of each head of a tensor whether it rotates; values in a fused one do not."""
+    def _moves(
+        self, role: str, tensor: Stored, heads: int, grouped: list[bool]
+    ) -> tuple[tuple[bool, ...], tuple[int, ...]]:
+        """Return of each head of a tensor whether it rotates, and the order they are written in.
+
+        Values in a fused one do not rotate.
+        """
         if "qkv" not in role and role != "query_key_value":
-            return (True,) * heads
+            return (True,) * heads, tuple(range(heads))
         queries = self._number(*QUERIES)
         keys = self._number("num_key_value_heads", "num_kv_heads")
         if self.config.get("multi_query") and not self.config.get("new_decoder_architecture"):
@@ -294,9 +358,15 @@ class _Plan:
         if not queries or queries + 2 * keys != heads:
             raise broken(tensor.path, f"{tensor.name}: {heads} heads are not {queries} of queries "
                          f"and {keys} of keys and values each")  # fmt: skip
-        if role in BY_GROUP:
-            return ((True,) * (queries // keys + 1) + (False,)) * keys
-        return (True,) * (queries + keys) + (False,) * keys
+        many, apart = queries // keys, list(range(heads))
+        groups = [
+            i
+            for k in range(keys)
+            for i in (*apart[k * many :][:many], queries + k, queries + keys + k)
+        ]
+        here, there = (groups if one else apart for one in grouped)
+        moves = tuple(self.moving and i < queries + keys for i in here)
+        return moves, tuple(here.index(i) for i in there)
 
     def _number(self, *names: str) -> int:
         return next((int(self.config[n]) for n in names if self.config.get(n)), 0)
@@ -329,18 +399,52 @@ class _Plan:
         if not one and self.names == "hf":
             (folder / "config.json").write_text(json.dumps(self._config(), indent=2))
 
+    def write_gguf(self, folder: Path, one: bool, progress: Callable[[int, int], None]) -> None:
+        """Write a GGUF into a folder: small tensors that it has beside the weights, and these."""
+        all_of_them = [
+            *((name, x.shape, "F32", x.nbytes, iter([x])) for name, x in self.small.items()),
+            *((e.name, e.tensor.shape, e.kind, e.nbytes, e.pieces()) for e in self.entries),
+        ]
+        heads = [(name, shape, kind, nbytes) for name, shape, kind, nbytes, _ in all_of_them]
+        done, path = 0, folder / "model.gguf"
+        writer, file = gguf_file.begin(path, self.keys, heads, self.tokenizer)
+        try:
+            for *_, nbytes, pieces in all_of_them:
+                for piece in pieces:
+                    file.write(np.ascontiguousarray(piece).data)
+                    progress(done := done + piece.nbytes, self.nbytes)
+                writer.write_padding(file, nbytes)
+        finally:
+            writer.close()
+
     def _config(self) -> dict[str, Any]:
-        """Return the configuration; to Meta's and GGUF's, the shapes add the rest."""
-        config = self.source.config or {}
-        shapes = {entry.name: entry.tensor.shape for entry in self.entries}
-        if self.source.names == "hf" or "model.embed_tokens.weight" not in shapes:
+        """Return the configuration; to Meta's and GGUF's, metadata and shapes add the rest."""
+        config, ours = self.source.config or {}, self._in_gguf()
+        if self.source.names == "hf" or "token_embd.weight" not in ours:
             return config
-        return config | {
-            "architectures": [f"{config['model_type'].capitalize()}ForCausalLM"],
-            "intermediate_size": shapes["model.layers.0.mlp.up_proj.weight"][0],
-            "vocab_size": shapes["model.embed_tokens.weight"][0],
-            "tie_word_embeddings": "lm_head.weight" not in shapes,
+        name = CLASSES.get(self.family, self.family.capitalize())
+        config |= {
+            "architectures": [f"{name}ForCausalLM"],
+            "intermediate_size": ours["blk.0.ffn_down.weight"].shape[1],
+            "vocab_size": ours["token_embd.weight"].shape[0],
+            "tie_word_embeddings": "output.weight" not in ours,
+            **{field: bias in ours for field, bias in BIASES.get(self.family, {}).items()},
         }
+        if self.source.names == "gguf":
+            metadata, _ = gguf_file.header(self.source.path)
+            config |= gguf_file.shapes_of(metadata, self.family) | ALWAYS.get(self.family, {})
+        return config
+
+    def turns(self, there: Checkpoint) -> None:
+        """Raise ValueError unless a GGUF's numbers ask for the rotation that the source has."""
+        if there.names != "gguf":
+            return
+        ours, (found, *_) = self.parts[0], rope_of(there.config or {}).to_dict()["parts"]
+        for key in () if ours["dynamic"] else ("head_dim", "width", "attention_factor", "inv_freq"):
+            was, is_now = (np.asarray(one[key]) for one in (ours, found))
+            if was.shape != is_now.shape or not np.allclose(was, is_now, rtol=1e-5, atol=0.0):
+                words = f"{key} is {was}, and would be {is_now} in the GGUF. Nothing is written"
+                raise broken(self.source.path, words)
 
     def asked(self, there: Checkpoint, layout: str) -> Caution:
         """Ask the lengths of the rows which layout they are in, each layer, then all together.

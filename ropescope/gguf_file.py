@@ -1,22 +1,32 @@
 """A GGUF's header: its metadata in the words of a ``config.json``, and where its tensors lie.
 
-Read by hand, because gguf 0.19's reader makes Python objects of the whole vocabulary: 2.5 s for
-49,152 tokens, where skipping them takes 0.05 s.
+Written by the package gguf, and read by hand, because gguf 0.19's reader makes Python objects of
+the whole vocabulary: 2.5 s for 49,152 tokens, where skipping them takes 0.05 s.
 """
 
 import math
 import mmap
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import IO, Any
 
 import numpy as np
 
 from .formulas import fit_formulas
 from .safetensors_file import SIZES, Stored, broken
 
-__all__ = ["BLOCKS", "LAYOUTS", "config_of", "header"]
+__all__ = [
+    "BLOCKS",
+    "LAYOUTS",
+    "begin",
+    "config_of",
+    "header",
+    "metadata_of",
+    "package",
+    "shapes_of",
+]
 
 LAYOUTS = {
     name: layout
@@ -50,6 +60,26 @@ FAMILIES = {
     "qwen3next": "qwen3_next", "qwen3vl": "qwen3_vl_text", "qwen3vlmoe": "qwen3_vl_moe_text",
 }  # fmt: skip
 """The `model_type` of an architecture, where it is not its name with _ for -."""
+
+FIELDS = {
+    "num_hidden_layers": ("block_count", int), "max_position_embeddings": ("context_length", int),
+    "hidden_size": ("embedding_length", int), "intermediate_size": ("feed_forward_length", int),
+    "num_attention_heads": ("attention.head_count", int),
+    "num_key_value_heads": ("attention.head_count_kv", int), "vocab_size": ("vocab_size", int),
+    "rms_norm_eps": ("attention.layer_norm_rms_epsilon", float),
+    "layer_norm_eps": ("attention.layer_norm_epsilon", float),
+    "use_parallel_residual": ("use_parallel_residual", bool),
+}  # fmt: skip
+"""Fields of a `config.json`, and the same number's key in a GGUF, after the architecture."""
+NEEDED = (*list(FIELDS)[:5], "vocab_size")
+
+SPELLED: dict[str, dict[str, str]] = {
+    "falcon": {"head_dim": "", "num_key_value_heads": "num_kv_heads",
+               "layer_norm_eps": "layer_norm_epsilon", "intermediate_size": "ffn_hidden_size"},
+    "gpt_neox": {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"},
+    "starcoder2": {"layer_norm_eps": "norm_epsilon"},
+}  # fmt: skip
+"""What a family's `config.json` calls these fields, or nothing if its class refuses one."""
 
 PLAIN = {0: "F32", 1: "F16", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64", 30: "BF16"}
 BLOCKS = {2: (32, 18), 3: (32, 20), 6: (32, 22), 7: (32, 24), 8: (32, 34), 10: (256, 84),
@@ -169,21 +199,35 @@ def config_of(
         notes.append(f"{name}.rope.freq_base is not in the file: llama.cpp takes 10,000.")
     if name not in LAYOUTS:
         notes.append(f"In which layout llama.cpp rotates {name!r} is not known here.")
-    if heads and hidden and width in (None, hidden // heads):
-        width, config["head_dim"] = hidden // heads, None  # as a config.json leaves it out
+    if heads and hidden and width is None:
+        width = hidden // heads
     if rotated and width and family in ("deepseek_v3", "glm_moe_dsa"):
         rest = (get("attention.key_length_mla") or width) - rotated
         config |= {"qk_rope_head_dim": rotated, "qk_nope_head_dim": rest, "head_dim": None}
     elif rotated and width and rotated < width:
-        key = "rotary_pct" if family == "gpt_neox" else "partial_rotary_factor"
-        config[key] = rotated / width
+        config["partial_rotary_factor"] = rotated / width
     scaling = _scaling(get, tensors, config, notes)
     if sections := get("rope.dimension_sections"):
         while sections and not sections[-1]:
             sections = sections[:-1]
         scaling = {"rope_type": "default", "mrope_section": sections} | scaling
     config["rope_scaling"] = {k: v for k, v in scaling.items() if v is not None} or None
-    return {key: value for key, value in config.items() if value is not None}, tuple(notes)
+    spelled = SPELLED.get(family, {})
+    known = {spelled.get(key, key): value for key, value in config.items() if value is not None}
+    known.pop("", None)
+    return known, tuple(notes)
+
+
+def shapes_of(metadata: dict[str, Any], family: str) -> dict[str, Any]:
+    """Return those fields of a ``config.json`` that do not concern rotation."""
+    name, spelled = metadata["general.architecture"], SPELLED.get(family, {})
+    found = {spelled.get(f, f): metadata.get(f"{name}.{key}") for f, (key, _) in FIELDS.items()}
+    known = {field: value for field, value in found.items() if value is not None}
+    ids = {"bos": "bos", "eos": "eos", "pad": "padding"}
+    return known | {
+        f"{ours}_token_id": metadata.get(f"tokenizer.ggml.{key}_token_id")
+        for ours, key in ids.items()
+    }
 
 
 def _scaling(
@@ -204,7 +248,10 @@ def _scaling(
         return _named(np.array(divisors), float(config["rope_theta"]), notes)
     if kind == "yarn":
         scale = (get("rope.scaling.yarn_log_multiplier") or 0.0) * 10.0 or None
+        more = get("rope.scaling.attn_factor")  # beside what YaRN has by itself
+        attention = more and factor and float(f"{more * (1.0 + 0.1 * math.log(factor)):.7g}")
         return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original,
+                "attention_factor": attention,
                 "beta_fast": get("rope.scaling.yarn_beta_fast"),
                 "beta_slow": get("rope.scaling.yarn_beta_slow"),
                 "mscale": scale, "mscale_all_dim": scale}  # fmt: skip
@@ -229,3 +276,122 @@ def _named(divisors: np.ndarray, base: float, notes: list[str]) -> dict[str, Any
                 return {"rope_type": one.kind, **one.parameters} if one.kind != "default" else {}
     notes.append("The divisors in rope_freqs.weight are of no rescaling known here; left out.")
     return {}
+
+
+def package() -> ModuleType:
+    """Return the package gguf."""
+    try:
+        import gguf
+    except ImportError as error:
+        words = "GGUFs are written, and their block formats read, by gguf: ropescope[gguf]"
+        raise ImportError(words) from error
+    return gguf
+
+
+def metadata_of(
+    config: dict[str, Any], part: dict[str, Any], name: str
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the keys of a GGUF, and small tensors that it has beside the weights.
+
+    Parameters
+    ----------
+    config, part
+        A ``config.json``, and the part of its specification that rotates.
+    name
+        GGUF's name for the family.
+
+    Raises
+    ------
+    ValueError
+        Where a number is missing, or llama.cpp has no such rescaling.
+    """
+    spelled, found = SPELLED.get(config["model_type"], {}), dict[str, Any]()
+    tensors = dict[str, np.ndarray]()
+    for field, (key, kind) in FIELDS.items():
+        value = config.get(spelled.get(field, field))
+        if value is not None:
+            found[key] = kind(value)
+        elif field in NEEDED:
+            raise ValueError(f"{spelled.get(field, field)} is missing, which a GGUF must say")
+    if not any("epsilon" in key for key in found):
+        raise ValueError("the epsilon of the norms is missing, which a GGUF must say")
+    found |= {
+        "attention.key_length": part["head_dim"],
+        "attention.value_length": part["head_dim"],
+        "rope.dimension_count": part["width"],
+        "rope.freq_base": float(part["base"]),
+    }
+    rule, numbers = part["rescaling"] or ("default", dict[str, Any]())
+    scaling, usual = dict[str, Any](), 1.0
+    if rule in ("linear", "yarn"):
+        scaling = {"type": rule, "factor": float(numbers["factor"])}
+        scaling |= {f"yarn_{beta}": float(numbers[beta])
+                    for beta in ("beta_fast", "beta_slow") if beta in numbers}  # fmt: skip
+    elif rule == "llama3":
+        waves = part["base"] ** (-np.arange(0, part["width"], 2) / part["width"])
+        tensors["rope_freqs.weight"] = (waves / part["inv_freq"]).astype("<f4")
+    elif rule == "longrope":
+        scaling["type"] = rule
+        for length in ("long", "short"):
+            tensors[f"rope_factors_{length}.weight"] = np.array(numbers[f"{length}_factor"], "<f4")
+    elif rule not in ("default", "dynamic"):
+        raise ValueError(f"llama.cpp has no rescaling of the kind {rule!r}")
+    if rule in ("yarn", "longrope"):
+        scaling["original_context_length"] = part["trained_length"]
+    if rule == "yarn":  # llama.cpp multiplies by this, and leaves yarn_attn_factor unread
+        usual += 0.1 * math.log(scaling["factor"])
+    if abs(part["attention_factor"] / usual - 1.0) > 1e-6:
+        scaling["attn_factor"] = part["attention_factor"] / usual
+    found |= {f"rope.scaling.{key}": value for key, value in scaling.items()}
+    if name == "falcon":
+        found["tensor_data_layout"] = "jploski"  # queries, keys, values
+    return {f"{name}.{key}": value for key, value in found.items()}, tensors
+
+
+def begin(
+    path: Path,
+    metadata: dict[str, Any],
+    tensors: Iterable[tuple[str, tuple[int, ...], str, int]],
+    tokenizer: Path | None,
+) -> tuple[Any, IO[bytes]]:
+    """Write a GGUF up to where its first tensor begins.
+
+    Parameters
+    ----------
+    path
+        A new file.
+    metadata
+        Its keys, with ``general.architecture``.
+    tensors
+        Names, shapes, types and sizes in bytes.
+    tokenizer
+        A GGUF whose ``tokenizer`` keys are taken over, or None.
+
+    Returns
+    -------
+    writer, file
+        The package's ``GGUFWriter``, whose ``write_padding(file, size)`` follows each tensor; and
+        what it writes to.
+    """
+    gguf = package()
+    writer = gguf.GGUFWriter(path, metadata["general.architecture"])
+    add = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32,
+           str: writer.add_string}  # fmt: skip
+    for key, value in metadata.items():
+        if key != "general.architecture":  # the writer says it by itself
+            add[type(value)](key, value)
+    for field in gguf.GGUFReader(tokenizer).fields.values() if tokenizer else ():
+        if field.name.startswith("tokenizer."):
+            kind, *inner = field.types
+            writer.add_key_value(
+                field.name, field.contents(), kind, sub_type=next(iter(inner), None)
+            )
+    for name, shape, kind, nbytes in tensors:
+        code = gguf.GGMLQuantizationType[kind]
+        writer.add_tensor_info(name, shape, np.dtype(np.float32), nbytes, raw_dtype=code)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    (file,) = writer.fout
+    writer.write_padding(file, file.tell())
+    return writer, file

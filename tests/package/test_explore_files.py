@@ -23,6 +23,13 @@ FILES = {
     "plain": gguf(GGUF_LLAMA),
     "half-split": gguf(QWEN),
     "YaRN": gguf(QWEN | YARN),
+    "YaRN's factor": gguf(QWEN | YARN | {"qwen2.rope.scaling.attn_factor": 1.25}),
+    "NeoX": gguf(
+        {
+            k.replace("llama", "gptneox"): v.replace("llama", "gptneox") if v == "llama" else v
+            for k, v in GGUF_LLAMA.items()
+        }
+    ),
     "Llama 3": gguf(GGUF_LLAMA, {"rope_freqs.weight": llama3_divisors(16, 1e4, 8.0, 256)}),
     "no rescaling": gguf(GGUF_LLAMA, {"rope_freqs.weight": [1.0] * 8}),
     "unknown divisors": gguf(GGUF_LLAMA, {"rope_freqs.weight": [1.0, 1.5, 1.0, 7.0] * 2}),
