@@ -42,6 +42,8 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[name] = pick(values)
     if "head_dim" in read and rng.random() < 0.3:
         raw["head_dim"] = raw["hidden_size"] // heads
+    if {"head_dim", "qk_rope_head_dim"} <= raw.keys() and rng.random() < 0.5:
+        raw["head_dim"] = raw["qk_rope_head_dim"]
     if rng.random() < 0.2 and len(rule["layers"]) == 1:
         raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
     kinds = [kind for kind in rope["kinds"] if kind]
@@ -82,7 +84,7 @@ WIDTHS: dict[str, tuple[Any, ...]] = {
     "attention_head_dim": (16, 24), "global_head_dim": (24, 32),
     "partial_rotary_factor": (0.25, 0.5, 0.75, 1.0), "rotary_pct": (0.25, 0.5, 0.75, 1.0),
     "original_max_position_embeddings": (256, 1024),
-    "image_size": (96, 160, 256), "patch_size": (8, 16), "window_size": (2, 6),
+    "image_size": (128, 160, 256), "patch_size": (8, 16), "window_size": (6, 8),
     "memory_attention_hidden_size": (64, 128), "memory_attention_downsample_rate": (1, 2),
     "memory_attention_num_attention_heads": (1, 2, 4), "speech_encoder_attention_heads": (2, 4),
 }  # fmt: skip

@@ -162,7 +162,9 @@ class Recorder(TorchFunctionMode):
             output = forward(*args, **kwargs)
         finally:
             self.inside.pop()
-        self.outputs[name] = len(output) if isinstance(output, tuple) else 0
+        taken, made = next(_tensors((args, kwargs))), next(_tensors(output), None)
+        if made is not None and made.shape == taken.shape:  # else its input cannot stand for it
+            self.outputs[name] = len(output) if isinstance(output, tuple) else 0
         return output
 
     def _norm(self, module: nn.Module, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -65,10 +65,12 @@ from .asking import (
     Heard,
     RefusedError,
     disagreement,
+    factor_of,
     raw_of,
     value_of,
 )
 from .rows import part_of
+from .special import SMALL
 
 __all__ = ["FAR", "STYLES", "TOLD", "rule_of"]
 
@@ -168,11 +170,13 @@ def rule_of(family: Family) -> dict[str, Any]:
 def _first(family: Family) -> list[Heard]:
     """Return what is heard of a small configuration, made so that its head has one width."""
     why = "nothing rotates"
-    small = dict(family.small)
+    small, own = dict(family.small), SMALL.get(family.made.__name__, {})
     sizes = {"head_dim", "hidden_size", "num_attention_heads", "num_key_value_heads"}
     lefts = (set(), {"head_dim"}, {"head_dim", "num_key_value_heads"}, sizes, set(small))
     for family.alone, left in product((False, True), lefts):
-        family.small = {k: v for k, v in small.items() if k not in left or k not in SIZES}
+        family.small = {
+            k: v for k, v in small.items() if k not in left or k not in SIZES or k in own
+        }
         for sections in ({}, *_sectioned(family, (8, 12, 16, 64, 32))):
             try:
                 heard = family.hear(**sections)
@@ -208,7 +212,7 @@ def _nested(family: Family) -> list[str]:
 
 def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str, Any]:
     """Return the rule for layers, from a model in which each type of layer stands."""
-    config = family.loaded(family.small)
+    config = family.loaded(family.raw())
     if not any(one.layers for one in heard):
         known = [name for name in COUNTS if isinstance(value_of(config, name), int)]
         rule = {"count": known[:1] or ["num_hidden_layers"]}
@@ -322,8 +326,9 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
     old = {k: v for k, v in LEGACY.items() if v in str(fits)}
     for name, value in product(OTHERS, (0, 4, 128)):
         with suppress(RefusedError):
-            (kind,) = set(made(6, **{name: [value] * 6}))
-            old[str(value)], fits["other"] = kind, name
+            found = set(made(6, **{name: [value] * 6}))
+            if len(found) == 1 and found != set(made(6)):
+                old[str(value)], fits["other"] = found.pop(), name
     return {**fits, **_given(family, fits), **({"old": old} if old else {})}
 
 
@@ -390,12 +395,19 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             of_kind = [one.report for one in heard if one.report and one.kind in (kind, None)]
             base = value_of(family.default, "rope_theta") or of_kind[0].base
         theta = [name for name in BASES if ask(kind, "rope_theta", **{name: 777.0}) == 777.0]
+        some = {"rope_type": "linear", "factor": 2.0}
         if not has:
             theta = _heard_bases(family)
+        elif not theta and ask(kind, "factor", rope_scaling=some) == 2.0:  # beside a dict alone
+            beside = {
+                name: ask(kind, "rope_theta", rope_scaling=some, **{name: 777.0}) for name in BASES
+            }
+            theta = [name for name, found in beside.items() if found == 777.0]
+            base = ask(kind, "rope_theta", rope_scaling=some) if theta else base
         legacy = {"rope_type": "default", "rope_theta": 555.0}
         extra = set(own) - {"rope_theta", "rope_type", "partial_rotary_factor"}
         told = extra or own.get("rope_type", "default") != "default" or not theta
-        left = {"rope_theta"} if theta else set()
+        left = {"rope_theta"} if theta and base == own.get("rope_theta") else set()
         part = "partial_rotary_factor"
         if ask(kind, part, qk_rope_head_dim=20) != own.get(part):  # it follows from sizes
             left.add(part)
@@ -410,6 +422,12 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             "scaling": ask(kind, "rope_theta", rope_scaling=legacy) == 555.0,
             "absent": absent if has and (nested or told) else None,
         }
+        given = {"rope_parameters": {**own, "rope_theta": 555.0}}
+        over = [
+            name for name in theta if ask(kind, "rope_theta", **given, **{name: 777.0}) == 777.0
+        ]
+        if over and has and not nested:
+            rule["kinds"][kind]["over"] = over
         if family.labels:  # a flat dict is one of them
             scaling = {"rope_type": "linear", "factor": 3.0}
             rule["kinds"][kind]["scaling"] = ask(kind, "factor", rope_scaling=scaling) == 3.0
@@ -452,6 +470,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"embed_dim": 160},
     {"qk_rope_head_dim": 20},
     {"qk_nope_head_dim": 12},
+    {"qk_rope_head_dim": 20, "head_dim": 20},
     {"index_head_dim": 40},
     {"partial_rotary_factor": 0.75},
     {"partial_rotary_factor": 0.5, "head_dim": 24},
@@ -478,7 +497,8 @@ def rotations_of(
     """Return the rotations: as first heard, each with the first width that fits all changes."""
     asked = []
     for change in SHAPES:
-        if not all(name in FREE or hasattr(family.made, name) for name in change):
+        left = [name for name in change if family.small.get(name) == "leave out"]
+        if left or not all(name in FREE or hasattr(family.made, name) for name in change):
             continue  # of a name that its class does not have
         for more in ({}, *_sectioned(family, (4, 6, 8, 9, 10, 12, 16))):
             with suppress(RefusedError):
@@ -566,7 +586,7 @@ TYPES = {**{kind: kind for kind in PARAMETERS}, "axial": "default"}
 
 def _kinds(family: Family, heard: list[Heard], nested: list[str]) -> list[Heard]:
     """Return one of what was heard for each kind of rotation."""
-    types = value_of(family.loaded(family.small), "layer_types") or []
+    types = value_of(family.loaded(family.raw()), "layer_types") or []
     found: dict[Any, Heard] = {}
     for one in (one for one in heard if one.report):
         own = {types[n] for n in one.layers or () if n < len(types)} or {one.kind}
@@ -596,7 +616,7 @@ def _candidates(
     named = [[w for w in e if _known(family, w)] for e in HEADS]
     heads = [one for n, one in enumerate(named) if one and one not in named[:n]]
     wholes = [None, *_fractions(family, report, kind)]
-    powers = (0.0,) if abs((report.attention_factor or 1.0) - 1.0) < 1e-5 else (0.0, -0.25)
+    powers = (0.0,) if abs(factor_of(report) - 1.0) < 1e-5 else (0.0, -0.25)
     scales = [one for one in SCALES if report.axes == 2 and one and _known(family, str(one))]
     for scale, partial, axes, power, head, dim in product(
         (None, *scales), wholes, _axes(report, unset), powers, heads, heads

@@ -474,6 +474,7 @@ ASKED = {
 SMALL: dict[str, dict[str, Any]] = {
     "DbrxConfig": {"attn_config.rope_theta": 10_000.0, "attn_config.clip_qkv": 8.0},
     "DeepseekV4Config": {
+        "num_hidden_layers": 6,
         "layer_types": [
             "sliding_attention", "sliding_attention", "compressed_sparse_attention",
             "heavily_compressed_attention", "compressed_sparse_attention",
@@ -483,6 +484,9 @@ SMALL: dict[str, dict[str, Any]] = {
     "Gemma3nTextConfig": {
         "vocab_size": 64, "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8,
     },
+    "LongcatFlashConfig": {"head_dim": 12, "qk_rope_head_dim": 12},
+    "Sam3ViTConfig": {"global_attn_indexes": [1, 3]},
+    "Zamba2Config": {"head_dim": "leave out"},  # which its own name does not set
 }  # fmt: skip
 """Fields to ask with, where the defaults leave a kind of layer out or are big."""
 

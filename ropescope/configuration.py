@@ -389,9 +389,12 @@ class _Study:
         if not isinstance(entry, dict | None):
             raise ValueError(f"{name} must be a dict, got {entry!r}")
         source = f"{name}.rope_theta"
-        if "rope_theta" not in found or not entry:
+        over = next((field for field in own.get("over", ()) if fields.has(field)), None)
+        if over is not None:
+            found, source = {**found, "rope_theta": fields.get(over)}, fields.name(over)
+        if over is None and ("rope_theta" not in found or not entry):
             at = next((field for field in own["theta"] if fields.has(field)), None)
-            if at is not None and "rope_theta" not in (own["absent"] or {}):
+            if at is not None and "rope_theta" not in found:
                 found["rope_theta"], source = fields.get(at), fields.name(at)
             else:
                 found.setdefault("rope_theta", own["default"])

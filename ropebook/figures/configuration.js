@@ -243,9 +243,12 @@ class Study {
     }
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
     let source = `${name}.rope_theta`;
-    if (!has(found, "rope_theta") || !truthy(entry)) {
+    const over = own.over?.find((field) => fields.has(field));
+    if (over !== undefined) {
+      [found, source] = [{ ...found, rope_theta: fields.get(over) }, fields.name(over)];
+    } else if (!has(found, "rope_theta") || !truthy(entry)) {
       const at = own.theta.find((field) => fields.has(field));
-      if (at !== undefined && !has(own.absent, "rope_theta")) {
+      if (at !== undefined && !has(found, "rope_theta")) {
         [found.rope_theta, source] = [fields.get(at), fields.name(at)];
       } else {
         if (!has(found, "rope_theta")) found.rope_theta = own.default;
