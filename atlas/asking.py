@@ -19,6 +19,7 @@ from .recording import AttentionRecord, record_all, summary
 from .special import ALONE, ASKED, CHOSEN, ENOUGH, SMALL
 
 __all__ = [
+    "NOT_REACHED",
     "SIZES",
     "SWITCHES",
     "Family",
@@ -54,6 +55,9 @@ SWITCHES: dict[str, list[Any]] = {
     "use_mem_rope": [True],
 }
 """Fields that turn rotation on, and with which values."""
+
+NOT_REACHED = "nothing was reached"
+"""Of a class for which no attention runs."""
 
 LOOSE = ("head_dim", "global_head_dim", "num_key_value_heads")
 """Fields that a class may read without having them."""
@@ -144,7 +148,7 @@ class Family:
         if refusals and not fine:
             raise RefusedError(refusals[0])
         if not records:
-            raise RefusedError("nothing was reached")
+            raise RefusedError(NOT_REACHED)
         records = [one for one in records if not re.search("cross|encoder_attn", str(one.modules))]
         types = value_of(config, "layer_types") or []
         return [Heard(*self._place(one, types), _turning(one)) for one in records]
@@ -241,7 +245,8 @@ def _covers(part: RotatedPart, one: Heard, layer: int | None) -> bool:
 def fault_of(part: RotatedPart, report: Report) -> str | None:
     """Return what differs between a part and a report, or None."""
     for name in ("head_dim", "width", "layout", "place", "direction"):
-        if getattr(part, name) != getattr(report, name):
+        pair = name == "layout" and part.width == 2  # one pair has all layouts
+        if getattr(part, name) != getattr(report, name) and not pair:
             return f"{name} {getattr(part, name)!r}, heard {getattr(report, name)!r}"
     waves, told = report.inv_freq, np.array(part.inv_freq)
     ramp = (part.rescaling or ["", {}])[1].get("factor", 1.0)

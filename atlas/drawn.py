@@ -17,10 +17,10 @@ import ropescope
 from ropescope.configuration import evaluate
 
 from . import load
-from .asking import Family, RefusedError, disagreement, raw_of
+from .asking import NOT_REACHED, Family, RefusedError, disagreement, raw_of
 from .families import configurations
 from .recording import parts_of, summary
-from .rules import FAR, STYLES, TOLD, rule_of
+from .rules import FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
 
 __all__ = ["found", "renew", "write"]
@@ -165,7 +165,7 @@ def verified(family: Family, rule: dict[str, Any], count: int = DRAWN) -> dict[s
     """Return how many configurations drawn at random agree, and why the first does not."""
     rng, fine, refused, why = random.Random(family.made.model_type), 0, 0, None
     heard_count = 0
-    for _ in range(8 * count):
+    for _ in range(16 * count):
         if heard_count == count:
             break
         raw = raw_of(family, **drawn(family, rule, rng))
@@ -246,7 +246,8 @@ def found(name: str) -> dict[str, Any]:
                 why = f"its rule predicts {agreeing} of {count}, and not {rule.get('why')}"
                 rule = {"family": name, "null": why if count else "it refused all that were drawn"}
         except RefusedError as error:
-            there = {"null": str(error)} if rotates(made, name) else {"parts": {}}
+            nothing = str(error) in (NOT_REACHED, NOT_ROTATED) and not rotates(made, name)
+            there = {"parts": {}} if nothing else {"null": str(error)}
             rule = rule or {"family": name, **there}
         except Exception as error:  # whatever a family's code raises
             if "rotations" in rule:

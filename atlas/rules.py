@@ -72,7 +72,7 @@ from .asking import (
 from .rows import part_of
 from .special import SMALL
 
-__all__ = ["FAR", "STYLES", "TOLD", "rule_of"]
+__all__ = ["FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
 
 HEADS = (
     ["head_dim", "hidden_size // num_attention_heads"],
@@ -89,6 +89,7 @@ HEADS = (
     ["memory_attention_hidden_size // memory_attention_downsample_rate // "
      "memory_attention_num_attention_heads"],
     ["hidden_size // speech_encoder_attention_heads"],
+    ["hidden_size"],
     ["d_kv"],
     ["32"],
 )  # fmt: skip
@@ -112,6 +113,9 @@ EVERY = (
     "sliding_window_pattern", "global_attn_every_n_layers", "full_attention_interval",
     "no_rope_layer_interval", "layer_group_size", "attn_layer_period",
 )  # fmt: skip
+NOT_ROTATED = "nothing rotates"
+"""Of a class whose queries do not depend on their position."""
+
 FAR = 2**18
 """A length beyond what is heard, where frequencies change with it."""
 
@@ -169,7 +173,7 @@ def rule_of(family: Family) -> dict[str, Any]:
 
 def _first(family: Family) -> list[Heard]:
     """Return what is heard of a small configuration, made so that its head has one width."""
-    why = "nothing rotates"
+    why = NOT_ROTATED
     small, own = dict(family.small), SMALL.get(family.made.__name__, {})
     sizes = {"head_dim", "hidden_size", "num_attention_heads", "num_key_value_heads"}
     lefts = (set(), {"head_dim"}, {"head_dim", "num_key_value_heads"}, sizes, set(small))
@@ -420,7 +424,7 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             "theta": theta,
             "default": base,
             "scaling": ask(kind, "rope_theta", rope_scaling=legacy) == 555.0,
-            "absent": absent if has and (nested or told) else None,
+            "absent": absent if has and (nested or told or "rope_theta" in absent) else None,
         }
         given = {"rope_parameters": {**own, "rope_theta": 555.0}}
         over = [
@@ -431,7 +435,8 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         if family.labels:  # a flat dict is one of them
             scaling = {"rope_type": "linear", "factor": 3.0}
             rule["kinds"][kind]["scaling"] = ask(kind, "factor", rope_scaling=scaling) == 3.0
-            rule["flat"] = True
+            rule["flat"] = ["rope_theta"]
+            rule["kinds"][kind]["unset"] = own["rope_theta"]
             factor = ask(
                 kind, "attention_factor", rope_scaling={"rope_type": "yarn", "factor": 4.0}
             )

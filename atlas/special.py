@@ -496,6 +496,10 @@ WHY = {
         "text alone is rotated"
     ),
     "lightglue": "its frequencies are learned: they stand in the weights, not in the configuration",
+    "mistral_large4_text": (
+        "factors on its frequencies and queries are learned: they stand in the weights, not in the "
+        "configuration"
+    ),
     "vjepa2": (
         "it rotates nothing: cosines and sines of neighbours are exchanged, and lengths change"
     ),

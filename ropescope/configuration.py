@@ -388,16 +388,18 @@ class _Study:
             found = dict(entry or own["absent"] or {})
         if not isinstance(entry, dict | None):
             raise ValueError(f"{name} must be a dict, got {entry!r}")
-        source = f"{name}.rope_theta"
+        source, theta, default = f"{name}.rope_theta", own["theta"], own["default"]
+        if flat:
+            theta, default = (flat, default) if entry else (theta, own["unset"])
         over = next((field for field in own.get("over", ()) if fields.has(field)), None)
         if over is not None:
             found, source = {**found, "rope_theta": fields.get(over)}, fields.name(over)
         if over is None and ("rope_theta" not in found or not entry):
-            at = next((field for field in own["theta"] if fields.has(field)), None)
+            at = next((field for field in theta if fields.has(field)), None)
             if at is not None and "rope_theta" not in found:
                 found["rope_theta"], source = fields.get(at), fields.name(at)
             else:
-                found.setdefault("rope_theta", own["default"])
+                found.setdefault("rope_theta", default)
                 if found["rope_theta"] is None:
                     raise ValueError(f"{name} must have rope_theta: its class has no default")
                 source = DEFAULT

@@ -243,15 +243,17 @@ class Study {
     }
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
     let source = `${name}.rope_theta`;
+    let { theta, default: otherwise } = own;
+    if (rope.flat) [theta, otherwise] = truthy(entry) ? [rope.flat, otherwise] : [theta, own.unset];
     const over = own.over?.find((field) => fields.has(field));
     if (over !== undefined) {
       [found, source] = [{ ...found, rope_theta: fields.get(over) }, fields.name(over)];
     } else if (!has(found, "rope_theta") || !truthy(entry)) {
-      const at = own.theta.find((field) => fields.has(field));
+      const at = theta.find((field) => fields.has(field));
       if (at !== undefined && !has(found, "rope_theta")) {
         [found.rope_theta, source] = [fields.get(at), fields.name(at)];
       } else {
-        if (!has(found, "rope_theta")) found.rope_theta = own.default;
+        if (!has(found, "rope_theta")) found.rope_theta = otherwise;
         if (found.rope_theta === null) {
           throw new Refused(`${name} must have rope_theta: its class has no default`);
         }
