@@ -1,6 +1,7 @@
 """A sceptic's list: what else than their content could make pairs 22 to 25 so dear?
 
-Each doubt is a run whose outcome was predicted before it (``predictions-real.json``, 23 on).
+Each doubt is a run; what it would say was predicted (``predictions-real.json``, 23 on) unless it is
+said to have been asked afterwards.
 """
 
 from collections.abc import Callable, Iterator
@@ -76,6 +77,25 @@ AFTERWARDS: dict[str, Change] = {
 }
 """Asked when the chapter was written, without a prediction."""
 
+GROUPS_OF_FOUR = ("18-21", "20-23", "21-24", "23-26", "24-27", "26-29", "28-31")
+NOISED = ("0-3", "12-15", "22-25", "28-31")
+AS_LARGE = ("as large, of the others", "as large, of 0-21", "as large, of 26-31")
+
+
+def span(name: str) -> tuple[int, ...]:
+    first, last = map(int, name.split("-"))
+    return tuple(range(first, last + 1))
+
+
+BESIDES: dict[str, dict[str, Change]] = {
+    # is it these four, or do any neighbours do?
+    "neighbours left out": {name: Change(left_out=span(name)) for name in
+                            (*GROUPS_OF_FOUR, "22-24", "23-25", "0-21", "26-31")},
+    "random directions": {name: Change(left_out=span(name), replace_by="random direction")
+                          for name in NOISED if name != "22-25"},
+}  # fmt: skip
+"""Asked last, without a prediction, as are ``AS_LARGE`` and ``Noised``."""
+
 BY_HEAD = ("largest four besides", "largest two anywhere", "four in the 9 largest",
            "four in the other 81")  # fmt: skip
 
@@ -109,6 +129,33 @@ def by_head(model: Model, text: Tensor, kind: str) -> Change:
     if kind == "four in the other 81":
         largest = ~largest
     return Change(left_out=four & largest.view(LAYERS, KEY_HEADS, 1))
+
+
+def as_large(model: Model, text: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+    """Return which pairs of a head are together as large as the four, and all sizes.
+
+    They are the largest of those named, as many as come nearest to the size of the four.
+    """
+    found = sizes(model, text)
+    four = found[..., list(FOUR)].sum(-1, keepdim=True)
+    of = OTHERS if kind.endswith("others") else span(kind.split()[-1])
+    named = torch.zeros(PAIRS, dtype=torch.bool)
+    named[list(of)] = True
+    ordered, order = (found * named).sort(-1, descending=True)
+    total = torch.cat((torch.zeros_like(four), ordered.cumsum(-1)[..., : len(of)]), -1)
+    count = (total - four).abs().argmin(-1, keepdim=True)
+    chosen = torch.arange(PAIRS) < count
+    return torch.zeros_like(chosen).scatter(-1, order, chosen), found
+
+
+def read_as_large(model: Model, text: Tensor, kind: str) -> Any:
+    """Return the losses without those pairs, how many they are and their size by the four's."""
+    chosen, found = as_large(model, text, kind)
+    four = found[..., list(FOUR)].sum(-1)
+    return model.read(text, Change(left_out=chosen)) | {
+        "pairs": float(chosen.double().sum(-1).mean()),
+        "size": float(((found * chosen).sum(-1) / four).mean()),
+    }
 
 
 def shares(model: Model, text: Tensor) -> Any:
@@ -178,6 +225,32 @@ def rounding_by_pair(model: Model) -> Any:
     return {side: torch.stack([error.view(-1, PAIRS, 2).mean((0, 2)) for name, error in
                                found.items() if name.endswith(side)]).mean(0).tolist()
             for side in ("attn_q", "attn_k")}  # fmt: skip
+
+
+class Noised(Model):
+    """The model with noise in some pairs of all keys but the first.
+
+    What is added to a pair points in a random direction, and its products with queries are together
+    ``part`` times as large as those of the four in this head, whichever pairs have them.
+    """
+
+    def __init__(self, model: Model, pairs: tuple[int, ...], part: float) -> None:
+        self.weights, self.pairs, self.part = model.weights, list(pairs), part
+
+    def attend(self, layer: int, q: Tensor, k: Tensor, *rest: Any) -> Tensor:
+        return super().attend(layer, q, self.noised(layer, q, k), *rest)
+
+    def noised(self, layer: int, q: Tensor, k: Tensor) -> Tensor:
+        """Return the keys with their noise, (3, n, 64)."""
+        z, draw = as_complex(k).clone(), torch.Generator("cpu").manual_seed(layer)
+        asking, asked = (as_complex(x)[:, 1:].abs().mean(1) for x in (q, k))
+        asking = asking.unflatten(0, (KEY_HEADS, -1)).mean(1)
+        size = (asking * asked)[:, list(FOUR)].sum(-1, keepdim=True)
+        length = self.part * size / len(self.pairs) / asking[:, self.pairs]
+        shape = (KEY_HEADS, z.shape[1] - 1, len(self.pairs))
+        turn = torch.rand(shape, generator=draw, device="cpu").to(k) * 2 * torch.pi
+        z[:, 1:, self.pairs] += length[:, None] * torch.exp(1j * turn)
+        return torch.view_as_real(z).flatten(-2)
 
 
 class TurnedInPart(Model):
@@ -254,3 +327,20 @@ def jobs(texts: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[Model], Any]
             yield f"doubts/{kind}/{name}", partial(rounded_again, text=text, pairs=pairs)
         yield f"shares/by pair/{name}", partial(shares, text=text)
     yield "rounding/Q4_1/weights", rounding_by_pair
+
+
+def last_jobs(texts: dict[str, Tensor]) -> Iterator[tuple[str, Callable[[Model], Any]]]:
+    """Yield the jobs that ask whether other pairs, as many or as large, do what the four do."""
+    for name, full in texts.items():
+        text = full[:WINDOW]
+        for section, changes in BESIDES.items():
+            for pairs, change in changes.items():
+                yield f"{section}/{pairs}/{name}", partial(Model.read, tokens=text, change=change)
+        for kind in AS_LARGE:
+            yield f"left out, as large/{kind}/{name}", partial(read_as_large, text=text, kind=kind)
+        for pairs in NOISED:
+            for part in (0.5, 1.0):
+                yield (
+                    f"noise/{pairs}, {part}/{name}",
+                    lambda m, t=text, p=pairs, x=part: Noised(m, span(p), x).read(t),
+                )

@@ -398,3 +398,4 @@ def afterwards(short_texts: dict[str, Tensor], long_texts: dict[str, Any]) -> It
         for name, so in (("mean key turns", True), ("mean key rests", False)):
             yield (f"long, afterwards/{name}/{text}",
                    partial(read_in_part, tokens=tokens[:4096], mean_turns=so))  # fmt: skip
+    yield from doubts.last_jobs(short_texts)

@@ -14,7 +14,7 @@ import torch
 
 from experiments import layouts
 from experiments.real import summary
-from experiments.real.doubts import DOUBTS
+from experiments.real.doubts import DOUBTS, Noised
 from experiments.real.lengths import LENGTHS
 from experiments.real.model import HEADS, KEY_HEADS, PAIRS, WIDTH, Change
 from experiments.real.questions import FOUR, GROUPS, LONGER, RESCALINGS, SHORT
@@ -76,6 +76,19 @@ def test_the_four_say_which_keys_are_loud_whoever_asks() -> None:
     assert cost(DOUBTS["keys of the token before"]) > harm / 2
     assert cost(DOUBTS["mean query"]) < harm / 5
     assert cost(DOUBTS["all but the first's weight restored"]) < 2 * harm / 5
+
+
+def test_noise_of_one_size_costs_as_much_in_any_pairs() -> None:
+    """Refuted if noise in the keys of pairs 22 to 25, half as large as they are, costs Genesis much
+    more or less than noise as large in other pairs, or nothing.
+
+    """
+    places = ((0, 1, 2, 3), (8, 9, 10, 11), FOUR, (28, 29, 30, 31))
+    tokens, costs = king_james(256), []
+    for pairs in places:
+        costs.append(float(Noised(loaded(), pairs, 0.5).losses(tokens).mean()) - released(256))
+    assert min(costs) > 1
+    assert max(costs) < 1.6 * min(costs)
 
 
 @pytest.mark.drawn(1)

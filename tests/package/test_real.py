@@ -9,7 +9,16 @@ import torch
 from experiments.real import doubts, questions, summary, texts
 from experiments.real.__main__ import WEIGHTS, differs
 from experiments.real.doubts import FOUR, TurnedInPart, fading
-from experiments.real.model import KEY_HEADS, LAYERS, PAIRS, WIDTH, Change, Model, frequencies
+from experiments.real.model import (
+    KEY_HEADS,
+    LAYERS,
+    PAIRS,
+    WIDTH,
+    Change,
+    Model,
+    as_complex,
+    frequencies,
+)
 from rope_minimal import rope_table
 from tests.tools.released import MISSING, king_james, loaded
 
@@ -180,6 +189,43 @@ def test_pairs_can_be_named_head_by_head() -> None:
     table[3, :, [5, 7]] = True
     assert torch.equal(attended(Change(left_out=table)), attended(Change(left_out=(5, 7))))
     assert not torch.equal(attended(Change(left_out=table)), attended(Change()))
+
+
+@pytest.mark.parametrize("pairs", [(0, 1, 2, 3), FOUR])
+def test_noise_is_as_large_whichever_pairs_have_it(pairs: tuple[int, ...]) -> None:
+    draw = torch.Generator().manual_seed(0)
+    q, k = (torch.randn(h, 24, WIDTH, generator=draw) for h in (9, KEY_HEADS))
+    model = object.__new__(Model)
+    model.weights = {}
+    new = doubts.Noised(model, pairs, 0.5).noised(0, q, k)
+    q, k, new = (as_complex(x) for x in (q, k, new))
+    noise, others = new - k, [i for i in range(PAIRS) if i not in pairs]
+    assert noise[..., others].abs().max() == 0
+    assert noise[:, 0].abs().max() == 0
+    asking = q[:, 1:].abs().mean(1).view(KEY_HEADS, 3, PAIRS).mean(1)
+    size = (asking * k[:, 1:].abs().mean(1))[:, list(FOUR)].sum(-1)
+    of_noise = (asking * noise[:, 1:].abs().mean(1)).sum(-1)
+    torch.testing.assert_close(of_noise, size / 2)
+
+
+@pytest.mark.parametrize(("kind", "of"), list(zip(doubts.AS_LARGE, (28, 22, 6), strict=True)))
+def test_pairs_as_large_as_the_four_are_as_few_as_can_be(kind: str, of: int) -> None:
+    """Pairs 0 to 2 have products of 3, all others of 1: the four come to 4."""
+
+    def model(text, watch) -> None:
+        k = torch.ones(KEY_HEADS, 24, PAIRS, dtype=torch.complex64)
+        k[..., :3] = 3
+        q = torch.ones(9, 24, PAIRS, dtype=torch.complex64)
+        for layer in range(LAYERS):
+            watch(layer, *(torch.view_as_real(x).flatten(-2) for x in (q, k)))
+
+    chosen, found = doubts.as_large(model, torch.zeros(24), kind)
+    assert chosen.shape == found.shape == (LAYERS, KEY_HEADS, PAIRS)
+    assert not chosen[..., list(FOUR)].any()
+    if of == 6:
+        assert chosen[..., 26:].sum(-1).unique().tolist() == [4]
+    else:  # one of 3 is nearer to 4 than two
+        assert (found * chosen).sum(-1).unique().tolist() == [3]
 
 
 def in_part(change: Change, k: torch.Tensor, mean_turns: bool) -> torch.Tensor:
