@@ -6,6 +6,7 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -47,29 +48,50 @@ def specification(source: str | Path) -> dict[str, Any]:
 
 
 def _row(name: str) -> Checkpoint:
-    """Return a public checkpoint by its name, the end of it, or an alias."""
-    file = Path(__file__).parent / "checkpoints.json"
-    known: dict[str, Any] = {}
-    for row in json.loads(file.read_text("utf8")):
-        for each in (row["name"], row["name"].split("/")[-1], *row["aliases"]):
-            known.setdefault(_plain(each), row)
-    if row := known.get(_plain(name)):
+    """Return a public checkpoint by its name, the end of it, or an alias; or the one that fits."""
+    found = matches(name)
+    if not found:
+        rows = {_plain(row["name"].split("/")[-1]): row for row in _rows()}
+        found = [(3, rows[near]) for near in difflib.get_close_matches(_plain(name), rows, 3)]
+    if found and (found[0][0] == 0 or (found[0][0] < 3 and len(found) == 1)):
+        row = found[0][1]
         unseen = ", ".join(row.get("unseen", ()))
-        notes = (
-            (f"Not seen of it, and taken from its class where that counts: {unseen}.",)
-            if unseen
-            else ()
-        )
-        return Checkpoint(Path(row["name"]), row["config"], notes=notes)
-    names = {_plain(row["name"].split("/")[-1]): row["name"] for row in known.values()}
-    near = [names[n] for n in difflib.get_close_matches(_plain(name), names, 3)]
-    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        words = f"Not seen of it, and taken from its class where that counts: {unseen}."
+        return Checkpoint(Path(row["name"]), row["config"], notes=(words,) if unseen else ())
+    names = " or ".join(repr(row["name"]) for _, row in found[:3])
+    hint = f"; did you mean {names}?" if names else ""
     raise ValueError(f"{name}: no file, model_type or public checkpoint has this name{hint}")
 
 
+def matches(name: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return public checkpoints that fit a name, the best first, as ``search`` in model_card.js.
+
+    Each with a rank: 0 where it is its name, the end of it or an alias, 1 where one of these begins
+    so, 2 where one holds it. Case, spaces, hyphens, underscores and dots do not count.
+    """
+    word = _plain(name)
+    ranked = []
+    for row in _rows():
+        keys = [_plain(key) for key in (row["name"], row["name"].split("/")[-1], *row["aliases"])]
+        starts, holds = (
+            any(key.startswith(word) for key in keys),
+            any(word in key for key in keys),
+        )
+        if holds:
+            ranked.append((0 if word in keys else 1 if starts else 2, row))
+    return sorted(ranked, key=lambda one: one[0])
+
+
+def _rows() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads(
+        (Path(__file__).parent / "checkpoints.json").read_text("utf8")
+    )
+    return rows
+
+
 def _plain(name: str) -> str:
-    """Return a name as one types it: without case, spaces and hyphens."""
-    return "".join(c for c in name.lower() if c.isalnum() or c in "./")
+    """Return a name without what people spell in several ways."""
+    return re.sub(r"[-_.\s]", "", name.lower())
 
 
 def _of(checkpoint: Checkpoint) -> dict[str, Any]:

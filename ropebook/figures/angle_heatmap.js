@@ -1,4 +1,6 @@
 // Positions x pairs in colour, twice: the true angle, and what is shown of it; below each, the chosen pair.
+
+import { drawFullTurn } from "./hands.js";
 import {
   axes,
   cellAt,
@@ -15,7 +17,7 @@ import {
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN, ticks } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { inverseFrequencies, ownFrequencies, wavelengths, wrappedAngle } from "./rope.js";
+import { inverseFrequencies, ownFrequencies, wrappedAngle } from "./rope.js";
 
 const TABLE = { "wrapped angle": "phase", "true angle": "angle", cosine: "cosine" };
 const SMALL = 0.01; // rad: below it the scale of true angles is linear, above logarithmic
@@ -61,16 +63,6 @@ export function words(position, pair, theta, show) {
     `wrapped **${num(wrappedAngle(angle), 3)}** rad, cosine **${num(Math.cos(angle), 3)}**. ` +
     `One full turn takes this pair **${num(TURN / theta, 1)}** positions (its wavelength).`
   );
-}
-
-/** The row, with a part, at which a pair makes its first full turn at a position; NaN where none does. */
-export function firstTurnRow(waves, position) {
-  const i = waves.findIndex((wave) => wave > position) - 1;
-  const last = waves.length - 1;
-  if (i === -2) return waves[last] === position ? last : NaN; // all have turned
-  if (i === -1) return NaN;
-  const part = Math.log(position / waves[i]) / Math.log(waves[i + 1] / waves[i]);
-  return i + part;
 }
 
 const LABEL =
@@ -142,7 +134,8 @@ export default figure((fig) => {
       const row = (i) => map.y0 + ((i + 0.5) * (map.y1 - map.y0)) / pairs;
       if (map.x0 === LEFT)
         pairAxis(plot, map, pairs, pairs > 1 ? ticks(0, pairs - 1, 4).filter(Number.isInteger) : [0]);
-      drawFullTurn(plot, theta, { first, count }, row, xOf);
+      const steps = Array.from({ length: 201 }, (_, step) => first + ((count - 1) * step) / 200);
+      drawFullTurn(plot, theta, steps, row, xOf);
       crosshair(plot, map, xOf(position), row(pair), color);
       const last = side === 1 || wide(width);
       const shown = { show: shows, pair, theta: theta[pair], color, columnWidth, last };
@@ -187,22 +180,6 @@ function drawKey(plot, map, show, largest) {
     }
   }
   colorBar(plot, map.x1 - width, y + 8, width, TABLE[show], marks);
-}
-
-// The positions after which each pair has turned once: its wavelength, drawn as a curve.
-function drawFullTurn(plot, theta, { first, count }, rowOf, xOf) {
-  const waves = wavelengths(theta);
-  const xs = [];
-  const ys = [];
-  for (let step = 0; step <= 200; step++) {
-    const position = first + ((count - 1) * step) / 200;
-    const pair = firstTurnRow(waves, position);
-    if (Number.isNaN(pair)) continue;
-    xs.push(xOf(position));
-    ys.push(rowOf(pair));
-  }
-  curve(plot, xs, ys, "rgba(0,0,0,0.6)", { width: 3.4, dash: [6, 4] });
-  curve(plot, xs, ys, "#ffffff", { width: 1.6, dash: [6, 4] });
 }
 
 // The selected pair over the positions, below a map.

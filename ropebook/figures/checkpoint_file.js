@@ -1,9 +1,10 @@
-// checkpoint_file.js: the configuration in a file that a reader drops. Of a GGUF its header (and its factors of
-// the frequencies) is read, by slices, of a safetensors file the header; weights are not. The twin of ropescope/files.py, gguf_file.py
-// and safetensors_file.py; tests/package/test_explore_files.py compares the two.
+// checkpoint_file.js: the configuration in a file or a folder that a reader drops. Of a GGUF its header (and its
+// factors of the frequencies) is read, by slices, of a safetensors file the header; weights are not. The twin of
+// ropescope/files.py, gguf_file.py and safetensors_file.py; tests/package/test_explore_files.py compares the two.
 import { isDict, isReal, isWhole, kindOf, parse, Real, Refused, repr, written } from "./published.js";
 
 const WANTED = "expected config.json, Meta's params.json or a GGUF";
+const INDEX = "model.safetensors.index.json";
 const LARGEST_TEXT = 4e6;
 const LARGEST_HEADER = 1e8;
 const BLOCK = 2 ** 20;
@@ -12,24 +13,117 @@ const BLOCK = 2 ** 20;
 const bytes = async (file, from, to) => new Uint8Array(await file.slice(from, to).arrayBuffer());
 const decoded = (part) => new TextDecoder().decode(part);
 
+// ---- a folder -----------------------------------------------------------------------------------
+
+const [DEEPEST, MOST_FILES] = [6, 5000];
+
+/** All files that are dropped, those of folders with their paths; hidden ones stay. */
+export async function filesOf({ items, files }) {
+  const entries = [...items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.some((entry) => entry.isDirectory)) return [...files];
+  const found = [];
+  const walk = async (entry, depth) => {
+    if (found.length >= MOST_FILES || entry.name.startsWith(".")) return;
+    if (entry.isFile) {
+      const file = await new Promise((done, fail) => entry.file(done, fail));
+      const { name, size } = file;
+      found.push({ name, size, path: entry.fullPath.replace(/^\//, ""), slice: (from, to) => file.slice(from, to) });
+      return;
+    }
+    const reader = entry.createReader();
+    for (let some = [entry]; depth < DEEPEST && some.length; ) {
+      some = await new Promise((done, fail) => reader.readEntries(done, fail)); // a hundred at a time
+      for (const one of some) await walk(one, depth + 1);
+    }
+  };
+  for (const entry of entries) await walk(entry, 0);
+  return found;
+}
+
+const pathOf = ({ path, webkitRelativePath, name }) => path || webkitRelativePath || name;
+const folderOf = (file) => pathOf(file).split("/").slice(0, -1).join("/");
+const KINDS = [/^config\.json$/, /^params\.json$/, /\.gguf$/, /\.json$/];
+
 /**
- * The configuration of one of the files: { text, name, rows, notes }, rows the layout of the query and
- * key rows where the file says so, notes what was taken for granted. What is wrong is thrown as a Refused.
+ * The configuration in some files: { text, name, rows, weights, notes }, rows the layout of the query and key
+ * rows where the files say so, weights what the headers beside it say, notes what was taken for granted or is
+ * wrong with them. Where there is no configuration, a Refused is thrown.
  */
 export async function readFiles(files) {
   const order = (file) => {
-    const at = [/^config\.json$/, /^params\.json$/, /\.gguf$/, /\.json$/].findIndex((name) => name.test(file.name));
-    return at < 0 || /index\.json$/.test(file.name) ? 9 : at;
+    const at = KINDS.findIndex((name) => name.test(file.name));
+    return at < 0 || /index\.json$/.test(file.name) ? KINDS.length : at;
   };
-  const [file] = [...files].sort((a, b) => order(a) - order(b));
+  const depth = (file) => pathOf(file).split("/").length;
+  const sorted = [...files].sort(
+    (a, b) => order(a) - order(b) || depth(a) - depth(b) || (pathOf(a) < pathOf(b) ? -1 : 1),
+  );
+  const [file] = sorted;
   if (!file) throw new Refused(`${WANTED}, and no file came.`);
+  const folder = folderOf(file);
+  let found;
   try {
-    return { name: file.name, rows: "", notes: [], ...(await readFile(file)) };
+    found = { rows: "", weights: "", notes: [], ...(await readFile(file)) };
   } catch (problem) {
     if (!(problem instanceof Refused)) throw problem;
     throw new Refused(`${file.name}: ${problem.message}`);
   }
+  const others = sorted.filter((one) => one !== file && order(one) === order(file) && depth(one) === depth(file));
+  if (others.length) found.notes.push(`Of ${others.length + 1} configurations ${pathOf(file)} was taken.`);
+  if (order(file) < 2)
+    await addWeights(
+      found,
+      sorted.filter((one) => folderOf(one) === folder),
+    );
+  return { name: folder ? folder.split("/").at(-1) : file.name, ...found };
 }
+
+/** What the headers of weights beside a configuration say: of the files of an index, or model*, or all. */
+async function addWeights(found, files) {
+  const attempt = async (file, read) => {
+    try {
+      return await read(file);
+    } catch (problem) {
+      if (!(problem instanceof Refused)) throw problem;
+      found.notes.push(`${file.name}: ${problem.message}`);
+      return null;
+    }
+  };
+  const index = files.find(({ name }) => name === INDEX);
+  const map = index && (await attempt(index, readIndex));
+  const named = map && new Set(Object.values(map));
+  const all = files.filter(({ name }) => name.endsWith(".safetensors"));
+  const models = all.filter(({ name }) => (named ? named.has(name) : name.startsWith("model")));
+  const parts = models.length || named ? models : all;
+  const tensors = new Set();
+  const read = new Set();
+  for (const part of parts) {
+    const names = await attempt(part, readSafetensors);
+    for (const [name] of names ?? []) tensors.add(name);
+    if (names) read.add(part.name);
+  }
+  const missing = [...(named ?? [])].filter((name) => !parts.some((part) => part.name === name));
+  const lost = Object.keys(map ?? {}).find((name) => read.has(map[name]) && !tensors.has(name));
+  if (missing.length) found.notes.push(`${missing.join(", ")}, which the index names, is not beside it.`);
+  if (lost !== undefined) found.notes.push(`${lost} is not in ${map[lost]}, as the index says.`);
+  if (!tensors.size) return;
+  const meta = [...tensors].some((name) => name.includes(".attention.wq."));
+  const whose = meta ? "in Meta's names" : "in Hugging Face's names";
+  const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+  found.weights = `${counted(tensors.size, "tensor")} in ${counted(read.size, "file")}, ${whose}`;
+  if (meta) found.rows = "interleaved";
+}
+
+async function readIndex(file) {
+  if (file.size > LARGEST_HEADER) throw new Refused(`it has ${file.size.toLocaleString("en-US")} bytes.`);
+  const found = parse(decoded(await bytes(file, 0, file.size)));
+  const map = isDict(found) ? found.weight_map : null;
+  if (!isDict(map) || !Object.values(map).every((name) => typeof name === "string"))
+    throw new Refused("expected a weight_map from tensors to file names.");
+  return map;
+}
+
+// ---- a file -------------------------------------------------------------------------------------
 
 async function readFile(file) {
   const start = await bytes(file, 0, 9);

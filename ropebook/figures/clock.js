@@ -1,6 +1,7 @@
 // All distances at once: how far the code of a head is from its start, and the hands at one of them.
 import { cosineSums, nearRepeats } from "./aliasing.js";
-import { axes, disc, level, line, text } from "./kit/draw.js";
+import { drawDial } from "./hands.js";
+import { axes, disc, level, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -260,7 +261,7 @@ function drawMarks(plot, { x, y, box }, { neighbour, nearest, marks, famous }, m
 
 /** The fastest hands at distance m, each on a dial of its own, with the way from its start. */
 function drawDials(plot, top, m, theta) {
-  const { ctx, colors, width } = plot;
+  const { colors, width } = plot;
   const pairs = theta.length;
   const shown = Math.min(pairs, DIALS);
   const cell = Math.min((width - 8) / DIALS, 92);
@@ -273,27 +274,7 @@ function drawDials(plot, top, m, theta) {
     const [cx, cy] = [4 + (i + 0.5) * cell, top + 10 + radius];
     const off = shortWay(m * theta[i]);
     const color = pairColor(i, Math.max(pairs, 2));
-    ctx.save();
-    ctx.strokeStyle = colors.rule;
-    ctx.lineWidth = 1.5;
-    ctx.beginPath();
-    ctx.arc(cx, cy, radius, 0, TURN);
-    ctx.stroke();
-    ctx.beginPath();
-    ctx.moveTo(cx, cy);
-    ctx.arc(cx, cy, radius, 0, -off, off > 0);
-    ctx.fillStyle = color;
-    ctx.globalAlpha = 0.22;
-    ctx.fill();
-    ctx.globalAlpha = 1;
-    ctx.strokeStyle = colors.ink;
-    ctx.lineWidth = 1.25;
-    line(ctx, cx + radius - 4, cy, cx + radius + 3, cy);
-    ctx.strokeStyle = color;
-    ctx.lineWidth = 3;
-    ctx.lineCap = "round";
-    line(ctx, cx, cy, cx + (radius - 3) * Math.cos(off), cy - (radius - 3) * Math.sin(off));
-    ctx.restore();
+    drawDial(plot, [cx, cy], radius, off, color, [[0, off, color, 0.22]]);
     const degrees = (Math.abs(off) * 360) / TURN;
     text(plot, degrees < 0.05 ? "0°" : `${num(degrees, degrees < 10 ? 1 : 0)}°`, cx, cy + radius + 12, {
       align: "center",

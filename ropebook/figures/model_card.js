@@ -1,9 +1,10 @@
 // A model's rotary embedding from its configuration, and what a longer context asks for.
 import { rescaledFrequencies, roundTo } from "./aliasing.js";
-import { configOf, readFiles } from "./checkpoint_file.js";
+import { configOf, filesOf, readFiles } from "./checkpoint_file.js";
 import { ropeOf } from "./configuration.js";
+import { drawDial, drawFullTurn } from "./hands.js";
 import { make, setRich } from "./kit/dom.js";
-import { axes, disc, level, text } from "./kit/draw.js";
+import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -45,16 +46,44 @@ export function plainSpeeds(part) {
   return Array.from(inverseFrequencies(2 * now.length, part.base));
 }
 
-/** Which pairs meet angles at so many positions that training never showed, as far as the file says. */
-export function newAngles(part, wanted) {
+/** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
+export function seenAngles(part) {
   const { trained_length: trained, max_length: longest } = part;
   if (!trained || part.part !== "text" || near(part)) return null;
-  const plain = plainSpeeds(part);
-  const [now, then] = [speeds(part, longest), speeds(part, wanted)];
-  return then.map((theta, i) => {
-    const seen = Math.max(trained * plain[i], longest > trained ? longest * now[i] : 0);
-    return seen < TURN && wanted * theta > seen * (1 + 1e-9);
+  const now = speeds(part, longest);
+  return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
+}
+
+/** Which pairs meet angles at so many positions that training never showed, as far as the file says. */
+export function newAngles(part, wanted) {
+  const then = speeds(part, wanted);
+  return seenAngles(part)?.map((seen, i) => seen < TURN && wanted * then[i] > seen * (1 + 1e-9)) ?? null;
+}
+
+const HANDS = 8;
+
+/** Eight pairs, fast to slow, at the end of a text: { pair, angle, seen, fresh, longer } in radians. */
+export function handsAt(part, wanted, longer) {
+  const [now, seen, fresh] = [speeds(part, wanted), seenAngles(part), newAngles(part, wanted)];
+  const then = longer && speeds(longer, wanted);
+  const shown = Math.min(HANDS, now.length);
+  return Array.from({ length: shown }, (_, k) => {
+    const pair = Math.round((k * (now.length - 1)) / Math.max(shown - 1, 1));
+    const turned = then && Math.abs(then[pair] / now[pair] - 1) > 1e-6;
+    return {
+      pair,
+      angle: wanted * now[pair],
+      seen: seen && Math.min(seen[pair], TURN),
+      fresh: fresh?.[pair] ?? false,
+      longer: turned ? wanted * then[pair] : null,
+    };
   });
+}
+
+/** The mean of the cosine of a pair over the positions between two. */
+export function meanCosine(theta, from, to) {
+  const half = ((to - from) * theta) / 2;
+  return Math.cos(((from + to) * theta) / 2) * (Math.abs(half) < 1e-6 ? 1 : Math.sin(half) / half);
 }
 
 const count = (flags) => flags.filter(Boolean).length;
@@ -345,10 +374,12 @@ const POPULAR = [
   "google/gemma-3-27b-it",
 ];
 const NOTICE =
-  "Nothing that you bring leaves this page. Of a GGUF the header and its factors of the frequencies alone are read. Dots are pairs, from rose (fast) to " +
-  "violet (slow); red ones meet new angles, rings are where the lines below would put them.";
+  "Nothing that you bring leaves this page; of weights the headers alone are read. Pairs go from rose (fast) to " +
+  "violet (slow), and red are new angles; rings and dashed hands are what the lines below would make of them. In " +
+  "the map, a column is the mean over its positions, so that fast pairs are grey there; the dashed line is each " +
+  "pair’s first full turn.";
 const SEVERITY = ["Note", "Warning", "Wrong"];
-const KEPT = ["wanted", "part", "text", "name", "rows", "notes"];
+const KEPT = ["wanted", "part", "text", "name", "rows", "weights", "notes"];
 
 export default figure((fig) => {
   const { rules: rulesText, rows } = fig.model.get("data");
@@ -363,6 +394,10 @@ export default figure((fig) => {
     height: (width) => (width > 560 ? 270 : 230),
   });
   fig.element("div", { className: "rope-controls" }, fig.controls.wanted);
+  const turning = fig.canvas({
+    label: "Cosine of each pair over the positions up to the length that is wanted, and eight hands there",
+    height: (width) => (wide(width) ? 214 : 304),
+  });
   const table = fig.element("table", { className: "rope-card" });
   const blocks = fig.element("div", { className: "rope-blocks" });
   const link = makeLink(fig, models);
@@ -390,8 +425,9 @@ export default figure((fig) => {
     const wrong = bring.refused() || found.wrong;
     problem.textContent = wrong;
     problem.hidden = !wrong;
-    for (const node of [table, blocks, plot.canvas, warnings]) node.hidden = !spec;
+    warnings.hidden = !spec;
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
+    turning.canvas.hidden = part?.part !== "text";
     link.show(traits);
     if (!spec) {
       parts.show([], 0);
@@ -412,8 +448,13 @@ export default figure((fig) => {
     const { longer } = write;
     plot.fit();
     drawWaves(plot, part, traits.wanted, longer);
+    if (!turning.canvas.hidden) drawTurning(turning, part, traits.wanted, longer);
     const idle = spec.without_effect;
-    showLines(table, [...lines(part, rows), ...(idle.length ? [["no effect", idle.join(", ")]] : [])]);
+    const rest = [
+      ["weights", traits.weights],
+      ["no effect", idle.join(", ")],
+    ];
+    showLines(table, [...lines(part, rows), ...rest.filter(([, what]) => what)]);
     const meant = found.rows ? [["config.json at Hugging Face", written(found.config)]] : [];
     showBlocks(blocks, { ...write, blocks: [...meant, ...(write.blocks ?? [])] }, part, traits, longer);
     fig.say(words(part, traits.wanted, traits.name));
@@ -472,7 +513,7 @@ function makeBring(fig, models) {
   };
   const take = (given) => {
     wrong = "";
-    fig.set({ part: -1, rows: "", notes: [], ...given });
+    fig.set({ part: -1, rows: "", weights: "", notes: [], ...given });
   };
   const seek = make("input", { type: "search", placeholder: "a model or a family", "aria-label": "Choose a model" });
   const chips = make("div", { className: "rope-chips", role: "group", "aria-label": "Models found" });
@@ -496,28 +537,30 @@ function makeBring(fig, models) {
   });
   list();
 
-  const file = make("input", { type: "file", multiple: true, hidden: true });
-  const open = make("button", { type: "button", className: "rope-button" }, "Choose a file");
-  open.addEventListener("click", () => file.click());
   const read = async (files) => {
     try {
-      const { name, text: content, rows, notes } = await readFiles(files);
-      take({ name, text: content, rows, notes });
+      take(await readFiles(await files));
     } catch (problem) {
       if (!(problem instanceof Refused)) throw problem;
       refuse(problem.message);
     }
   };
-  file.addEventListener("change", async () => {
-    await read([...file.files]);
-    file.value = "";
-  });
+  const chooser = (label, kind) => {
+    const input = make("input", { type: "file", hidden: true, [kind]: true });
+    const button = make("button", { type: "button", className: "rope-button" }, label);
+    button.addEventListener("click", () => input.click());
+    input.addEventListener("change", async () => {
+      await read([...input.files]);
+      input.value = "";
+    });
+    return kind in input ? [button, input] : [];
+  };
   const area = make("textarea", {
     className: "rope-paste",
     rows: 5,
     spellcheck: false,
     "aria-label": "config.json",
-    placeholder: "Paste a config.json, or drop a file here",
+    placeholder: "Paste a config.json, or drop a file or a folder here",
   });
   area.addEventListener("input", () => take({ text: area.value, name: "" }));
   area.addEventListener("keydown", (event) => event.stopPropagation());
@@ -530,12 +573,18 @@ function makeBring(fig, models) {
   root.addEventListener("drop", (event) => {
     event.preventDefault();
     root.classList.remove("rope-drop");
-    read([...event.dataTransfer.files]);
+    read(filesOf(event.dataTransfer));
   });
   const node = make(
     "div",
     { className: "rope-bring" },
-    make("div", { className: "rope-seek" }, seek, open, file),
+    make(
+      "div",
+      { className: "rope-seek" },
+      seek,
+      ...chooser("Choose a file", "multiple"),
+      ...chooser("a folder", "webkitdirectory"),
+    ),
     chips,
     area,
   );
@@ -650,6 +699,67 @@ function drawWaves(plot, part, wanted, longer) {
   });
 }
 
+/** The cosine of each pair over the positions, on a logarithmic axis, and eight hands at the last of them. */
+function drawTurning(plot, part, wanted, longer) {
+  plot.fit();
+  const { ctx, width, colors } = plot.clear();
+  const theta = speeds(part, wanted);
+  const pairs = theta.length;
+  const broad = wide(width);
+  const [left, right] = [50, broad ? Math.round(0.56 * width) : width - 10];
+  const at = axes(plot, {
+    x: [1, wanted],
+    y: [0, 1],
+    xLog: true,
+    xTicks: decades(1, wanted),
+    xFormat: (v) => (v < 1e4 ? whole(v) : `10${superscript(Math.round(Math.log10(v)))}`),
+    yTicks: [],
+    xLabel: "position",
+    box: { left, top: 26, right: width - right, bottom: plot.height - 176 },
+  });
+  const map = { ...at.box };
+  const columns = map.x1 - map.x0;
+  const row = (i) => map.y0 + ((i + 0.5) * (map.y1 - map.y0)) / pairs;
+  text(plot, "cosine of each pair’s angle", map.x0, 10, { color: colors.ink, bold: true });
+  ctx.globalAlpha = colors.dark ? 0.8 : 1; // a white map glares on a dark page
+  paintCells(plot, map, columns, pairs, "cosine", (column, i) => {
+    const [from, to] = [at.invX(map.x0 + column), at.invX(map.x0 + column + 1)];
+    return Math.round((meanCosine(theta[i], from, to) + 1) * 127.5);
+  });
+  const seen = seenAngles(part);
+  ctx.beginPath();
+  (newAngles(part, wanted) ?? []).forEach((fresh, i) => {
+    const [x, y] = [Math.max(at.x(seen[i] / theta[i]), map.x0), row(i - 0.5)];
+    if (fresh) ctx.rect(x, y, map.x1 - x, Math.min(row(i + 0.5) + 0.5, map.y1) - y);
+  });
+  ctx.fillStyle = colors.warm;
+  ctx.globalAlpha = 0.45;
+  ctx.fill();
+  ctx.globalAlpha = 1;
+  pairAxis(plot, map, pairs, pairs > 1 ? [0, Math.round((pairs - 1) / 2), pairs - 1] : [0]);
+  const positions = Array.from({ length: 200 }, (_, k) => wanted ** ((k + 1) / 200));
+  drawFullTurn(plot, theta, positions, row, at.x);
+  if (part.trained_length && part.trained_length < wanted) {
+    upright(plot, at.x(part.trained_length), map, colors.paper, { width: 4 });
+    upright(plot, at.x(part.trained_length), map, colors.ink, { width: 2 });
+  }
+
+  const [x0, y0] = broad ? [right + 16, 26] : [6, 238];
+  const columnsOfDials = broad ? HANDS / 2 : HANDS;
+  const cell = (width - 4 - x0) / columnsOfDials;
+  const radius = Math.min(cell * 0.42, 29);
+  text(plot, `hands at ${whole(wanted)}`, x0, broad ? 10 : y0 - 14, { color: colors.ink, bold: true });
+  handsAt(part, wanted, longer).forEach(({ pair, angle, seen: known, fresh, longer: then }, k) => {
+    const cx = x0 + ((k % columnsOfDials) + 0.5) * cell;
+    const cy = y0 + radius + 4 + Math.floor(k / columnsOfDials) * 88;
+    const color = pairColor(pair, pairs);
+    const sectors = known === null ? [] : [[0, known, color, 0.22]];
+    if (fresh) sectors.push([known, Math.min(angle, TURN), colors.warm, 0.5]);
+    drawDial(plot, [cx, cy], radius, angle, color, sectors, then === null ? [] : [[then, colors.accent]]);
+    text(plot, broad ? `pair ${pair}` : String(pair), cx, cy + radius + 12, { align: "center", color: colors.ink });
+  });
+}
+
 /** The address keeps what is shown, on a page without a kernel: { show(traits) }. */
 function makeLink(fig, models) {
   if (!window.ropeHost || !window.history?.replaceState) return { show: () => {} };
@@ -683,11 +793,12 @@ function makeLink(fig, models) {
 }
 
 /** What an address may set, each of its own kind. */
-function checked({ wanted, part, name, rows, notes, text: content }) {
+function checked({ wanted, part, name, rows, weights, notes, text: content }) {
   const found = {};
   if (Number.isInteger(wanted) && wanted >= 1024 && wanted <= 2 ** 24) found.wanted = wanted;
   if (Number.isInteger(part) && part >= -1 && part < 100) found.part = part;
   if (typeof name === "string") found.name = name;
+  if (typeof weights === "string") found.weights = weights;
   if (typeof content === "string") found.text = content;
   if (["", "interleaved", "half-split"].includes(rows)) found.rows = rows;
   if (Array.isArray(notes) && notes.every((note) => typeof note === "string")) found.notes = notes;

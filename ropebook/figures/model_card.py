@@ -30,6 +30,7 @@ class ModelCard(Figure):
     text = traitlets.Unicode(help="a configuration as JSON").tag(sync=True)
     name = traitlets.Unicode(help="whose it is").tag(sync=True)
     rows = traitlets.Unicode(help="the layout of the query rows of its file").tag(sync=True)
+    weights = traitlets.Unicode(help="what the headers of its weights say").tag(sync=True)
     notes: traitlets.List[str] = traitlets.List(help="what was taken for granted").tag(sync=True)
 
     @traitlets.validate("data")
@@ -58,7 +59,8 @@ def model_card(
     Returns
     -------
     ModelCard
-        Takes a ``config.json``, Meta's ``params.json`` or a GGUF, whose header alone is read.
+        Takes a ``config.json``, Meta's ``params.json``, a GGUF or a folder with weights, whose
+        headers alone are read.
 
     Raises
     ------

@@ -69,6 +69,93 @@ def test_a_configuration_and_that_of_meta_are_read(node, tmp_path):
         assert twin["of"]["notes"] == list(ours.notes)
 
 
+HF = "model.layers.0.self_attn.q_proj.weight", "model.layers.1.self_attn.q_proj.weight"
+META = ("layers.0.attention.wq.weight",)
+SHARDS = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
+INDEX = "model.safetensors.index.json"
+PARAMS = {"dim": 64, "n_layers": 2, "n_heads": 4, "rope_theta": 5e5}
+WEIGHTS = 200_000
+
+
+def weights(*names: str) -> bytes:
+    """Return a safetensors file with a tensor of each name."""
+    ends = [(i * WEIGHTS, (i + 1) * WEIGHTS) for i in range(len(names))]
+    entries = {name: {"dtype": "F32", "shape": [WEIGHTS // 4], "data_offsets": list(at)}
+               for name, at in zip(names, ends, strict=True)}  # fmt: skip
+    return broken_files.safetensors(entries, bytes(WEIGHTS * len(names)))
+
+
+def index(**files: str) -> bytes:
+    return json.dumps({"weight_map": files}).encode()
+
+
+CONFIG = json.dumps(LLAMA).encode()
+TWO = {"config.json": CONFIG, INDEX: index(**dict(zip(HF, SHARDS, strict=True)))}
+SHARDED = {**TWO, SHARDS[0]: weights(HF[0]), SHARDS[1]: weights(HF[1])}
+FOLDERS = {
+    "shards with an index": (SHARDED, "2 tensors in 2 files, in Hugging Face's names"),
+    "one file": (
+        {"config.json": CONFIG, "model.safetensors": weights(*HF)},
+        "2 tensors in 1 file, in Hugging Face's names",
+    ),
+    "Meta's names": (
+        {"params.json": json.dumps(PARAMS).encode(), "consolidated.00.safetensors": weights(*META)},
+        "1 tensor in 1 file, in Meta's names",
+    ),
+    "Meta's copy beside shards": (
+        {**SHARDED, "consolidated.safetensors": weights(*META)},
+        "2 tensors in 2 files, in Hugging Face's names",
+    ),
+}
+
+
+def as_folder(node, files: dict[str, bytes], **more: bytes) -> dict:
+    """What the page makes of a folder that is dropped."""
+    named = [[f"model/{name}", data.hex()] for name, data in {**files, **more}.items()]
+    return node.ask(TWIN, "folder", named, True)
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_a_folder_is_read_as_the_command_reads_it(node, tmp_path, name):
+    files, said = FOLDERS[name]
+    for file, data in files.items():
+        (tmp_path / file).write_bytes(data)
+    ours, twin = read(tmp_path), as_folder(node, files)
+    assert twin["config"] == ours.config
+    assert twin["name"] == "model"
+    assert twin["weights"] == said
+    assert int(said.split()[0]) == len(ours.tensors)
+    assert twin["rows"] == (ours.layout or "")
+    assert twin["notes"] == []
+    assert twin["read"] < 0.05 * sum(map(len, files.values())), "weights stay where they are"
+
+
+def test_what_is_wrong_with_the_weights_is_told_and_the_card_stays(node):
+    lacks = {name: data for name, data in SHARDED.items() if name != SHARDS[1]}
+    for files, said in (
+        (lacks, f"{SHARDS[1]}, which the index names, is not beside it."),
+        (SHARDED | {SHARDS[1]: weights(META[0])}, f"{HF[1]} is not in {SHARDS[1]}"),
+        (SHARDED | {SHARDS[1]: weights(HF[1])[:-9]}, f"{SHARDS[1]}: the file ends before"),
+        (SHARDED | {INDEX: b"[]"}, f"{INDEX}: expected a weight_map"),
+    ):
+        twin = as_folder(node, files)
+        assert twin["config"] == LLAMA
+        assert [note for note in twin["notes"] if note.startswith(said)], twin["notes"]
+
+
+def test_of_folders_in_a_folder_the_nearest_configuration_is_taken(node):
+    other = json.dumps({"model_type": "qwen2"}).encode()
+    inside = {"snapshots/abc/config.json": CONFIG, "snapshots/abc/original/config.json": other}
+    twin = as_folder(node, inside, **{".git/config.json": other})
+    assert (twin["name"], twin["config"], twin["notes"]) == ("abc", LLAMA, [])
+    twin = as_folder(node, {"a/config.json": CONFIG, "b/config.json": other})
+    assert (twin["name"], twin["config"]) == ("a", LLAMA)
+    assert twin["notes"] == ["Of 2 configurations model/a/config.json was taken."]
+    assert (
+        "config.json beside it" in as_folder(node, {"model.safetensors": weights(*HF)})["refused"]
+    )
+
+
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda one: one.name)
 def test_a_broken_file_is_refused_in_a_sentence(node, broken):
     twin = dropped(node, broken.file, broken.data)

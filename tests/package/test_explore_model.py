@@ -142,11 +142,11 @@ def test_the_first_turn_stands_where_the_plain_formula_has_it(node):
     theta = inverse_frequencies(64, 500.0)
     waves = (2 * np.pi / theta).tolist()
     for position in (6.3, 50.0, 800.0):
-        row = node.call("angle_heatmap.js", "firstTurnRow", waves, position)
+        row = node.call("hands.js", "firstTurnRow", waves, position)
         assert row == pytest.approx(32 * np.log(position / (2 * np.pi)) / np.log(500.0))
-    none = [node.call("angle_heatmap.js", "firstTurnRow", waves, at) for at in (0, 6, 1e6)]
+    none = [node.call("hands.js", "firstTurnRow", waves, at) for at in (0, 6, 1e6)]
     assert none == ["#NaN"] * 3
-    assert node.call("angle_heatmap.js", "firstTurnRow", [10.0, "#Infinity"], 12) == 0
+    assert node.call("hands.js", "firstTurnRow", [10.0, "#Infinity"], 12) == 0
 
 
 def test_the_heatmap_of_a_standing_pair(node):

@@ -10,10 +10,11 @@ import pytest
 import atlas
 from rope_minimal import inverse_frequencies
 from ropebook import aliasing
+from ropescope.card import matches
 from ropescope.configuration import load_rules, rope_of
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
-ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
+ALL_ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
 
 
 def known(config: dict) -> bool:
@@ -24,7 +25,7 @@ def known(config: dict) -> bool:
         return False
 
 
-ROWS = [row for row in ROWS if known(row["config"])]
+ROWS = [row for row in ALL_ROWS if known(row["config"])]
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,52 @@ def test_what_is_to_be_written_leaves_no_pair_with_a_new_angle(cards, row):
 
 def test_some_lines_are_written(cards):
     assert sum(part["written"] is not None for parts in cards.values() for part in parts) > 20
+
+
+def test_the_page_and_the_command_find_the_same_checkpoints(node):
+    rows = [[row["name"], row["aliases"], row["config"]] for row in ALL_ROWS]
+    names = [name for row in ALL_ROWS for name in (row["name"], *row["aliases"])]
+    names += [name.replace(" ", mark) for name in names for mark in ("", "-", "_", ".")]
+    names += [name.split("/")[-1][:n] for name in names for n in (5, 8)]
+    names = sorted({*names, "qwen2.5", "qwen25", "Qwen 2.5", "qwen-2_5", "glm45", "no such model"})
+    found = node.ask(TWIN, "searched", names, json.dumps(rows), json.dumps(load_rules()))
+    for name, theirs in zip(names, found, strict=True):
+        assert [row["name"] for _, row in matches(name)] == theirs, name
+    assert found[names.index("qwen25")] == found[names.index("qwen2.5")]
+    assert found[names.index("qwen25")][0] == "Qwen/Qwen2.5-7B-Instruct"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("Qwen/Qwen2.5-7B-Instruct", "zai-org/GLM-4.5-Air"),
+        *("deepseek-ai/DeepSeek-V3", "meta-llama/Llama-3.2-1B-Instruct"),
+    ],
+)
+@pytest.mark.parametrize("wanted", [2048, 131_072, 2**20])
+def test_hands_stand_where_the_frequencies_put_them(node, name, wanted):
+    (config,) = (row["config"] for row in ALL_ROWS if row["name"] == name)
+    part = rope_of(config).to_dict()["parts"][0]
+    hands = node.call("model_card.js", "handsAt", part, wanted, None)
+    theta, plain = np.array(part["inv_freq"]), inverse_frequencies(part["width"], part["base"])
+    trained = part["trained_length"]
+    longest = max(trained, part["max_length"])
+    seen = np.minimum(np.maximum(trained * plain, longest * theta * (longest > trained)), 2 * np.pi)
+    assert [hand["pair"] for hand in (hands[0], hands[-1])] == [0, len(theta) - 1]
+    assert len(hands) == 8
+    for hand in hands:
+        i = hand["pair"]
+        assert np.isclose(hand["angle"], wanted * theta[i])
+        assert np.isclose(hand["seen"], seen[i])
+        fresh = seen[i] < 2 * np.pi and wanted * theta[i] > seen[i] * (1 + 1e-9)
+        assert hand["fresh"] == fresh
+
+
+def test_a_column_of_the_map_is_the_mean_of_the_cosine(node):
+    for theta, start, end in ((1.0, 10, 11), (0.01, 5, 900), (1e-6, 1, 4), (1.0, 2**16, 2**17)):
+        exact = np.cos(theta * np.linspace(start, end, 2_000_001)).mean()
+        mean = node.call("model_card.js", "meanCosine", theta, start, end)
+        assert np.isclose(mean, exact, atol=2e-6)
 
 
 def test_what_does_not_rotate_is_told_from_what_is_not_known(node):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from playwright.sync_api import expect
 
 from rope_minimal import inverse_frequencies, rescaled_frequencies
 from ropebook import aliasing
+from tests.tools import broken_files
 from tests.tools.broken_files import BROKEN, GGUF_LLAMA, gguf, llama3_divisors
 from tests.tools.browser import wait_for
 from tests.tools.on_page import OnPage
@@ -52,7 +54,7 @@ def block(card: OnPage, title: str) -> str:
 
 def drop(card: OnPage, *files: tuple[str, bytes]) -> None:
     payload = [{"name": n, "mimeType": "application/octet-stream", "buffer": b} for n, b in files]
-    card.figure.locator("input[type=file]").set_input_files(payload)
+    card.figure.locator("input[multiple]").set_input_files(payload)
 
 
 def no_new_angle(parameters: dict, wanted: int) -> bool:
@@ -142,6 +144,65 @@ def test_of_a_gguf_the_header_is_read(visit):
     assert seen.foreign == []
 
 
+def shard(*names: str) -> bytes:
+    """Return a safetensors file of 1 MB for each name."""
+    ends = [(i << 20, (i + 1) << 20) for i in range(len(names))]
+    entries = {name: {"dtype": "F32", "shape": [1 << 18], "data_offsets": list(at)}
+               for name, at in zip(names, ends, strict=True)}  # fmt: skip
+    return broken_files.safetensors(entries, bytes(len(names) << 20))
+
+
+def checkpoint(folder: Path) -> Path:
+    """Write a folder with a configuration, two files of weights and their index."""
+    parts = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    names = [f"model.layers.{n}.self_attn.q_proj.weight" for n in (0, 1)]
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "qwen2", "rope_theta": 77777.0}')
+    index = json.dumps({"weight_map": dict(zip(names, parts, strict=True))})
+    (folder / "model.safetensors.index.json").write_text(index)
+    for name, part in zip(names, parts, strict=True):
+        (folder / part).write_bytes(shard(name))
+    return folder
+
+
+# how many bytes a page reads of files
+COUNT = """window.bytesRead = 0;
+const read = Blob.prototype.arrayBuffer;
+Blob.prototype.arrayBuffer = function () { window.bytesRead += this.size; return read.call(this); };
+"""
+
+
+def test_a_folder_is_dropped_or_chosen_and_of_its_weights_the_headers_are_read(visit, tmp_path):
+    seen = visit()
+    seen.page.add_init_script(COUNT)
+    card = OnPage(seen.open(PAGE), "model-card")
+    folder = checkpoint(tmp_path / "my-model")
+    area = card.figure.get_by_label("config.json")
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    place = {"x": box["x"] + 20, "y": box["y"] + 20}
+    dragged = {"items": [], "files": [str(folder)], "dragOperationsMask": 1}
+    session = seen.page.context.new_cdp_session(seen.page)
+    for kind in ("dragEnter", "dragOver", "drop"):
+        session.send("Input.dispatchDragEvent", {"type": kind, "data": dragged, **place})
+    assert card.values(name="my-model")["base"] == 77777
+    expect(line(card, "weights")).to_contain_text("2 tensors in 2 files, in Hugging Face's names")
+    assert 0 < seen.page.evaluate("bytesRead") < 2000
+    expect(card.figure.locator(".rope-drop")).to_have_count(0)
+
+    choose(card, "glm 4.5")
+    card.values(name="zai-org/GLM-4.5")
+    expect(line(card, "weights")).to_have_count(0)
+    (folder / "model-00002-of-00002.safetensors").unlink()
+    card.figure.locator("input[webkitdirectory]").set_input_files(folder)
+    card.values(name="my-model", base=77777)
+    warnings = card.figure.locator(".rope-warnings")
+    expect(warnings).to_contain_text("which the index names, is not beside it")
+    assert seen.page.evaluate("bytesRead") < 4000
+    assert seen.problems == []
+    assert seen.foreign == []
+
+
 def test_broken_files_are_refused_in_a_sentence_and_nothing_is_lost(visit):
     seen = visit()
     card = OnPage(seen.open(PAGE), "model-card")
@@ -178,6 +239,8 @@ def test_by_keyboard_in_the_dark_on_a_phone(visit):
     page.keyboard.type("qwen2.5 72")
     page.keyboard.press("Tab")
     expect(card.figure.get_by_role("button", name="Choose a file")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(card.figure.get_by_role("button", name="a folder")).to_be_focused()
     page.keyboard.press("Tab")
     expect(card.figure.get_by_role("button", name="Qwen/Qwen2.5-72B")).to_be_focused()
     page.keyboard.press("Enter")

@@ -1,7 +1,7 @@
 // What the page says of configurations at a length: the cards of all their parts, and what to write.
 import { configOf } from "../../ropebook/figures/checkpoint_file.js";
 import { ropeOf } from "../../ropebook/figures/configuration.js";
-import { lines, recipe, words } from "../../ropebook/figures/model_card.js";
+import { choices, lines, recipe, search, words } from "../../ropebook/figures/model_card.js";
 import { parse } from "../../ropebook/figures/published.js";
 
 /**
@@ -22,4 +22,15 @@ export function cards(texts, rules, times) {
       return { said: [...said, ...code].join("\n"), written, path: part.path, kind: part.kind, wanted, blocks, longer };
     });
   });
+}
+
+/** Names of the public checkpoints that the page finds by each name, the best first. */
+export function searched(names, rows, rules) {
+  const models = choices(parse(rows), parse(rules));
+  const publicly = new Set(parse(rows).map(([name]) => name));
+  return names.map((name) =>
+    search(models, name, models.length)
+      .map((one) => one.name)
+      .filter((one) => publicly.has(one)),
+  );
 }

@@ -1,23 +1,54 @@
-// What checkpoint_file.js makes of a file, from its bytes in hexadecimal, and how many bytes it read.
-import { configOf, readFiles } from "../../ropebook/figures/checkpoint_file.js";
+// What checkpoint_file.js makes of files, from their bytes in hexadecimal, and how many bytes it read.
+import { configOf, filesOf, readFiles } from "../../ropebook/figures/checkpoint_file.js";
 
-/** { name, text, rows, notes, config, of, read }, or { refused } with what is wrong. */
-export async function dropped(name, hex) {
-  const all = Uint8Array.from(Buffer.from(hex, "hex"));
+/** { name, text, rows, notes, config, of, read } of a file, or { refused } with what is wrong. */
+export const dropped = (name, hex) => folder([[name, hex]]);
+
+/** The same of files [path, hex]; as a folder that is dropped if entries is true, a few at a time. */
+export async function folder(named, entries = false) {
   let read = 0;
-  const slice = (from, to) => ({
-    arrayBuffer: async () => {
-      const part = all.slice(from, to);
-      read += part.length;
-      return part.buffer;
-    },
+  const files = named.map(([path, hex]) => {
+    const all = Uint8Array.from(Buffer.from(hex, "hex"));
+    const slice = (from, to) => ({
+      arrayBuffer: async () => {
+        const part = all.slice(from, to);
+        read += part.length;
+        return part.buffer;
+      },
+    });
+    return { name: path.split("/").at(-1), path, size: all.length, slice };
   });
   try {
-    const found = await readFiles([{ name, size: all.length, slice }]);
+    const found = await readFiles(entries ? await filesOf({ items: tops(files), files: [] }) : files);
     const { config, ...of } = configOf(found.text);
     return { ...found, config, of, read };
   } catch (problem) {
     if (problem.constructor.name !== "Refused") throw problem;
     return { refused: problem.message };
   }
+}
+
+/** What a browser gives of what is dropped: entries, of which a reader tells two at a time. */
+function tops(files) {
+  const entry = (path, inside) => {
+    const name = path.split("/").at(-1);
+    const own = inside.find((file) => file.path === path);
+    if (own) return { name, isFile: true, isDirectory: false, fullPath: `/${path}`, file: (done) => done(own) };
+    const deeper = new Set(inside.map((file) => file.path.slice(path.length + 1).split("/")[0]));
+    const children = [...deeper].map((child) => `${path}/${child}`);
+    const under = (one) => inside.filter((file) => file.path === one || file.path.startsWith(`${one}/`));
+    const createReader = () => {
+      const left = children.map((one) => entry(one, under(one)));
+      return { readEntries: (done) => done(left.splice(0, 2)) };
+    };
+    return { name, isFile: false, isDirectory: true, fullPath: `/${path}`, createReader };
+  };
+  const roots = new Set(files.map(({ path }) => path.split("/")[0]));
+  return [...roots].map((root) => ({
+    webkitGetAsEntry: () =>
+      entry(
+        root,
+        files.filter((file) => file.path.split("/")[0] === root),
+      ),
+  }));
 }
