@@ -389,6 +389,8 @@ export default figure((fig) => {
   const problem = fig.element("p", { className: "rope-problem", role: "alert" });
   const warnings = fig.element("ul", { className: "rope-warnings" });
   const parts = makeParts(fig);
+  const down = fig.element("button", { type: "button", className: "rope-button rope-down" }, "What to write ↓");
+  down.addEventListener("click", () => blocks.scrollIntoView({ behavior: fig.reducedMotion ? "auto" : "smooth" }));
   const plot = fig.canvas({
     label: "Wavelength of each pair beside the trained length and the one that is wanted",
     height: (width) => (width > 560 ? 270 : 230),
@@ -428,6 +430,7 @@ export default figure((fig) => {
     warnings.hidden = !spec;
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
     turning.canvas.hidden = part?.part !== "text";
+    down.hidden = true;
     link.show(traits);
     if (!spec) {
       parts.show([], 0);
@@ -456,7 +459,10 @@ export default figure((fig) => {
     ];
     showLines(table, [...lines(part, rows), ...rest.filter(([, what]) => what)]);
     const meant = found.rows ? [["config.json at Hugging Face", written(found.config)]] : [];
-    showBlocks(blocks, { ...write, blocks: [...meant, ...(write.blocks ?? [])] }, part, traits, longer);
+    if (otherRows(rows, part)) meant.push(["the rows of the weights, in a terminal", CONVERT]);
+    const all = [...meant, ...(write.blocks ?? [])];
+    showBlocks(blocks, { ...write, blocks: all }, part, traits, longer);
+    down.hidden = !all.length;
     fig.say(words(part, traits.wanted, traits.name));
     const fresh = newAngles(part, traits.wanted);
     fig.root.dataset.values = JSON.stringify({
@@ -493,12 +499,17 @@ function longerPart(part, spec, config, rules) {
   }
 }
 
+const CONVERT = "python -m ropescope convert FOLDER --to hf -o NEW_FOLDER";
+
+/** Whether the rows of a file stand in another layout than those of its family at Hugging Face. */
+const otherRows = (rows, part) => rows && part?.part === "text" && rows !== part.layout;
+
 function assumed(notes, rows, part) {
   const found = notes.map((message) => ({ code: "assumed", severity: 1, message }));
-  if (rows && part?.part === "text" && rows !== part.layout) {
+  if (otherRows(rows, part)) {
     const message =
       `The query and key rows of this file are ${rows}; those of a Hugging Face checkpoint of this family are ` +
-      `${part.layout}. To convert, permute the rows of each head, as python -m ropescope convert does.`;
+      `${part.layout}. To convert, permute the rows of each head: the command below does.`;
     found.push({ code: "other-rows", severity: 0, message });
   }
   return found;
