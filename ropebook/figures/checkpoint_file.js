@@ -204,6 +204,7 @@ const SIZES = {
 
 /** The tensors that the header of a safetensors file names. */
 async function readSafetensors(file) {
+  if (file.size < 8) throw new Refused(`expected safetensors with a header, the file has ${file.size} bytes.`);
   const start = await bytes(file, 0, 8);
   const length = Number(new DataView(start.buffer).getBigUint64(0, true));
   if (length > Math.min(file.size - 8, LARGEST_HEADER)) {

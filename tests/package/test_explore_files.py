@@ -137,6 +137,7 @@ def test_what_is_wrong_with_the_weights_is_told_and_the_card_stays(node):
         (SHARDED | {SHARDS[1]: weights(META[0])}, f"{HF[1]} is not in {SHARDS[1]}"),
         (SHARDED | {SHARDS[1]: weights(HF[1])[:-9]}, f"{SHARDS[1]}: the file ends before"),
         (SHARDED | {INDEX: b"[]"}, f"{INDEX}: expected a weight_map"),
+        (SHARDED | {SHARDS[0]: b"x"}, f"{SHARDS[0]}: expected safetensors with a header"),
     ):
         twin = as_folder(node, files)
         assert twin["config"] == LLAMA

@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from rope_minimal import inverse_frequencies, rescaled_frequencies
 from ropebook import aliasing
+from ropescope.__main__ import main
 from tests.tools import broken_files
 from tests.tools.broken_files import BROKEN, GGUF_LLAMA, gguf, llama3_divisors
 from tests.tools.browser import wait_for
@@ -74,6 +75,8 @@ def test_qwen_2_5_to_131072_by_yarn(visit):
     says = card.values(name="Qwen/Qwen2.5-7B-Instruct", wanted=131072)
     plain = inverse_frequencies(128, 1e6)
     assert says["fresh"] == aliasing.unseen_pairs(plain, 131072, plain, 32768).sum()
+    card.button("What to write ↓")
+    expect(card.figure.locator(".rope-blocks")).to_be_in_viewport()
     scope: dict = {"config": type("Config", (), {})()}
     exec(block(card, "transformers"), scope)
     wanted = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 4.0,
@@ -104,7 +107,7 @@ def test_qwen_2_5_to_131072_by_yarn(visit):
     assert seen.foreign == []
 
 
-def test_metas_llama_3_1_to_hugging_face(visit):
+def test_metas_llama_3_1_to_hugging_face(visit, capsys):
     card = from_first_page(visit())
     paste(card, json.dumps(META))
     says = card.values(base=500000, rows="interleaved")
@@ -117,6 +120,10 @@ def test_metas_llama_3_1_to_hugging_face(visit):
     config = json.loads(block(card, "config.json at Hugging Face"))
     assert config["rope_theta"] == 500000.0
     assert config["rope_scaling"]["factor"] == 8.0
+    command = block(card, "the rows of the weights").split()
+    assert command[:4] == ["python", "-m", "ropescope", "convert"]
+    assert main(command[3:]) == 2  # it is understood, and FOLDER is no folder of ours
+    assert "FOLDER" in capsys.readouterr().err
 
 
 def test_glm_4_5_turns_half_of_each_head(visit):
