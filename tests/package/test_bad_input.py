@@ -550,7 +550,7 @@ CASES: list[tuple[Callable[[], object], str]] = [
     (lambda: examine(frozen()), "ValueError: model must not be made under torch.inference_mode"),
     # files
     (lambda: convert("a", "ggml", "b"), "ValueError: to must be one of hf, ... got 'ggml'"),
-    (lambda: convert("a", "gguf", "b"), "ValueError: to: a GGUF is not written here"),
+    (lambda: convert("a", "gguf", "b"), "ValueError: output must end with .gguf where to is gguf"),
     # speed
     (lambda: compare({}, "a"), "ValueError: floor must be one of the calls ... got 'a'"),
     (lambda: compare({"a": print}, "b"), "ValueError: floor ... calls ['a'], got 'b'"),
