@@ -120,6 +120,17 @@ def _floats(rows: np.ndarray, kind: str) -> np.ndarray:
     return found if kind == "F64" else found.astype("<f4")
 
 
+def _spelled_out(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration with what is in ``rope_parameters`` where it was before it."""
+    rope = dict(config["rope_parameters"] or {})
+    names = gguf_file.SPELLED.get(str(config.get("model_type")), {})
+    known = {names.get(field, field): rope.pop(field)
+             for field in ("rope_theta", "partial_rotary_factor") if field in rope}  # fmt: skip
+    if rope.get("rope_type", "default") != "default":
+        known["rope_scaling"] = rope
+    return {field: one for field, one in config.items() if field != "rope_parameters"} | known
+
+
 def convert(
     source: str | Path,
     to: str,
@@ -134,9 +145,10 @@ def convert(
     source
         Weights, as `read` takes them, and their configuration.
     to
-        ``hf``: rows as transformers has them, and its names; ``mlx``: the same, which mlx-lm
-        loads; ``meta``: interleaved, with Meta's names; ``gguf``: rows, names and numbers as
-        llama.cpp's converter writes them, for the families in ``ARCHITECTURES``.
+        ``hf``: rows as transformers has them, and its names; ``mlx``: the same for mlx-lm, most
+        of whose classes leave ``rope_parameters`` unread; ``meta``: interleaved, with Meta's names;
+        ``gguf``: rows, names and numbers as llama.cpp's converter writes them, for the families in
+        `ropescope.names.ARCHITECTURES`.
     output
         A new ``.safetensors`` file, or a new folder; for ``gguf`` a new ``.gguf`` file.
     progress
@@ -196,7 +208,7 @@ class _Plan:
                          f"more than rows; only {known} lead back")  # fmt: skip
         self.source = source
         self.said = [Caution("assumed", 1, "", note) for note in source.notes]
-        self.names = "hf" if to == "mlx" else to
+        self.names, self.to = "hf" if to == "mlx" else to, to
         self.config: dict[str, Any] = source.config.get("text_config") or source.config
         self.parts = [p for p in rope_of(source.config).to_dict()["parts"] if p["part"] == "text"]
         if not self.parts:
@@ -219,13 +231,16 @@ class _Plan:
         others = sum(name != new for name, new in renamed.items())
         if self.moving and not moved:
             raise broken(source.path, "no query or key rows are found in it by name")
-        if (not self.moving and not others) or (source.names, to) == ("gguf", "gguf"):
+        spelled = to == "mlx" and "rope_parameters" in self.config
+        if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
             raise broken(source.path, f"nothing is to be done: rows are {self.was} already, and "
                          f"names as {to} has them")  # fmt: skip
         words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
                  f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
         if source.names != "hf" and self.names == "hf":
             words += " No tokenizer is written."
+        if spelled:
+            words += " rope_parameters is spelled rope_theta and rope_scaling, which mlx-lm reads."
         self.said.append(Caution("moved", 0, "", words))
         self.nbytes = sum(entry.nbytes for entry in self.entries)
         self.nbytes += sum(array.nbytes for array in self.small.values())
@@ -420,6 +435,8 @@ class _Plan:
     def _config(self) -> dict[str, Any]:
         """Return the configuration; to Meta's and GGUF's, metadata and shapes add the rest."""
         config, ours = self.source.config or {}, self._in_gguf()
+        if self.to == "mlx" and "rope_parameters" in config:
+            config = _spelled_out(config)
         if self.source.names == "hf" or "token_embd.weight" not in ours:
             return config
         name = CLASSES.get(self.family, self.family.capitalize())

@@ -261,6 +261,26 @@ def test_metas_file_becomes_a_folder_that_transformers_loads(tmp_path) -> None:
         torch.testing.assert_close(again(tokens).logits, model(tokens).logits)
 
 
+def test_mlx_gets_a_configuration_as_it_reads_it(tmp_path) -> None:
+    """The rotation stays, and transformers gets the same logits from what was written."""
+    transformers = pytest.importorskip("transformers")
+    rope = LLAMA3 | {"partial_rotary_factor": 0.5}
+    for family, params in (("llama", LLAMA3), ("gpt_neox", rope | {"rope_type": "default"})):
+        config = transformers.AutoConfig.for_model(family, **SMALL, rope_parameters=params)
+        model = transformers.AutoModelForCausalLM.from_config(config).eval()
+        model.save_pretrained(tmp_path / family / "a")
+        said = convert(tmp_path / family / "a", "mlx", tmp_path / family / "b")
+        assert "spelled rope_theta" in said[0].message
+        written = json.loads((tmp_path / family / "b" / "config.json").read_text())
+        assert "rope_parameters" not in written
+        again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / family / "b").eval()
+        with torch.no_grad():
+            tokens = torch.arange(1, 41)[None]
+            torch.testing.assert_close(again(tokens).logits, model(tokens).logits)
+    assert written["rotary_emb_base"] == 5e5
+    assert written["rotary_pct"] == 0.5
+
+
 # To GGUF and back ---------------------------------------------------------------------------------
 
 YARN = {"rope_type": "yarn", "rope_theta": 5e5, "factor": 4.0,

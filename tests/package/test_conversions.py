@@ -1,0 +1,74 @@
+"""Converted weights, run by the engines that they are for: the record, and a part asked again."""
+
+import functools
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ropescope.names import ARCHITECTURES
+
+ROOT = Path(__file__).parents[2]
+RECORD = ROOT / "atlas" / "results" / "conversions.json"
+ENGINES = ROOT / ".venv-engines" / "bin" / "python"
+LIBRARY = ROOT / "engines" / "node_modules" / "@node-llama-cpp"
+
+
+@functools.cache
+def record() -> dict:
+    found: dict = json.loads(RECORD.read_text())
+    return found
+
+
+def right_and_wrong(rows: list[dict]) -> None:
+    """Right conversions agree with transformers, and each slip is seen."""
+    for row in rows:
+        assert isinstance(row["residual"], float), row
+        assert row["residual"] < 1e-3, row
+        assert row["slips"], row
+        assert all(slip == "refused" or slip > 0.1 for slip in row["slips"].values()), row
+
+
+def test_every_conversion_agrees_and_every_slip_is_seen() -> None:
+    right_and_wrong(record()["rows"])
+
+
+def test_the_record_has_every_engine_and_every_family_that_is_written_to_gguf() -> None:
+    rows = record()["rows"]
+    asked = {row["model"].split(",")[0] for row in rows if row["engine"] == "llama.cpp"}
+    assert asked == set(ARCHITECTURES)
+    assert {row["engine"] for row in rows} == set(record()["versions"])
+    assert {(row["from"], row["to"]) for row in rows} >= {
+        ("hf", "meta"), ("hf", "gguf"), ("gguf", "hf"), ("hf", "mlx"), ("meta", "mlx"),
+        ("Megatron's order", "meta"),
+    }  # fmt: skip
+
+
+def test_a_released_model_reads_a_text_alike_everywhere() -> None:
+    """SmolLM2 from its GGUF: as numbers, and where llama.cpp rounds what it multiplies by."""
+    found = record()["released"]
+    n, engines = found["tokens"], found["engines"]
+    ours = engines.pop("transformers")
+    for name, one in engines.items():
+        exact = "blocks" not in name
+        assert one["residual"] < (1e-3 if exact else 0.1), name
+        assert abs(one["loss"] - ours["loss"]) < (1e-4 if exact else 0.05), name
+        assert one["same next token"] >= (n if exact else 0.9 * n), name
+        assert one["last next token"] == ours["last next token"], name
+
+
+def test_a_drawn_part_is_asked_again() -> None:
+    if not (ENGINES.exists() and LIBRARY.exists()):
+        pytest.skip("the engines are not installed; `make engines` installs them")
+    seed = random.randrange(10**6)
+    print(f"seed {seed}")
+    words = [ENGINES, "-m", "engines.conversions", "--draw", "3", "--seed", str(seed)]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
+    rows = json.loads(done.stdout.splitlines()[-1])
+    right_and_wrong(rows)
+    known = {
+        tuple(row[key] for key in ("model", "from", "to", "engine")) for row in record()["rows"]
+    }
+    assert {tuple(row[key] for key in ("model", "from", "to", "engine")) for row in rows} <= known
