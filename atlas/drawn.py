@@ -6,6 +6,7 @@ import random
 import re
 from contextlib import suppress
 from dataclasses import fields
+from functools import cache
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,11 +17,11 @@ import torch
 import ropescope
 from ropescope.configuration import evaluate
 
-from . import load
-from .asking import NOT_REACHED, Family, RefusedError, disagreement, raw_of
+from . import RESULTS, load
+from .asking import NOT_REACHED, SIZES, Family, RefusedError, disagreement, raw_of, value_of
 from .families import configurations
 from .recording import parts_of, summary
-from .rules import FAR, NOT_ROTATED, STYLES, TOLD, rule_of
+from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
 
 __all__ = ["found", "renew", "write"]
@@ -201,15 +202,59 @@ def classes(name: str) -> list[Any]:
 
 def parts_rule(made: Any) -> dict[str, Any]:
     """Return which fields of a class hold configurations of their own."""
-    parts, flat = {}, []
+    parts: dict[str, Any] = {}
+    flat = []
     for name, own in made.sub_configs_defaults.items():
         anything = not hasattr(own.config_class, "model_type")
         parts[name] = {"type": own.model_type, "any": anything}
+        if anything:
+            others = {
+                kind: _type_of_part(made, name, kind) for kind in ("none such", *other_types())
+            }
+            if others.pop("none such"):
+                parts[name]["any"] = False
+            elif renamed := {k: v for k, v in others.items() if v}:
+                parts[name]["as"] = renamed
+        preset = getattr(own, "init_kwargs", None) or {}
+        preset = {k: v for k, v in preset.items() if k in PRESET and v is not None}
+        if preset:
+            parts[name]["defaults"] = preset
+            with suppress(Exception):  # do they count beside what is given?
+                given = getattr(made.from_dict({name: {"model_type": own.model_type}}), name)
+                plain, told = type(given).from_dict({}).to_dict(), given.to_dict()
+                parts[name]["always"] = any(told[k] != plain[k] for k in PRESET & plain.keys())
         with suppress(Exception):
             inner = getattr(made.from_dict({"hidden_size": 96, "num_attention_heads": 4}), name)
             if inner.hidden_size == 96 and not hasattr(inner, "depth"):
                 flat.append(name)
+                left = [
+                    k for k in LOOSE if value_of(getattr(made.from_dict({k: 24}), name), k) != 24
+                ]
+                parts[name] |= {"left": left} if left else {}
     return {"parts": parts, **({"flat": flat} if flat else {})}
+
+
+def _type_of_part(made: Any, name: str, told: str) -> str | None:
+    """Return as which ``model_type`` a class takes a part of another one; None if it refuses."""
+    with suppress(Exception):
+        return getattr(made.from_dict({name: {"model_type": told}}), name).model_type
+    return None
+
+
+@cache
+def other_types() -> list[str]:
+    """Return the types of parts of public checkpoints that no class of configurations has."""
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    text = (RESULTS / "checkpoints.json").read_text("utf-8")
+    return sorted(set(re.findall(r'"model_type": "(.+?)"', text)) - {*CONFIG_MAPPING})
+
+
+LOOSE = ("head_dim", "original_max_position_embeddings", "partial_rotary_factor", "rotary_dim")
+"""Fields that a part may read without having them, and that may not reach it from outside."""
+
+PRESET = {*SIZES, *BASES, "rope_parameters", "rope_scaling", "partial_rotary_factor"}
+"""Fields about rotation that a model may set for its parts."""
 
 
 def rotates(made: Any, name: str) -> bool:
@@ -306,10 +351,17 @@ def field_names() -> list[str]:
     return sorted(found)
 
 
+def kind_names() -> list[str]:
+    """Return the types of layers that any class of configurations takes, in all spellings."""
+    from transformers import configuration_utils as made
+
+    return sorted({*made.ALLOWED_ATTN_LAYER_TYPES, *made._LEGACY_LAYER_TYPE_REMAP})
+
+
 def write(rules: dict[str, Any]) -> None:
     """Write the rules, sorted, a line for each ``model_type``."""
     versions = {p: version(p).split("+")[0] for p in ("transformers", "torch")}
-    head = {"schema": 1, "versions": versions, "fields": field_names()}
+    head = {"schema": 1, "versions": versions, "fields": field_names(), "kinds": kind_names()}
     lines = ["{", *(f'  "{key}": {json.dumps(value)},' for key, value in head.items())]
     own = (f'    "{name}": {json.dumps(rules[name])}' for name in sorted(rules))
     lines += ['  "types": {', ",\n".join(own), "  }", "}", ""]

@@ -13,15 +13,26 @@ A rule
     Instead of all below: why there is no rule.
 ``parts``, ``flat``
     Fields that hold configurations of their own: ``{"type": model_type, "any": bool}``, where
-    ``any`` says that their own ``model_type`` counts; those whose fields may stand outside.
+    ``any`` says that their own ``model_type`` counts, ``as`` are other names of such; ``defaults``
+    are those that the model has instead of that class's, ``always`` or where the part is not given;
+    those whose fields may stand outside, but for ``left``.
 ``aliases``, ``defaults``
     Other spellings of fields; values of the class where a field is not given.
+``sizes``, ``divides``
+    Fields that have to be whole numbers, true where null is allowed; whether ``hidden_size`` has to
+    be a multiple of ``num_attention_heads``.
+``needs``, ``foreign``, ``refuses``
+    Rescalings that fail where ``head_dim`` is null; whether a ``head_dim`` other than what
+    rotates makes the class fail; fields that a class takes from none.
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
-    each kind of layer; ``fills``: a missing entry is filled. ``kinds``, by kind (``""`` if one):
+    each kind of layer; ``fills``: a missing entry is filled; ``nulls``: one that is null, too;
+    ``replaces``: a ``rope_scaling``, null too, stands for ``rope_parameters``; ``keeps``,
+    ``wants``: their keys about something else, and those without which a class fails.
+    ``kinds``, by kind (``""`` if one):
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
-    a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if none.
+    a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null.
 ``rescalings``
     By ``rope_type``: the published rescaling that it is, ``default`` if it has no effect, or
     ``refused``.
@@ -72,7 +83,7 @@ from .asking import (
 from .rows import part_of
 from .special import SMALL
 
-__all__ = ["FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
+__all__ = ["BASES", "FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
 
 HEADS = (
     ["head_dim", "hidden_size // num_attention_heads"],
@@ -168,6 +179,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["rotations"] = rotations_of(family, rule, heard, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
     rule["rope"]["outside"] = outside(family, rule)
+    rule |= checks_of(family, rule)
     return trimmed(rule)
 
 
@@ -392,39 +404,33 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
 
     bare = family.resolved()
     rule: dict[str, Any] = {"dict": has, "nested": bool(nested), "fills": False, "kinds": {}}
+    kept = set(family.made.ignore_keys_at_rope_validation or ()) - {"partial_rotary_factor"}
+    plain = {"rope_type": "default", **{k: v for k, v in bare.items() if k in kept}}
+    told = {kind: dict(plain) for kind in nested} or plain
     for kind in kinds:
         own = (bare.get(kind) or {}) if nested else bare
-        base = own.get("rope_theta")
-        if base is None:
-            of_kind = [one.report for one in heard if one.report and one.kind in (kind, None)]
-            base = value_of(family.default, "rope_theta") or of_kind[0].base
-        theta = [name for name in BASES if ask(kind, "rope_theta", **{name: 777.0}) == 777.0]
-        some = {"rope_type": "linear", "factor": 2.0}
-        if not has:
-            theta = _heard_bases(family)
-        elif not theta and ask(kind, "factor", rope_scaling=some) == 2.0:  # beside a dict alone
-            beside = {
-                name: ask(kind, "rope_theta", rope_scaling=some, **{name: 777.0}) for name in BASES
-            }
-            theta = [name for name, found in beside.items() if found == 777.0]
-            base = ask(kind, "rope_theta", rope_scaling=some) if theta else base
-        legacy = {"rope_type": "default", "rope_theta": 555.0}
-        extra = set(own) - {"rope_theta", "rope_type", "partial_rotary_factor"}
-        told = extra or own.get("rope_type", "default") != "default" or not theta
-        left = {"rope_theta"} if theta and base == own.get("rope_theta") else set()
         part = "partial_rotary_factor"
+        extra = set(own) - {"rope_theta", "rope_type", part}
+        extra |= {own.get("rope_type", "default")} - {"default", "axial"}
+        outer = [n for n in BASES if ask(kind, "rope_theta", **{n: 777.0}) == 777.0]
+        left = {"rope_theta"} if outer else set()
         if ask(kind, part, qk_rope_head_dim=20) != own.get(part):  # it follows from sizes
             left.add(part)
         absent = {k: v for k, v in own.items() if k not in left}
-        if nested:  # another base may stand for one that an entry lacks
-            bare_dict = {kind: {"rope_type": "default"} for kind in nested}
-            filled = ask(kind, "rope_theta", rope_parameters=bare_dict)
-            base = filled if filled or "rope_theta" in absent else base
+        absent = absent if has and (nested or extra or not outer) else None
+        given = {"rope_parameters": told} if has and absent else {}
+        base = ask(kind, "rope_theta", **given)  # that of a dict that lacks it
+        if base is None and not given:
+            of_kind = [one.report for one in heard if one.report and one.kind in (kind, None)]
+            base = value_of(family.default, "rope_theta") or (of_kind[0].base if of_kind else None)
+        inner = [n for n in BASES if ask(kind, "rope_theta", **given, **{n: 777.0}) == 777.0]
+        theta = outer or inner
+        legacy = {**plain, "rope_theta": 555.0}
         rule["kinds"][kind] = {
-            "theta": theta,
+            "theta": theta if has else _heard_bases(family),
             "default": base,
             "scaling": ask(kind, "rope_theta", rope_scaling=legacy) == 555.0,
-            "absent": absent if has and (nested or told or "rope_theta" in absent) else None,
+            "absent": absent,
         }
         given = {"rope_parameters": {**own, "rope_theta": 555.0}}
         over = [
@@ -447,6 +453,12 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         only = {one: {"rope_type": "default", "rope_theta": 777.0}}
         with suppress(RefusedError):
             rule["fills"] = bool(family.resolved(rope_parameters=only).get(other))
+            rule["nulls"] = False
+            rule["nulls"] = bool(family.resolved(rope_parameters={**only, other: None}).get(other))
+    if has:
+        rule |= {"keeps": sorted(kept - {"mrope_section"})} if kept - {"mrope_section"} else {}
+        with suppress(RefusedError):
+            rule["replaces"] = not family.resolved(rope_parameters=told, rope_scaling=None)
     return rule
 
 
@@ -703,6 +715,17 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
     if not rule["rope"]["dict"]:
         return found
     own = [entry["absent"] for entry in rule["rope"]["kinds"].values()]
+    extras = {
+        k: v for one in own for k, v in (one or {}).items() if k in rule["rope"].get("keeps", ())
+    }
+    if extras:  # keys that a class may fail without
+        family.small["rope_parameters"] = {"original_max_position_embeddings": 160, **extras}
+        for key in [*family.small["rope_parameters"]]:
+            rope = {k: v for k, v in family.small["rope_parameters"].items() if k != key}
+            try:
+                family.hear(rope_parameters=rope | {"rope_type": "default", "rope_theta": 5000.0})
+            except RefusedError:
+                rule["rope"].setdefault("wants", []).append(key)
     for name, told in STYLES.items():
         rope = {"rope_type": name, "rope_theta": 5000.0, **told}
         found[name] = _answer(family, rule, rope, nested)
@@ -763,6 +786,69 @@ def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: 
             if disagreement(trial, raw, heard) is None:
                 return kind
     return "unknown"
+
+
+COUNTED = (
+    "hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers", "head_dim",
+    "max_position_embeddings", "original_max_position_embeddings",
+)  # fmt: skip
+"""Fields of sizes that a class may check."""
+
+
+def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
+    """Return what a class checks: its sizes, and what it fails without."""
+
+    def refused(**more: Any) -> bool:
+        try:
+            family.loaded({**family.small, **more})
+        except RefusedError:
+            return True
+        return False
+
+    sizes = {k: not refused(**{k: None}) for k in COUNTED if refused(**{k: "16"})}
+    found: dict[str, Any] = {"sizes": sizes}
+    both = {"hidden_size": 130, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
+    if refused(**both) and not refused(**both | {"hidden_size": 128}):
+        found["divides"] = True
+    kinds = [k for k, v in rule["rescalings"].items() if k == v != "default"]
+    needs = [k for k in kinds if sizes.get("head_dim", True) and _needs_width(family, rule, k)]
+    if needs:
+        found["needs"] = needs
+    kinds = value_of(family.default, "layer_types") or ["full_attention"]
+    told = {"head_dim": 16, "layer_types": [kinds[0]] * family.small.get("num_hidden_layers", 2)}
+    refuses = [k for k, v in told.items() if refused(**{k: v})]
+    if refuses and not refused():
+        found["refuses"] = refuses
+    elif not any("head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]):
+        try:
+            family.hear(head_dim=32)
+        except RefusedError:
+            found["foreign"] = True
+    return found
+
+
+def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
+    """Return whether a rescaling fails where ``head_dim`` is null, and does not where it is 16."""
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    nested = [name for name in rule["rope"]["kinds"] if name]
+    layer = {"layer_type": nested[0]} if nested else {}
+    lengths = ("max_position_embeddings", "original_max_position_embeddings")
+    small = family.small | {k: FAR for k in lengths if value_of(family.default, k) is not None}
+
+    def runs(width: int | None, pairs: int) -> bool:
+        lists = {"short_factor": [1.0] * pairs, "long_factor": [2.0] * pairs}
+        told = {"rope_type": kind, "rope_theta": 5000.0, **STYLES[kind], **lists}
+        own = {name: dict(told) for name in nested} or told
+        try:
+            config = family.loaded({**small, "head_dim": width, "rope_parameters": own})
+            ROPE_INIT_FUNCTIONS[kind](config, None, **layer)
+        except Exception:  # whatever it raises
+            return False
+        return True
+
+    pairs = range(1, 33) if kind == "longrope" else (1,)
+    return not any(runs(None, n) for n in pairs) and any(runs(16, n) for n in pairs)
 
 
 def trimmed(rule: dict[str, Any]) -> dict[str, Any]:

@@ -74,9 +74,22 @@ WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0}
 DICTS = ("rope_scaling", "rope_parameters")
 MOST_LAYERS = 10_000
 
-BASE = re.compile(r"theta|rope_.*base|rotary_.*base")
-ROTARY = re.compile(r"rope|rotary|theta|mrope|^original_max_position|^head_dim$")
-"""Names of fields that speak of a base; that speak of a rotation."""
+BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
+ABOUT = re.compile(
+    r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
+    r"|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
+    r"|original_max_pos|^(max_)?seq(uence)?_len|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_"
+)
+TURNS = re.compile(r"rope|rotary|theta")
+"""Names of fields that speak of a base; of a rotation; that do so whatever the model."""
+
+QUANTITIES = {
+    "base": BASE,
+    "fraction": re.compile(r"partial|pct|percent|fraction"),
+    "length": re.compile(r"max_pos|len"),
+    "width": re.compile(r"dim|channels|size"),
+}
+"""What a field without effect may be about: harmless where the model has that value anyway."""
 
 
 @dataclass(frozen=True)
@@ -196,18 +209,24 @@ def rope_of(config: dict[str, Any]) -> Specification:
         kind = type(config).__name__
         raise TypeError(f"config must be a dict, as json.load returns config.json, got {kind}")
     rules = load_rules()
-    return evaluate(config, rules["types"], frozenset(rules["fields"]))
+    return evaluate(
+        config, rules["types"], frozenset(rules["fields"]), frozenset(rules.get("kinds", ()))
+    )
 
 
 def evaluate(
-    config: dict[str, Any], rules: dict[str, Any], names: frozenset[str] = frozenset()
+    config: dict[str, Any],
+    rules: dict[str, Any],
+    names: frozenset[str] = frozenset(),
+    kinds: frozenset[str] = frozenset(),
 ) -> Specification:
     """Return the specification of a configuration by these rules; `rope_of` has the arguments.
 
-    ``names`` are fields of any class, which are no misspellings.
+    ``names`` are fields of any class, which are no misspellings; ``kinds``, types of layers of any
+    class, others than which are refused.
     """
     family = config.get("model_type")
-    study = _Study(rules, names)
+    study = _Study(rules, names, kinds)
     rule = rules.get(family) if isinstance(family, str) else None
     if rule is None or rule.get("null"):
         return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
@@ -231,9 +250,14 @@ def _no_rule(family: Any, rule: Any, rules: dict[str, Any]) -> Caution:
 
 
 class _Fields:
-    """Fields of one part: as given, in another spelling, or its class's default; notes reads."""
+    """Fields of one part: as given, in another spelling, or a default; notes reads.
 
-    def __init__(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
+    ``preset`` are defaults that a model has instead of its part's class.
+    """
+
+    def __init__(
+        self, config: dict[str, Any], rule: dict[str, Any], path: str, preset: dict[str, Any]
+    ) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
         for name in rule.get("inner", ()):  # fields of a dict, by dotted names
             own = config.get(name)
@@ -242,8 +266,8 @@ class _Fields:
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
-        self.defaults: dict[str, Any] = rule.get("defaults", {})
-        self.path = path
+        self.defaults: dict[str, Any] = {**rule.get("defaults", {}), **preset}
+        self.path, self.preset = path, preset
         self.read: dict[str, None] = {}
 
     def name(self, name: str) -> str:
@@ -271,12 +295,25 @@ class _Fields:
             raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
         return value
 
-    def number(self, name: str) -> int:
-        """Return a positive integer that must be known."""
-        value = self.count(name)
-        if value is None:
-            raise ValueError(f"{self.name(name)} must be given")
-        return value
+    def check(self, rule: dict[str, Any]) -> None:
+        """Raise where a size is none, or does not divide as its class wants."""
+        read = dict(self.read)
+        for name in rule.get("refuses", ()):
+            if name in self.given:
+                raise ValueError(f"{self.name(name)} must be left out, got {self.given[name]!r}")
+        for name, null in rule.get("sizes", {}).items():
+            if name in self.given and self.count(name) is None and not null:
+                raise ValueError(f"{self.name(name)} must be a positive integer, got None")
+        if rule.get("divides"):
+            size, heads = map(self.count, ("hidden_size", "num_attention_heads"))
+            if size and heads and size % heads:
+                words = f"a multiple of {self.name('num_attention_heads')}, {heads}"
+                raise ValueError(f"{self.name('hidden_size')} must be {words}, got {size}")
+        self.read = read
+
+    def null(self, name: str) -> bool:
+        """Return whether a field is there and null."""
+        return (name in self.given or name in self.defaults) and self.get(name) is None
 
     def first(self, expressions: list[str]) -> tuple[int, str]:
         """Return the value of the first expression whose fields are all known, and it."""
@@ -301,8 +338,8 @@ class _Fields:
 class _Study:
     """Evaluates rules on a configuration and its parts."""
 
-    def __init__(self, rules: dict[str, Any], names: frozenset[str]) -> None:
-        self.rules, self.names = rules, names
+    def __init__(self, rules: dict[str, Any], names: frozenset[str], kinds: frozenset[str]) -> None:
+        self.rules, self.names, self.kinds = rules, names, kinds
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
@@ -313,35 +350,59 @@ class _Study:
         if caution not in self.warnings:
             self.warnings.append(caution)
 
-    def part(self, config: dict[str, Any], rule: dict[str, Any], path: str) -> None:
+    def part(
+        self,
+        config: dict[str, Any],
+        rule: dict[str, Any],
+        path: str,
+        preset: dict[str, Any] | None = None,
+    ) -> None:
         """Add the rotations of a part and of its own parts."""
-        flat = []
-        for name, kind in rule.get("parts", {}).items():
-            own, kind = config.get(name), kind["type"]
+        flat, start = [], len(self.parts)
+        absent: dict[str, str] = {}
+        for name, spec in rule.get("parts", {}).items():
+            own = config.get(name)
             if own is None and name in rule.get("flat", ()):
                 flat.append(name)
-                left = {"model_type", *rule["parts"]}
+                left = {"model_type", *rule["parts"], *spec.get("left", ())}
                 own = {k: v for k, v in config.items() if k not in left}
+                for field in spec.get("left", ()):
+                    if config.get(field) is not None:
+                        self.unused(field, field, config[field], set())
             if not isinstance(own, dict | None):
                 raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
-            named = (own or {}).get("model_type") if rule["parts"][name]["any"] else None
-            inner = self.rules.get(named or kind, {})
+            named = (own or {}).get("model_type") if spec["any"] else None
+            named = spec.get("as", {}).get(named, named) or spec["type"]
+            inner = self.rules.get(named, {})
             where = path if name in flat else f"{path}.{name}".lstrip(".")
             if own is None and not inner.get("rotations"):
+                absent |= {where: inner["null"]} if "null" in inner else {}
                 continue
-            if inner.get("null"):
-                self.warn("no-rule", 1, where, f"{where} has no rule: {inner['null']}.")
-            self.part(own or {}, inner, where)
-        if rule.get("rotations"):
-            fields = _Fields(config, rule, path)
-            if all(fields.get(name) in values for name, values in rule["on"].items()):
-                self.rotations(fields, rule)
-            self.read.update(fields.read)
-            self.silent(fields, rule)
+            if inner.get("null") or named not in self.rules:
+                why = inner.get("null", f"{named!r} is no known model_type")
+                self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
+            counts = spec.get("always") or own is None
+            self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
+        for where, why in absent.items() if len(self.parts) == start else ():
+            self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
+        fields = _Fields(config, rule, path, preset or {})
+        turns = bool(rule.get("rotations"))
+        if turns:
+            fields.check(rule)
+            turns = all(fields.get(name) in values for name, values in rule["on"].items())
+        if turns:
+            self.rotations(fields, rule)
+        if rule.get("rotations") and len(self.parts) == start:
+            self.warn(
+                "none-rotates", int(turns), path or "model_type", "None of its layers rotates."
+            )
+        self.read.update(fields.read)
+        if not flat and not rule.get("null") and (turns or not rule.get("rotations")):
+            self.silent(fields, rule, self.parts[start:])
 
     def rotations(self, fields: _Fields, rule: dict[str, Any]) -> None:
         """Add the rotations of a part."""
-        layers = _layers(fields, rule["layers"])
+        layers = _layers(fields, rule["layers"], self.kinds, rule["rope"]["nested"])
         for one in rule["rotations"]:
             own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
             if own:
@@ -361,6 +422,12 @@ class _Study:
                 words = f"{fields.name(field)} must be a dict or null, got {dicts[field]!r}"
                 raise ValueError(words)
         legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
+        label = "rope_parameters"
+        if rope.get("replaces") and fields.has("rope_scaling"):
+            if legacy is None:
+                words = f"{fields.name('rope_scaling')} must be left out, for null replaces"
+                raise ValueError(f"{words} rope_parameters, got null")
+            label, given, legacy = "rope_scaling", legacy, None
         if legacy and given:
             self.two(fields, legacy, given)
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
@@ -368,46 +435,51 @@ class _Study:
         if flat and given and not any(isinstance(value, dict) for value in given.values()):
             legacy, given = given, None
         legacy = legacy if own["scaling"] else None
+        name = fields.name(label)
         if rope["nested"]:
-            entry = (given or {}).get(kind)
-            if given and entry is None and not rope["fills"]:
-                raise ValueError(
-                    f"{fields.name('rope_parameters')} must have an entry for {kind!r}"
-                )
-            name = f"{fields.name('rope_parameters')}.{kind}"
-            found = entry or own["absent"] or {}
-            found = {**found, **(legacy or {})} if isinstance(found, dict) else found
-            if flat and entry:
-                found = {"partial_rotary_factor": 1.0} | found
-            elif flat:  # its base stands outside
-                found.pop("rope_theta", None)
-                found = own.get("sets", {}).get(_type_in(found), {}) | found
+            entry = None if given is None else given.get(kind)
+            fills = rope["fills"] and not (legacy is not None and kind not in (given or {kind}))
+            fills = fills and not (kind in (given or ()) and rope.get("nulls") is False)
+            if given is not None and entry is None and not fills:
+                raise ValueError(f"{name} must have an entry for {kind!r}")
+            name = f"{name}.{kind}"
+            for key, value in (given or {}).items():
+                if key not in rope["kinds"]:
+                    where = f"{fields.name(label)}.{key}"
+                    self.unused(where, key, value, set(rope["kinds"]), False)
         else:
-            name = fields.name("rope_scaling" if legacy else "rope_parameters")
-            entry = legacy or given
-            found = dict(entry or own["absent"] or {})
+            entry, legacy = legacy or given, None
+            name = fields.name("rope_scaling") if entry is not given else name
         if not isinstance(entry, dict | None):
             raise ValueError(f"{name} must be a dict, got {entry!r}")
-        source, theta, default = f"{name}.rope_theta", own["theta"], own["default"]
-        if flat:
-            theta, default = (flat, default) if entry else (theta, own["unset"])
-        over = next((field for field in own.get("over", ()) if fields.has(field)), None)
-        if over is not None:
-            found, source = {**found, "rope_theta": fields.get(over)}, fields.name(over)
-        if over is None and ("rope_theta" not in found or not entry):
-            at = next((field for field in theta if fields.has(field)), None)
-            if at is not None and "rope_theta" not in found:
-                found["rope_theta"], source = fields.get(at), fields.name(at)
-            else:
-                found.setdefault("rope_theta", default)
-                if found["rope_theta"] is None:
-                    raise ValueError(f"{name} must have rope_theta: its class has no default")
-                source = DEFAULT
-                self.lost(fields, entry, name, found["rope_theta"])
+        told = {**(entry or {}), **(legacy or {})}
+        found = {**((own["absent"] or {}) if entry is None else {}), **told}
+        theta, default = own["theta"], own["default"]
+        if flat and entry:
+            theta, found = flat, {"partial_rotary_factor": 1.0} | found
+        elif flat:  # its base stands outside
+            default = own["unset"]
+            told.pop("rope_theta", None)
+            found.pop("rope_theta", None)
+            found = own.get("sets", {}).get(_type_in(found), {}) | found
+        source = f"{name}.rope_theta" if "rope_theta" in told else DEFAULT
+        known = {**fields.preset, **fields.given}
+        over = next((field for field in own.get("over", ()) if field in known), None)
+        if over is not None or "rope_theta" not in found:
+            at = over or next((field for field in theta if field in known), None)
+            found["rope_theta"] = default if at is None else fields.get(at)
+            if at and fields.has(at):
+                source = fields.name(at)
+            elif found["rope_theta"] is None:
+                raise ValueError(f"{name} must have rope_theta: its class has no default")
         base = found["rope_theta"]
         if not _positive(base):
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
-        return found | {"_name": name}, source
+        if source == DEFAULT:
+            self.lost(fields, told or given, name, base, list(rope["kinds"].values()))
+        origin = dict.fromkeys(entry or {}, name)
+        origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
+        return found | {"_name": name, "_from": origin}, source
 
     def two(self, fields: _Fields, legacy: dict[str, Any], given: dict[str, Any]) -> None:
         """Warn where both spellings are given, and two rescalings above all."""
@@ -419,9 +491,13 @@ class _Study:
         else:
             self.warn("two-spellings", 1, other, f"{one} and {other} are both given.")
 
-    def lost(self, fields: _Fields, entry: Any, name: str, base: float) -> None:
+    def lost(
+        self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[dict[str, Any]]
+    ) -> None:
         """Warn where the default is taken for a base that was given or forgotten."""
+        apart = {field for one in kinds if one["default"] != base for field in one["theta"]}
         others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
+        others = [k for k in others if k not in apart]  # another kind of layer has those
         if others and base not in (fields.given[field] for field in others):
             words = (
                 f"{fields.name(others[0])} is not read: the base is the class's default {base:g}."
@@ -444,6 +520,7 @@ class _Study:
         if "//" in head_from:
             self.guessed(fields, head_from, head_dim)
         dim, width_from = fields.first(one["dim"])
+        whole = dim
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
         if one["partial"] is not None or kind != "default":
             fraction, words = self.fraction(fields, one["partial"] or WHOLE, parameters)
@@ -456,8 +533,16 @@ class _Study:
             else:
                 dim = int(dim * fraction)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
+        if kind in rule.get("needs", ()) and fields.null("head_dim"):
+            text = f"head_dim must be given with rope_type {kind!r}: its class fails without it."
+            self.warn("head-width-missing", 2, fields.name("head_dim"), text)
+        if rule["rope"]["dict"] and whole > 4 and whole % 2 and dim == fields.given.get("head_dim"):
+            raise ValueError(f"{fields.name('head_dim')} must be even, got {dim}")
+        if rule.get("foreign") and fields.given.get("head_dim", whole) != whole:
+            words = f"{fields.name('head_dim')} must be left out, or {whole} as {one['dim'][0]}"
+            raise ValueError(f"{words}, got {fields.given['head_dim']!r}")
         if kind in ORIGINAL:
-            told = self.original(fields, told, rule, parameters["_name"], longest)
+            told = self.original(fields, told, rule, parameters, longest)
         series = _Series(kind, float(parameters["rope_theta"]), told, longest)
         try:
             inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
@@ -471,8 +556,8 @@ class _Study:
             raise ValueError(words)
         place = "all" if width == head_dim else one["place"] if rotated.all() else "elsewhere"
         if kind != "default":
-            self.factor_one(kind, told, parameters["_name"])
-        self.keys(fields, parameters, kind, one, rule["rope"]["nested"])
+            self.advise(kind, told, parameters["_name"], longest)
+        self.keys(fields, parameters, kind, one, rule["rope"])
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None
         return {
@@ -561,7 +646,7 @@ class _Study:
                     if over and under:
                         value, words = over / under, name
                         break
-                elif fields.has(name):
+                elif fields.has(name) and not (fields.get(name) is None and value == 1):
                     value, words = fields.get(name), fields.name(name)
                     break
         if not (_positive(value) and value <= 1):
@@ -573,14 +658,23 @@ class _Study:
         fields: _Fields,
         told: dict[str, Any],
         rule: dict[str, Any],
-        name: str,
+        parameters: dict[str, Any],
         longest: int | None,
     ) -> dict[str, Any]:
         """Return the parameters with the length in training, which a field outside overrules."""
-        field = "original_max_position_embeddings"
+        name, field = parameters["_name"], "original_max_position_embeddings"
         counts = rule["rope"].get("outside", True) and not rule["rope"]["nested"]
         value = fields.count(field) if counts else None
+        if counts and fields.has(field) and value is None:
+            words = f"{fields.name(field)} must be left out or a positive integer"
+            raise ValueError(f"{words} with a rescaling, got None")
+        if field not in told and _type_in(parameters) not in ORIGINAL:
+            text = f"{name} must have {field} with {_type_in(parameters)!r}: its class fails."
+            self.warn("original-length-missing", 2, name, text)
         if value is not None:
+            if told.get(field, value) != value:
+                text = f"{name}.{field} is not read: {fields.name(field)} is {value:,}."
+                self.warn("no-effect", 1, f"{name}.{field}", text)
             return told | {field: value}
         if field not in told and longest is None:
             raise ValueError(f"{name} must have {field}, or the model max_position_embeddings")
@@ -593,18 +687,40 @@ class _Study:
         """Warn where a quotient is no whole number, or one of its fields is a default."""
         names = [name for name in words.split() if name.isidentifier()]
         unknown = [name for name in names if not fields.has(name)]
+        over, under = map(fields.count, names[:2])
         if unknown:
             text = f"{' and '.join(unknown)} not given: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(unknown[0]), text)
-        elif fields.number(names[0]) % fields.number(names[1]):
+        elif over and under and over % under:
             text = f"{words} is no whole number: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
-    def factor_one(self, kind: str, told: dict[str, Any], name: str) -> None:
-        """Warn of a factor that does nothing."""
-        if told.get("factor") == 1:
+    def advise(self, kind: str, told: dict[str, Any], name: str, longest: int | None) -> None:
+        """Warn of parameters that do nothing, or contradict each other."""
+        factor, original = told.get("factor"), told.get("original_max_position_embeddings")
+        if factor == 1 or (
+            kind == "proportional" and told["partial_rotary_factor"] == 1 and factor is None
+        ):
             text = f"{name}.factor is 1: {kind} changes nothing."
             self.warn("factor-one", 1, f"{name}.factor", text)
+        elif factor is None and kind == "yarn":
+            text = f"{name}.factor is null: the quotient of the two lengths is taken."
+            self.warn("factor-null", 1, f"{name}.factor", text)
+        elif factor is not None and factor < 1:
+            text = f"{name}.factor {factor:g} is less than 1: {kind} makes the context shorter."
+            self.warn("factor-below-one", 1, f"{name}.factor", text)
+        if kind == "llama3" and told["low_freq_factor"] == told["high_freq_factor"]:
+            text = f"{name}.high_freq_factor must be larger than low_freq_factor for a ramp."
+            self.warn("no-ramp", 1, f"{name}.high_freq_factor", text)
+        if longest and original:
+            field = f"{name}.original_max_position_embeddings"
+            ratio = longest / original
+            if kind == "yarn" and factor not in (None, ratio) and ratio != 1:
+                text = f"{name}.factor is {factor:g}, but max_position_embeddings / original is"
+                self.warn("lengths-differ", 1, field, f"{text} {ratio:.6g}.")
+            elif ratio < 1 or (kind == "llama3" and ratio == 1):
+                text = f"{field} {original!r} is not less than max_position_embeddings {longest}."
+                self.warn("lengths-differ", 1, field, text)
 
     def keys(
         self,
@@ -612,30 +728,32 @@ class _Study:
         parameters: dict[str, Any],
         kind: str,
         one: dict[str, Any],
-        nested: bool,
+        rope: dict[str, Any],
     ) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
-        name = parameters["_name"]
-        used = {"rope_theta", "rope_type", "type", "_name", *PARAMETERS[kind]}
-        used -= {"truncate"} if nested else set()
-        used |= (
-            {"partial_rotary_factor"} if one["partial"] is not None or kind != "default" else set()
-        )
+        used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind], *rope.get("keeps", ())}
+        used -= {"truncate"} if rope["nested"] else set()
+        for key in rope.get("wants", ()):
+            if key not in parameters and key not in PARAMETERS[kind]:
+                text = f"{parameters['_name']} must have {key}: its class fails without it."
+                self.warn("key-missing", 2, parameters["_name"], text)
+        if one["partial"] is not None or kind != "default":
+            used.add("partial_rotary_factor")
         used |= {"mrope_section"} if one["axes"] else set()
-        if name.split(".")[-1] not in ("rope_parameters", "rope_scaling", one["kind"]):
-            return
-        given: Any = next(filter(None, (fields.given.get(field) for field in DICTS)), {})
-        given = given if isinstance(given, dict) else {}
-        if one["kind"] in given:
-            given = given[one["kind"]] or {}
-        for key in given:
-            where = f"{name}.{key}"
+        known = {*used, *sum(PARAMETERS.values(), ())}
+        for key, name in parameters["_from"].items():
+            where, value = f"{name}.{key}", parameters[key]
             if key in used:
                 fields.read[where] = None
-            elif key in parameters:
-                self.unused(where, key, parameters[key], {*used, *sum(PARAMETERS.values(), ())})
+            elif isinstance(value, dict) or key in self.kinds:
+                text = f"{where} is not read, or fails: one rotation for all these layers is due."
+                self.warn("no-effect", 2, where, text)
+            else:
+                self.unused(where, key, value, known)
 
-    def unused(self, where: str, key: str, value: Any, known: set[str]) -> None:
+    def unused(
+        self, where: str, key: str, value: Any, known: set[str], fits: bool | None = None
+    ) -> None:
         """Note a field without effect, and the name that was perhaps meant."""
         self.unread[where] = None
         near = self.near(key, known)
@@ -643,36 +761,64 @@ class _Study:
             text = f"{where} is no field that is read: did you mean {near!r}?"
             self.warn("spelling", 2, where, text)
         else:
-            neutral = value is None or value is False or value == 1
-            self.warn("no-effect", 0 if neutral else 1, where, f"{where} has no effect.")
+            if fits is None:
+                fits = value in (1, None, "rope", "rotary", "default") and value is not True
+                fits = fits or value in ([], {}) or value is key.startswith(("use_ro", "rotary"))
+            self.warn("no-effect", 0 if fits else 1, where, f"{where} has no effect.")
 
     def near(self, key: str, known: set[str]) -> str | None:
         """Return the known name of which a name that no class has is a misspelling."""
         if key in known or key in self.names:
             return None
-        found = difflib.get_close_matches(key, known - {"_name"}, 1, 0.84)
+        if _snake(key) in known:
+            return _snake(key)
+        found = difflib.get_close_matches(key, known, 1, 0.84)
         return found[0] if found and abs(len(found[0]) - len(key)) <= 2 else None
 
-    def silent(self, fields: _Fields, rule: dict[str, Any]) -> None:
+    def silent(self, fields: _Fields, rule: dict[str, Any], made: list[RotatedPart]) -> None:
         """Note fields about rotation that were given and not read."""
-        known = {*rule["read"], *fields.defaults, *rule.get("aliases", ())}
-        rope = rule["rope"]
-        scales = any(one["scaling"] for one in rope["kinds"].values())
-        for field in DICTS:
-            fine = rope["dict"] and (scales or field == "rope_parameters")
-            if fields.given.get(field) and not fine:
-                self.unused(fields.name(field), field, fields.given[field], {field})
+        known = {*rule.get("read", ()), *fields.defaults, *rule.get("aliases", ())}
+        layers = rule.get("layers", {})
+        every = {layers[name]["every"] for name in ("types", "switch") if name in layers}
+        about = ABOUT if "rotations" in rule or made else TURNS
+        rope = rule.get("rope", {"dict": False, "kinds": {}})
+        scales = rope.get("replaces") or any(one["scaling"] for one in rope["kinds"].values())
+        here: dict[str, set[float]] = {
+            "base": {one.base for one in made},
+            "fraction": {one.width / one.head_dim for one in made},
+            "length": {n for one in made for n in (one.trained_length, one.max_length) if n},
+            "width": {n for one in made for n in (one.head_dim, one.width)},
+        }
         for field, value in fields.given.items():
             where = fields.name(field)
-            if where in fields.read or field in DICTS or field.startswith("_"):
+            if field in DICTS:
+                if value and not (rope["dict"] and (scales or field == "rope_parameters")):
+                    self.unused(where, field, value, {field})
+            elif where in fields.read or field.startswith("_") or field in rule.get("parts", ()):
                 continue
-            if field not in known and (self.near(field, known) or ROTARY.search(field)):
+            elif (
+                (field in every and type(value) is int)
+                or about.search(_snake(field))
+                or self.near(field, known)
+            ):
+                words = _snake(field)
+                same = next((here[k] for k, v in QUANTITIES.items() if v.search(words)), set())
+                fits = value in same if same and type(value) in (int, float) else None
+                if made and "interleave" in field:
+                    fits = value == any("interleaved" in one.layout for one in made)
+                self.unused(where, field, value, known, fits)
+            elif isinstance(value, dict) and any(value.get(k) for k in ("rope_theta", *DICTS)):
                 self.unused(where, field, value, known)
 
 
 def _type_in(parameters: dict[str, Any]) -> Any:
     """Return the type of rescaling as spelt in ``rope_parameters``."""
     return parameters.get("rope_type", parameters.get("type", "default"))
+
+
+def _snake(name: str) -> str:
+    """Return a name such as headDim or head-dim with its words set apart by underscores."""
+    return re.sub(r"[-. ]|(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _positive(value: Any) -> bool:
@@ -752,11 +898,23 @@ def _sections(mode: str, given: Any, pairs: int, name: str) -> np.ndarray:
     return which
 
 
-def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]:
+def _layers(
+    fields: _Fields, rule: dict[str, Any], types: frozenset[str], nested: bool
+) -> dict[Any, list[list[int]]]:
     """Return runs of layers by kind, None for all, and ``rests`` for those that do not rotate."""
     count, name = fields.first(rule["count"])
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
+    given = fields.given.get("layer_types")
+    if given is not None and types:
+        fine = (
+            isinstance(given, list)
+            and all(isinstance(one, str) and one in types for one in given)
+            and (len(given) == count or (rule.get("types", {}).get("cut") and len(given) > count))
+        )
+        if not fine:
+            words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"
+            raise ValueError(f"{fields.name('layer_types')} must be {words}, got {given!r}")
     kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
     if "numbers" in rule:
         told = rule["numbers"]
@@ -765,6 +923,10 @@ def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]
         if not isinstance(own, list):
             raise ValueError(f"{fields.name(told['field'])} must be a list, got {own!r}")
         kinds = [told["then"] if layer in own else told["else"] for layer in range(count)]
+    known = {*rule.get("rotation", ()), *rule.get("rest", ()), *rule.get("absent", ())}
+    if nested and set(kinds) - known:
+        words = f"one of {', '.join(sorted(known))} for each layer"
+        raise ValueError(f"{fields.name(rule['types']['field'])} must be {words}, got {kinds!r}")
     found: dict[Any, list[int]] = {"rests": []}
     switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
     active = "unless" not in rule or fields.get(rule["unless"]) is not None
@@ -782,7 +944,7 @@ def _layers(fields: _Fields, rule: dict[str, Any]) -> dict[Any, list[list[int]]]
 
 def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
     """Return a field with an entry for each layer, or the pattern that its class makes."""
-    given = fields.get(rule["field"])
+    given, every, told = fields.get(rule["field"]), rule["every"], None
     if given:
         fine = isinstance(given, list) and (
             len(given) == count or (rule.get("cut") and len(given) > count)
@@ -791,13 +953,18 @@ def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
             words = f"a list with an entry for each of {count} layers"
             raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
         old = rule.get("old", {})
-        found = [old.get(str(one), one) for one in given[:count]]
-        return [*found[: -len(rule["last"])], *rule["last"]][-count:] if "forced" in rule else found
-    every = rule["every"]
-    every = (fields.count(every) or rule["or"]) if isinstance(every, str) else every
+        told = [old.get(str(one), one) for one in given[:count]]
+        told = [*told[: -len(rule["last"])], *rule["last"]][-count:] if "forced" in rule else told
+        if not isinstance(every, str) or type(fields.given.get(every)) is not int:
+            return told
+    if isinstance(every, str):
+        every = (fields.given[every] if told else fields.count(every)) or rule["or"]
     if every is None:
         raise ValueError(f"{fields.name(rule['field'])} must be given, one entry for each layer")
-    return pattern(rule, every, count)
+    found = pattern(rule, every, count)
+    if found == told:
+        fields.get(rule["every"])  # they agree
+    return told or found
 
 
 def pattern(rule: dict[str, Any], every: int, count: int) -> list[Any]:

@@ -48,11 +48,24 @@ const DICTS = ["rope_scaling", "rope_parameters"];
 const WHOLE = { fields: ["partial_rotary_factor"], default: 1 }; // read, where whole heads rotate, by rescalings
 const MOST_LAYERS = 10_000;
 const DEFAULT = "the class's default";
-const BASE = /theta|rope_.*base|rotary_.*base/;
-const ROTARY = /rope|rotary|theta|mrope|^original_max_position|^head_dim$/;
+const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
+const ABOUT = new RegExp(
+  "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
+    "|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
+    "|original_max_pos|^(max_)?seq(uence)?_len|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_",
+);
+const TURNS = /rope|rotary|theta/;
+const QUANTITIES = {
+  base: BASE,
+  fraction: /partial|pct|percent|fraction/,
+  length: /max_pos|len/,
+  width: /dim|channels|size/,
+};
 
 const has = (object, name) => Object.hasOwn(object ?? {}, name);
 const get = (object, name, otherwise = null) => (has(object, name) ? object[name] : otherwise);
+/** A name such as headDim or head-dim with its words set apart by underscores. */
+const snake = (name) => name.replace(/[-. ]|(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
 const typeIn = (parameters) => get(parameters, "rope_type", get(parameters, "type", "default"));
 const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
@@ -60,9 +73,9 @@ const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
 
 /**
  * How a configuration rotates: what to_dict() of Python's Specification gives. Of the rules, types are
- * by model_type, and fields are names of any class, which are no misspellings.
+ * by model_type, fields are names of any class, which are no misspellings, and kinds types of layers.
  */
-export function ropeOf(config, { types: rules, fields: names = [] }) {
+export function ropeOf(config, { types: rules, fields: names = [], kinds = [] }) {
   if (!isDict(config)) {
     throw new Refused(`config must be a dict, as json.load returns config.json, got ${kindOf(config)}`);
   }
@@ -72,7 +85,7 @@ export function ropeOf(config, { types: rules, fields: names = [] }) {
     const warnings = [noRule(family, rule, rules)];
     return { family, known: false, parts: [], read: [], without_effect: [], warnings };
   }
-  const study = new Study(rules, new Set(names));
+  const study = new Study(rules, new Set(names), new Set(kinds));
   study.part(config, rule, "");
   study.warnings.sort((a, b) => b.severity - a.severity);
   const { parts, warnings } = study;
@@ -92,9 +105,9 @@ function noRule(family, rule, rules) {
 /** What Python calls a TypeError. */
 class Unfit extends Refused {}
 
-/** Fields of one part: as given, in another spelling, or its class's default; notes reads. */
+/** Fields of one part: as given, in another spelling, or a default, such as a model's preset; notes reads. */
 class Fields {
-  constructor(config, rule, path) {
+  constructor(config, rule, path, preset) {
     this.aliases = rule.aliases ?? {};
     for (const name of rule.inner ?? []) {
       const own = get(config, name);
@@ -106,8 +119,8 @@ class Fields {
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
-    this.defaults = rule.defaults ?? {};
-    this.path = path;
+    this.defaults = { ...rule.defaults, ...preset };
+    Object.assign(this, { path, preset });
     this.read = new Set();
   }
   plain(name) {
@@ -133,10 +146,28 @@ class Fields {
       throw new Refused(`${this.name(name)} must be a positive integer, got ${repr(value)}`);
     return value;
   }
-  number(name) {
-    const value = this.count(name);
-    if (value === null) throw new Refused(`${this.name(name)} must be given`);
-    return value;
+  /** Throws where a size is none, or does not divide as its class wants. */
+  check(rule) {
+    const read = new Set(this.read);
+    for (const name of rule.refuses ?? []) {
+      if (!this.given.has(name)) continue;
+      throw new Refused(`${this.name(name)} must be left out, got ${repr(this.given.get(name))}`);
+    }
+    for (const [name, none] of Object.entries(rule.sizes ?? {})) {
+      if (this.given.has(name) && this.count(name) === null && !none) {
+        throw new Refused(`${this.name(name)} must be a positive integer, got None`);
+      }
+    }
+    const [size, heads] = rule.divides ? ["hidden_size", "num_attention_heads"].map((name) => this.count(name)) : [];
+    if (size && heads && size % heads) {
+      const words = `a multiple of ${this.name("num_attention_heads")}, ${heads}`;
+      throw new Refused(`${this.name("hidden_size")} must be ${words}, got ${size}`);
+    }
+    this.read = read;
+  }
+  /** Whether a field is there and null. */
+  none(name) {
+    return (this.given.has(name) || has(this.defaults, name)) && this.get(name) === null;
   }
   first(expressions) {
     for (const words of expressions) {
@@ -161,40 +192,57 @@ class Fields {
 
 /** Evaluates rules on a configuration and its parts. */
 class Study {
-  constructor(rules, names) {
-    Object.assign(this, { rules, names, parts: [], read: new Set(), unread: new Set(), warnings: [] });
+  constructor(rules, names, kinds) {
+    Object.assign(this, { rules, names, kinds, parts: [], read: new Set(), unread: new Set(), warnings: [] });
   }
   warn(code, severity, field, message) {
     const same = (one) => one.code === code && one.field === field && one.message === message;
     if (!this.warnings.some(same)) this.warnings.push({ code, severity, field, message });
   }
-  part(config, rule, path) {
-    const flat = [];
-    for (const [name, kind] of Object.entries(rule.parts ?? {})) {
+  part(config, rule, path, preset = {}) {
+    const [flat, absent, start] = [[], [], this.parts.length];
+    for (const [name, spec] of Object.entries(rule.parts ?? {})) {
       let own = get(config, name);
       if (own === null && (rule.flat ?? []).includes(name)) {
         flat.push(name);
-        const left = (field) => field === "model_type" || has(rule.parts, field);
-        own = Object.fromEntries(Object.entries(config).filter(([field]) => !left(field)));
+        const left = ["model_type", ...Object.keys(rule.parts), ...(spec.left ?? [])];
+        own = Object.fromEntries(Object.entries(config).filter(([field]) => !left.includes(field)));
+        for (const field of spec.left ?? []) {
+          if (get(config, field) !== null) this.unused(field, field, config[field], new Set());
+        }
       }
       if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
-      const named = kind.any ? get(own, "model_type") : null;
-      const inner = get(this.rules, named || kind.type, {});
+      const asked = spec.any ? get(own, "model_type") : null;
+      const named = get(spec.as, asked, asked) || spec.type;
+      const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : `${path}.${name}`.replace(/^\.+/, "");
-      if (own === null && !inner.rotations?.length) continue;
-      if (inner.null) this.warn("no-rule", 1, where, `${where} has no rule: ${inner.null}.`);
-      this.part(own ?? {}, inner, where);
+      if (own === null && !inner.rotations?.length) {
+        if (inner.null) absent.push([where, inner.null]);
+        continue;
+      }
+      if (inner.null || !has(this.rules, named)) {
+        const why = inner.null ?? `${repr(named)} is no known model_type`;
+        this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
+      }
+      this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
     }
-    if (!rule.rotations?.length) return;
-    const fields = new Fields(config, rule, path);
+    if (this.parts.length === start) {
+      for (const [where, why] of absent) this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
+    }
+    const fields = new Fields(config, rule, path, preset);
+    const rotations = Boolean(rule.rotations?.length);
+    if (rotations) fields.check(rule);
     const on = Object.entries(rule.on ?? {});
-    if (on.every(([name, values]) => values.some((value) => equal(fields.get(name), value))))
-      this.rotations(fields, rule);
+    const turns = rotations && on.every(([name, values]) => values.some((value) => equal(fields.get(name), value)));
+    if (turns) this.rotations(fields, rule);
+    if (rotations && this.parts.length === start) {
+      this.warn("none-rotates", Number(turns), path || "model_type", "None of its layers rotates.");
+    }
     for (const name of fields.read) this.read.add(name);
-    this.silent(fields, rule);
+    if (!flat.length && !rule.null && (turns || !rotations)) this.silent(fields, rule, this.parts.slice(start));
   }
   rotations(fields, rule) {
-    const layers = layersOf(fields, rule.layers);
+    const layers = layersOf(fields, rule.layers, this.kinds, rule.rope.nested);
     for (const one of rule.rotations) {
       const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (!own.length) continue;
@@ -213,58 +261,69 @@ class Study {
         throw new Refused(`${fields.name(field)} must be a dict or null, got ${repr(dicts[field])}`);
       }
     }
-    let [legacy, given] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null];
+    let [legacy, given, label] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null, "rope_parameters"];
+    if (rope.replaces && fields.has("rope_scaling")) {
+      if (legacy === null) {
+        const words = `${fields.name("rope_scaling")} must be left out, for null replaces`;
+        throw new Refused(`${words} rope_parameters, got null`);
+      }
+      [label, given, legacy] = ["rope_scaling", legacy, null];
+    }
     if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
     if (rope.flat && truthy(given) && !Object.values(given).some(isDict)) [legacy, given] = [given, null];
     if (!own.scaling) legacy = null;
-    const either = (a, b) => (truthy(a) ? a : b);
-    let [entry, name, found] = [null, "", {}];
+    let [entry, name] = [null, fields.name(label)];
     if (rope.nested) {
-      entry = get(either(given, {}), kind);
-      if (truthy(given) && entry === null && !rope.fills) {
-        throw new Refused(`${fields.name("rope_parameters")} must have an entry for ${repr(kind)}`);
+      entry = given === null ? null : get(given, kind);
+      const lacks = legacy !== null && !(truthy(given) ? has(given, kind) : true);
+      const fills = rope.fills && !lacks && !(has(given, kind) && rope.nulls === false);
+      if (given !== null && entry === null && !fills) {
+        throw new Refused(`${name} must have an entry for ${repr(kind)}`);
       }
-      name = `${fields.name("rope_parameters")}.${kind}`;
-      if (entry === null || isDict(entry)) {
-        found = { ...either(either(entry, own.absent), {}), ...either(legacy, {}) };
-        if (rope.flat && truthy(entry)) {
-          found = { partial_rotary_factor: 1, ...found };
-        } else if (rope.flat) {
-          delete found.rope_theta; // its base stands outside
-          found = { ...get(own.sets, typeIn(found), {}), ...found };
-        }
+      for (const [key, value] of Object.entries(given ?? {})) {
+        if (!has(rope.kinds, key)) this.unused(`${name}.${key}`, key, value, new Set(kinds), false);
       }
+      name = `${name}.${kind}`;
     } else {
-      name = fields.name(truthy(legacy) ? "rope_scaling" : "rope_parameters");
-      entry = either(legacy, given);
-      found = { ...either(either(entry, own.absent), {}) };
+      entry = truthy(legacy) ? legacy : given;
+      if (entry !== given) name = fields.name("rope_scaling");
+      legacy = null;
     }
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
-    let source = `${name}.rope_theta`;
+    const told = { ...entry, ...legacy };
+    let found = { ...(entry === null ? own.absent : {}), ...told };
     let { theta, default: otherwise } = own;
-    if (rope.flat) [theta, otherwise] = truthy(entry) ? [rope.flat, otherwise] : [theta, own.unset];
-    const over = own.over?.find((field) => fields.has(field));
-    if (over !== undefined) {
-      [found, source] = [{ ...found, rope_theta: fields.get(over) }, fields.name(over)];
-    } else if (!has(found, "rope_theta") || !truthy(entry)) {
-      const at = theta.find((field) => fields.has(field));
-      if (at !== undefined && !has(found, "rope_theta")) {
-        [found.rope_theta, source] = [fields.get(at), fields.name(at)];
-      } else {
-        if (!has(found, "rope_theta")) found.rope_theta = otherwise;
-        if (found.rope_theta === null) {
-          throw new Refused(`${name} must have rope_theta: its class has no default`);
-        }
-        source = DEFAULT;
-        this.lost(fields, entry, name, found.rope_theta);
+    if (rope.flat && truthy(entry)) {
+      [theta, found] = [rope.flat, { partial_rotary_factor: 1, ...found }];
+    } else if (rope.flat) {
+      otherwise = own.unset; // its base stands outside
+      delete told.rope_theta;
+      delete found.rope_theta;
+      found = { ...get(own.sets, typeIn(found), {}), ...found };
+    }
+    let source = has(told, "rope_theta") ? `${name}.rope_theta` : DEFAULT;
+    const isKnown = (field) => fields.given.has(field) || has(fields.preset, field);
+    const over = own.over?.find(isKnown);
+    if (over !== undefined || !has(found, "rope_theta")) {
+      const at = over ?? theta.find(isKnown);
+      found.rope_theta = at === undefined ? otherwise : fields.get(at);
+      if (at !== undefined && fields.has(at)) source = fields.name(at);
+      else if (found.rope_theta === null) {
+        throw new Refused(`${name} must have rope_theta: its class has no default`);
       }
     }
     if (!positive(found.rope_theta)) {
       throw new Refused(`${source} must be a positive number (else no base), got ${repr(found.rope_theta)}`);
     }
-    return [{ ...found, _name: name }, source];
+    if (source === DEFAULT) {
+      const seen = truthy(told) ? told : given;
+      this.lost(fields, seen, name, found.rope_theta, Object.values(rope.kinds));
+    }
+    const origin = Object.fromEntries(Object.keys(entry ?? {}).map((key) => [key, name]));
+    for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
+    return [{ ...found, _name: name, _from: origin }, source];
   }
   /** Warn where both spellings are given, and two rescalings above all. */
   two(fields, legacy, given) {
@@ -281,8 +340,11 @@ class Study {
       this.warn("rescaling-of-rescaling", 2, one, text);
     }
   }
-  lost(fields, entry, name, base) {
-    const others = [...fields.given].filter(([field, value]) => BASE.test(field) && positive(value));
+  lost(fields, entry, name, base, kinds) {
+    const apart = kinds.flatMap((one) => (equal(one.default, base) ? [] : one.theta)); // another kind of layer's
+    const others = [...fields.given].filter(
+      ([field, value]) => BASE.test(field) && positive(value) && !apart.includes(field),
+    );
     if (others.length && !others.some(([, value]) => equal(value, base))) {
       const field = fields.name(others[0][0]);
       this.warn("base-lost", 2, field, `${field} is not read: the base is the class's default ${general(base)}.`);
@@ -295,6 +357,7 @@ class Study {
     const [head, headFrom] = fields.first(one.head_dim);
     if (headFrom.includes("//")) this.guessed(fields, headFrom, head);
     let [dim, widthFrom] = fields.first(one.dim);
+    const whole = dim;
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
     if (one.partial !== null || kind !== "default") {
       const [fraction, words] = this.fraction(fields, one.partial ?? WHOLE, parameters);
@@ -306,7 +369,19 @@ class Study {
       } else dim = Math.trunc(dim * fraction);
     }
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
-    const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters._name, longest) : told;
+    if ((rule.needs ?? []).includes(kind) && fields.none("head_dim")) {
+      const text = `head_dim must be given with rope_type ${repr(kind)}: its class fails without it.`;
+      this.warn("head-width-missing", 2, fields.name("head_dim"), text);
+    }
+    const headDim = fields.given.get("head_dim");
+    if (rule.rope.dict && whole > 4 && whole % 2 && equal(dim, headDim)) {
+      throw new Refused(`${fields.name("head_dim")} must be even, got ${dim}`);
+    }
+    if (rule.foreign && fields.given.has("head_dim") && !equal(headDim, whole)) {
+      const words = `${fields.name("head_dim")} must be left out, or ${whole} as ${one.dim[0]}`;
+      throw new Refused(`${words}, got ${repr(headDim)}`);
+    }
+    const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters, longest) : told;
     const base = Number(parameters.rope_theta);
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
@@ -319,8 +394,8 @@ class Study {
     const width = 2 * rotated.length;
     if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than the ${head} of a head`);
     const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
-    if (kind !== "default") this.factorOne(kind, full, parameters._name);
-    this.keys(fields, parameters, kind, one, rule.rope.nested);
+    if (kind !== "default") this.advise(kind, full, parameters._name, longest);
+    this.keys(fields, parameters, kind, one, rule.rope);
     const tells = fields.has("max_position_embeddings");
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
     return {
@@ -412,7 +487,7 @@ class Study {
           [value, words] = [over / under, name];
           break;
         }
-        if (!fields.has(name)) continue;
+        if (!fields.has(name) || (fields.get(name) === null && equal(value, 1))) continue;
         [value, words] = [fields.get(name), fields.name(name)];
         break;
       }
@@ -421,10 +496,24 @@ class Study {
     return [Number(value), words];
   }
   /** The parameters with the length in training, which a field outside overrules. */
-  original(fields, told, rule, name, longest) {
-    const field = "original_max_position_embeddings";
-    const value = (rule.rope.outside ?? true) && !rule.rope.nested ? fields.count(field) : null;
-    if (value !== null) return { ...told, [field]: value };
+  original(fields, told, rule, parameters, longest) {
+    const [name, field] = [parameters._name, "original_max_position_embeddings"];
+    const counts = (rule.rope.outside ?? true) && !rule.rope.nested;
+    const value = counts ? fields.count(field) : null;
+    if (counts && fields.has(field) && value === null) {
+      throw new Refused(`${fields.name(field)} must be left out or a positive integer with a rescaling, got None`);
+    }
+    if (!has(told, field) && !ORIGINAL.includes(typeIn(parameters))) {
+      const text = `${name} must have ${field} with ${repr(typeIn(parameters))}: its class fails.`;
+      this.warn("original-length-missing", 2, name, text);
+    }
+    if (value !== null) {
+      if (has(told, field) && !equal(told[field], value)) {
+        const text = `${name}.${field} is not read: ${fields.name(field)} is ${grouped(value)}.`;
+        this.warn("no-effect", 1, `${name}.${field}`, text);
+      }
+      return { ...told, [field]: value };
+    }
     if (!has(told, field) && longest === null) {
       throw new Refused(`${name} must have ${field}, or the model max_position_embeddings`);
     }
@@ -440,66 +529,123 @@ class Study {
     if (unknown.length) {
       const text = `${unknown.join(" and ")} not given: the head width ${head} is a guess.`;
       this.warn("head-width-guessed", 1, fields.name(unknown[0]), text);
-    } else if (fields.number(names[0]) % fields.number(names[1])) {
+      return;
+    }
+    const [over, under] = names.slice(0, 2).map((one) => fields.count(one));
+    if (over && under && over % under) {
       const text = `${words} is no whole number: the head width ${head} is a guess.`;
       this.warn("head-width-guessed", 1, fields.name(names[0]), text);
     }
   }
-  factorOne(kind, told, name) {
-    if (equal(get(told, "factor"), 1)) {
+  /** Warn of parameters that do nothing, or contradict each other. */
+  advise(kind, told, name, longest) {
+    const [factor, original] = [get(told, "factor"), get(told, ORIGINAL_LENGTH)];
+    const whole = kind === "proportional" && equal(told.partial_rotary_factor, 1) && factor === null;
+    if (equal(factor, 1) || whole) {
       this.warn("factor-one", 1, `${name}.factor`, `${name}.factor is 1: ${kind} changes nothing.`);
+    } else if (factor === null && kind === "yarn") {
+      const text = `${name}.factor is null: the quotient of the two lengths is taken.`;
+      this.warn("factor-null", 1, `${name}.factor`, text);
+    } else if (factor !== null && Number(factor) < 1) {
+      const text = `${name}.factor ${general(factor)} is less than 1: ${kind} makes the context shorter.`;
+      this.warn("factor-below-one", 1, `${name}.factor`, text);
+    }
+    if (kind === "llama3" && equal(told.low_freq_factor, told.high_freq_factor)) {
+      const text = `${name}.high_freq_factor must be larger than low_freq_factor for a ramp.`;
+      this.warn("no-ramp", 1, `${name}.high_freq_factor`, text);
+    }
+    if (!longest || original === null) return;
+    const field = `${name}.${ORIGINAL_LENGTH}`;
+    const ratio = longest / Number(original);
+    if (kind === "yarn" && factor !== null && !equal(factor, ratio) && ratio !== 1) {
+      const text = `${name}.factor is ${general(factor)}, but max_position_embeddings / original is`;
+      this.warn("lengths-differ", 1, field, `${text} ${general(ratio)}.`);
+    } else if (ratio < 1 || (kind === "llama3" && ratio === 1)) {
+      const text = `${field} ${repr(original)} is not less than max_position_embeddings ${longest}.`;
+      this.warn("lengths-differ", 1, field, text);
     }
   }
   /** Note keys of rope_parameters that are read and those that are not. */
-  keys(fields, parameters, kind, one, nested) {
-    const name = parameters._name;
-    const used = ["rope_theta", "rope_type", "type", "_name", ...PARAMETERS[kind]].filter(
-      (key) => key !== "truncate" || !nested,
+  keys(fields, parameters, kind, one, rope) {
+    const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...(rope.keeps ?? [])].filter(
+      (key) => key !== "truncate" || !rope.nested,
     );
+    for (const key of rope.wants ?? []) {
+      if (has(parameters, key) || PARAMETERS[kind].includes(key)) continue;
+      const text = `${parameters._name} must have ${key}: its class fails without it.`;
+      this.warn("key-missing", 2, parameters._name, text);
+    }
     if (one.partial !== null || kind !== "default") used.push("partial_rotary_factor");
     if (one.axes) used.push("mrope_section");
-    if (!["rope_parameters", "rope_scaling", one.kind].includes(name.split(".").at(-1))) return;
-    let given = DICTS.map((field) => fields.given.get(field)).find(truthy) ?? {};
-    if (one.kind !== null && has(given, one.kind)) given = truthy(given[one.kind]) ? given[one.kind] : {};
     const known = new Set([...used, ...Object.values(PARAMETERS).flat()]);
-    for (const key of Object.keys(given)) {
-      const where = `${name}.${key}`;
+    for (const [key, name] of Object.entries(parameters._from)) {
+      const [where, value] = [`${name}.${key}`, parameters[key]];
       if (used.includes(key)) fields.read.add(where);
-      else if (has(parameters, key)) this.unused(where, key, parameters[key], known);
+      else if (isDict(value) || this.kinds.has(key)) {
+        const text = `${where} is not read, or fails: one rotation for all these layers is due.`;
+        this.warn("no-effect", 2, where, text);
+      } else this.unused(where, key, value, known);
     }
   }
   /** Note a field without effect, and the name that was perhaps meant. */
-  unused(where, key, value, known) {
+  unused(where, key, value, known, fits = null) {
     this.unread.add(where);
     const near = this.near(key, known);
     if (near !== null) {
       this.warn("spelling", 2, where, `${where} is no field that is read: ${hint(near)}`);
-    } else {
-      const neutral = value === null || value === false || equal(value, 1);
-      this.warn("no-effect", neutral ? 0 : 1, where, `${where} has no effect.`);
+      return;
     }
+    const none = (Array.isArray(value) || isDict(value)) && !truthy(value);
+    const neutral = [null, "rope", "rotary", "default"].includes(value) || (value !== true && equal(value, 1));
+    const fine = fits ?? (none || neutral || value === /^(use_ro|rotary)/.test(key));
+    this.warn("no-effect", fine ? 0 : 1, where, `${where} has no effect.`);
   }
   /** The known name of which a name that no class has is a misspelling. */
   near(key, known) {
     if (known.has(key) || this.names.has(key)) return null;
-    const names = [...known].filter((name) => name !== "_name");
-    const found = nearest(key, names, 0.84);
+    if (known.has(snake(key))) return snake(key);
+    const found = nearest(key, [...known], 0.84);
     return found !== null && Math.abs(found.length - key.length) <= 2 ? found : null;
   }
   /** Note fields about rotation that were given and not read. */
-  silent(fields, rule) {
-    const known = new Set([...rule.read, ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
-    const { rope } = rule;
-    const scales = Object.values(rope.kinds).some(({ scaling }) => scaling);
-    for (const field of DICTS) {
-      const fine = rope.dict && (scales || field === "rope_parameters");
-      const value = fields.given.get(field);
-      if (truthy(value ?? null) && !fine) this.unused(fields.name(field), field, value, new Set([field]));
-    }
+  silent(fields, rule, made) {
+    const known = new Set([...(rule.read ?? []), ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
+    const every = ["types", "switch"].map((name) => rule.layers?.[name]?.every);
+    const about = rule.rotations || made.length ? ABOUT : TURNS;
+    const rope = rule.rope ?? { dict: false, kinds: {} };
+    const scales = rope.replaces || Object.values(rope.kinds).some(({ scaling }) => scaling);
+    const here = {
+      base: made.map((one) => one.base),
+      fraction: made.map((one) => one.width / one.head_dim),
+      length: made.flatMap((one) => [one.trained_length, one.max_length]).filter((n) => n !== null && Number(n) !== 0),
+      width: made.flatMap((one) => [one.head_dim, one.width]),
+    };
     for (const [field, value] of fields.given) {
       const where = fields.name(field);
-      if (fields.read.has(where) || DICTS.includes(field) || field.startsWith("_") || known.has(field)) continue;
-      if (this.near(field, known) !== null || ROTARY.test(field)) this.unused(where, field, value, known);
+      if (DICTS.includes(field)) {
+        const fine = rope.dict && (scales || field === "rope_parameters");
+        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]));
+      } else if (fields.read.has(where) || field.startsWith("_") || has(rule.parts, field)) {
+        // read, or a part
+      } else if (
+        (every.includes(field) && isWhole(value)) ||
+        about.test(snake(field)) ||
+        this.near(field, known) !== null
+      ) {
+        const of = Object.keys(QUANTITIES).find((quantity) => QUANTITIES[quantity].test(snake(field)));
+        const same = of ? here[of] : [];
+        const number = isReal(value) && typeof value !== "boolean";
+        let fits = same.length && number ? same.some((one) => equal(one, value)) : null;
+        if (made.length && field.includes("interleave")) {
+          fits = equal(
+            value,
+            made.some((one) => one.layout.includes("interleaved")),
+          );
+        }
+        this.unused(where, field, value, known, fits);
+      } else if (isDict(value) && ["rope_theta", ...DICTS].some((key) => truthy(get(value, key)))) {
+        this.unused(where, field, value, known);
+      }
     }
   }
 }
@@ -675,17 +821,30 @@ function sectioned(mode, given, pairs, name) {
 // ---- layers -------------------------------------------------------------------------------------
 
 /** Runs of layers by kind, null for all, and "rests" for those that do not rotate. */
-function layersOf(fields, rule) {
+function layersOf(fields, rule, types, nested) {
   const found = new Map([["rests", []]]);
   const [count, name] = fields.first(rule.count);
   if (count > MOST_LAYERS) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
+  }
+  const given = fields.given.get("layer_types") ?? null;
+  if (given !== null && types.size) {
+    const fits = (length) => length === count || (rule.types?.cut && length > count);
+    if (!Array.isArray(given) || !given.every((one) => types.has(one)) || !fits(given.length)) {
+      const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;
+      throw new Refused(`${fields.name("layer_types")} must be ${words}, got ${repr(given)}`);
+    }
   }
   let kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
   if (rule.numbers) {
     const own = fields.get(rule.numbers.field) ?? rule.numbers.or;
     if (!Array.isArray(own)) throw new Refused(`${fields.name(rule.numbers.field)} must be a list, got ${repr(own)}`);
     kinds = kinds.map((_, layer) => rule.numbers[own.some((one) => equal(one, layer)) ? "then" : "else"]);
+  }
+  const known = [...Object.keys(rule.rotation ?? {}), ...(rule.rest ?? []), ...(rule.absent ?? [])];
+  if (nested && !kinds.every((kind) => known.includes(kind))) {
+    const words = `one of ${[...new Set(known)].sort().join(", ")} for each layer`;
+    throw new Refused(`${fields.name(rule.types.field)} must be ${words}, got ${repr(kinds)}`);
   }
   const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
   const active = !has(rule, "unless") || fields.get(rule.unless) !== null;
@@ -703,15 +862,18 @@ function layersOf(fields, rule) {
 /** A field with an entry for each layer, or the pattern that its class makes. */
 function listed(fields, rule, count) {
   const given = fields.get(rule.field);
+  let told = null;
   if (truthy(given)) {
     if (!Array.isArray(given) || !(given.length === count || (rule.cut && given.length > count))) {
       const words = `a list with an entry for each of ${count} layers`;
       throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
     }
-    const found = given.slice(0, count).map((one) => get(rule.old, String(one), one));
-    return rule.forced ? [...found.slice(0, -rule.last.length), ...rule.last].slice(-count) : found;
+    told = given.slice(0, count).map((one) => get(rule.old, String(one), one));
+    if (rule.forced) told = [...told.slice(0, -rule.last.length), ...rule.last].slice(-count);
+    if (typeof rule.every !== "string" || !isWhole(fields.given.get(rule.every))) return told;
   }
-  const every = typeof rule.every === "string" ? fields.count(rule.every) || rule.or : rule.every;
+  const step = () => (told ? fields.given.get(rule.every) : fields.count(rule.every));
+  const every = typeof rule.every === "string" ? step() || rule.or : rule.every;
   if (every === null || every === undefined) {
     throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
   }
@@ -721,7 +883,8 @@ function listed(fields, rule, count) {
   found = [...first.slice(0, count), ...found.slice(first.length)];
   if (last.length) found = [...found.slice(0, -last.length), ...last].slice(-count);
   if (has(rule, "some") && !found.includes(rule.some)) found[count - 1] = rule.some;
-  return found;
+  if (told?.every((one, i) => equal(one, found[i]))) fields.get(rule.every); // they agree
+  return told ?? found;
 }
 
 /** Numbers as runs [first, last, step]. */

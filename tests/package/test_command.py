@@ -335,7 +335,8 @@ def test_warnings_are_exit_code_1_and_what_is_wrong_is_2(tmp_path, capsys) -> No
         (one, 1, "- warning: rope_scaling.factor is 1"),
         ({"rope_thetta": 500000.0}, 2, "- wrong: rope_thetta"),
         ({"model_type": "unheard"}, 1, "- warning: No rule"),
-        ({"model_type": "gpt2"}, 0, "rotation     none"),
+        ({"model_type": "gpt2"}, 1, "- warning: rope_theta has no effect"),
+        ({"model_type": "gpt2", "rope_theta": None}, 0, "rotation     none"),
     ):
         assert asked(written(tmp_path / "config.json", LLAMA | change)) == code
         assert words in capsys.readouterr().out

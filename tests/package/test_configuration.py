@@ -183,7 +183,9 @@ WARNED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
     "inner no effect": (
         {"rope_scaling": {**LLAMA3, "beta_fast": 16}}, ("no-effect", "rope_scaling.beta_fast"),
     ),
-    "guess": ({"num_attention_heads": 33}, ("head-width-guessed", "hidden_size")),
+    "guess": (
+        {"model_type": "qwen2", "num_attention_heads": 33}, ("head-width-guessed", "hidden_size"),
+    ),
     "lost": (
         {"rope_theta": "leave out", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
         ("base-lost", "rope_parameters"),
