@@ -179,6 +179,8 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["rotations"] = rotations_of(family, rule, heard, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
     rule["rope"]["outside"] = outside(family, rule)
+    if inner := sorted({name.split(".")[0] for name in family.small if "." in name}):
+        rule["inner"] = inner  # fields that stand in a dict of their own
     rule |= checks_of(family, rule)
     return trimmed(rule)
 
@@ -488,6 +490,7 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"qk_rope_head_dim": 20},
     {"qk_nope_head_dim": 12},
     {"qk_rope_head_dim": 20, "head_dim": 20},
+    {"qk_rope_head_dim": 8, "partial_rotary_factor": 1.0},
     {"index_head_dim": 40},
     {"partial_rotary_factor": 0.75},
     {"partial_rotary_factor": 0.5, "head_dim": 24},
@@ -515,7 +518,8 @@ def rotations_of(
     asked = []
     for change in SHAPES:
         left = [name for name in change if family.small.get(name) == "leave out"]
-        if left or not all(name in FREE or hasattr(family.made, name) for name in change):
+        known = (name in FREE or value_of(family.default, name) is not None for name in change)
+        if left or not all(known):
             continue  # of a name that its class does not have
         for more in ({}, *_sectioned(family, (4, 6, 8, 9, 10, 12, 16))):
             with suppress(RefusedError):
@@ -547,7 +551,12 @@ def rotations_of(
             "place": "first" if partial.place in ("all", "elsewhere") else partial.place,
         }
         base |= _flag(family, one, report)
-        for candidate in _candidates(family, report, one.kind if nested else None, unset):
+        if one.kind == "indexer" and nested:
+            listed = value_of(family.loaded(family.raw()), "layer_types")
+            base["types"] = sorted({listed[n] for n in one.layers or ()})
+            base["of"] = rule["layers"]["rotation"][base["types"][0]]
+        label = base.get("of", one.kind) if nested else None
+        for candidate in _candidates(family, report, label, unset):
             made = {**base, **candidate}
             trial = {**rule, "rotations": [made], "read": [], "rescalings": TYPES}
             faults = (disagreement(trial, raw, answer) for raw, answer in own)
@@ -874,11 +883,9 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     words |= {"max_position_embeddings"} if rule["lengths"] else set()
     words |= {"original_max_position_embeddings"} if len(rule["rescalings"]) > 1 else set()
     words |= {"rope_scaling", "rope_parameters"} if rule["rope"]["dict"] else set()
-    inner = sorted({word.split(".")[0] for word in words if "." in word})
     places = {rule["aliases"].get(word, word) for word in words}
     return {
         **rule,
-        **({"inner": inner} if inner else {}),
         "aliases": {k: v for k, v in rule["aliases"].items() if v in places},
         "defaults": {k: v for k, v in rule["defaults"].items() if k in places},
         "read": sorted(words - {""} - {w for w in words if w.isdigit()}),

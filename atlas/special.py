@@ -503,7 +503,10 @@ WHY = {
     "vjepa2": (
         "it rotates nothing: cosines and sines of neighbours are exchanged, and lengths change"
     ),
-    "esmfold2_atom_encoder": "positions are coordinates in space, with frequencies of their own",
+    "esmfold2": (
+        "its atoms turn by coordinates in space, with frequencies of their own; its language model "
+        "is an esmc"
+    ),
 }
 """Types of model without a rule, and why."""
 

@@ -405,8 +405,12 @@ class _Study:
         layers = _layers(fields, rule["layers"], self.kinds, rule["rope"]["nested"])
         for one in rule["rotations"]:
             own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
+            if "types" in one:  # an indexer that stands in some types of layers
+                each = (unrolled(layers.get(f"type {name}", [])) for name in one["types"])
+                own = runs_of(sorted(set().union(*each)))
             if own:
-                parameters, source = self.parameters(fields, rule["rope"], one["kind"])
+                kind = one.get("of", one["kind"])
+                parameters, source = self.parameters(fields, rule["rope"], kind)
                 made = self.rotation(fields, rule, one, parameters, source)
                 made |= {"part": rule["part"], "path": fields.path, "kind": one["kind"]}
                 self.parts.append(RotatedPart(layers=own, without=layers["rests"], **made))
@@ -939,6 +943,8 @@ def _layers(
         rests = not on or (kind in rule.get("rest", ()) and active)
         own = rule.get("rotation", {}).get(kind) if kind else None
         found.setdefault("rests" if rests else own, []).append(layer)
+        if kind:
+            found.setdefault(f"type {kind}", []).append(layer)
     return {kind: runs_of(layers) for kind, layers in found.items()}
 
 

@@ -244,9 +244,11 @@ class Study {
   rotations(fields, rule) {
     const layers = layersOf(fields, rule.layers, this.kinds, rule.rope.nested);
     for (const one of rule.rotations) {
-      const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
+      let own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
+      if (one.types)
+        own = runs(one.types.flatMap((name) => unrolled(layers.get(`type ${name}`) ?? [])).sort(ascending));
       if (!own.length) continue;
-      const [parameters, source] = this.parameters(fields, rule.rope, one.kind);
+      const [parameters, source] = this.parameters(fields, rule.rope, one.of ?? one.kind);
       const made = this.rotation(fields, rule, one, parameters, source);
       const place = { part: rule.part, path: fields.path, kind: one.kind };
       this.parts.push({ ...place, layers: own, without: layers.get("rests"), ...made });
@@ -854,7 +856,9 @@ function layersOf(fields, rule, types, nested) {
     if ((rule.absent ?? []).includes(kind) || left.some((one) => equal(one, layer))) return;
     const rests = !truthy(rotates[layer]) || ((rule.rest ?? []).includes(kind) && active);
     const own = rests ? "rests" : truthy(kind) ? get(rule.rotation, kind) : null;
-    found.set(own, [...(found.get(own) ?? []), layer]);
+    for (const name of truthy(kind) ? [own, `type ${kind}`] : [own]) {
+      found.set(name, [...(found.get(name) ?? []), layer]);
+    }
   });
   return new Map([...found].map(([kind, layers]) => [kind, runs(layers)]));
 }
@@ -886,6 +890,12 @@ function listed(fields, rule, count) {
   if (told?.every((one, i) => equal(one, found[i]))) fields.get(rule.every); // they agree
   return told ?? found;
 }
+
+const ascending = (a, b) => a - b;
+
+/** The numbers in runs [first, last, step]. */
+const unrolled = (given) =>
+  given.flatMap(([first, last, step]) => Array.from({ length: (last - first) / step + 1 }, (_, i) => first + i * step));
 
 /** Numbers as runs [first, last, step]. */
 function runs(layers) {

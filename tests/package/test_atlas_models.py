@@ -6,6 +6,7 @@ Without transformers, most of these tests skip.
 import copy
 import importlib
 import itertools
+import random
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -15,13 +16,14 @@ import numpy as np
 import pytest
 import torch
 
-from atlas import examine, of_transformers, tiny_model
+from atlas import examine, of_transformers, public, tiny_model
 from atlas.layers import CHANGING, CHECKS, Examination, _unrotated
 from atlas.recording import record_cells, record_model, rope_fault
 from rope_minimal import RotaryEmbedding, RotarySelfAttention, apply_rope, rope_table
 from ropebook import bugs
 from ropescope import Report, identify
 from ropescope.adapters import Rotation
+from ropescope.configuration import load_rules
 
 SMALL = {"hidden_size": 256, "num_attention_heads": 4, "num_hidden_layers": 2}
 
@@ -872,3 +874,14 @@ def test_what_cannot_be_examined_is_refused_with_the_reason() -> None:
         assert examine(model).findings == ()
     with pytest.raises(ValueError, match="model must not be made under torch"):
         examine(model)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_public_configurations_are_heard_as_their_cards_say(seed: int) -> None:
+    """One drawn from those of at most 32 layers, at its own widths."""
+    pytest.importorskip("transformers")
+    types = load_rules()["types"]
+    rows = [row for row in public.checkpoints() if row["config"].get("num_hidden_layers", 99) <= 32]
+    asked = [one for row in rows for one in public.parts_of_row(row["config"], types)]
+    kind, raw = random.Random(seed).choice(asked)
+    assert public.fault(kind, raw, types[kind]) is None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import atlas
 import ropescope
 from ropescope.configuration import PARAMETERS, Specification, load_rules, rope_of
 
@@ -299,3 +300,42 @@ def test_the_tables_of_transformers_have_these_frequencies(kind: str, told: dict
 def test_fields_of_a_part_may_stand_outside() -> None:
     part = only({"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64})
     assert (part.path, part.head_dim, part.width) == ("", 64, 32)
+
+
+def test_every_family_that_is_recorded_has_a_rule_or_says_why_not() -> None:
+    recorded = json.loads((atlas.RESULTS / "transformers.json").read_text("utf-8"))["families"]
+    wanted = {name for name, one in recorded.items() if one["status"] == "recorded"}
+    types = load_rules()["types"].values()
+    ruled = {rule["family"] for rule in types if "rotations" in rule}
+    assert wanted - ruled <= {rule["family"] for rule in types if rule.get("null")}
+    assert len(ruled & wanted) > 0.9 * len(wanted)
+
+
+def test_dinov3_turns_by_fractions_of_an_image() -> None:
+    config = {
+        "model_type": "dinov3_vit", "hidden_size": 384, "num_attention_heads": 6,
+        "num_hidden_layers": 12, "patch_size": 16, "image_size": 512, "rope_theta": 100.0,
+    }  # fmt: skip
+    part = only(config)
+    waves = np.array(part.inv_freq)
+    # the fastest pair of each axis makes two turns from edge to edge, 32 patches apart
+    assert (part.head_dim, part.width, len(waves)) == (64, 64, 32)
+    assert waves.max(axis=0) * 32 == pytest.approx([4 * np.pi] * 2)
+    assert np.allclose(np.array(only({**config, "image_size": 256}).inv_freq), 2 * waves)
+    (caution,) = rope_of({k: v for k, v in config.items() if k != "image_size"}).warnings
+    assert (caution.code, caution.field) == ("image-size-guessed", "image_size")
+
+
+def test_gemma_4_ends_with_full_attention() -> None:
+    text = {"model_type": "gemma4_text", "num_hidden_layers": 5, "head_dim": 256}
+    found = {part.kind: part for part in rope_of(text).parts}
+    assert found["sliding_attention"].layers == [[0, 3, 1]]
+    assert found["full_attention"].layers == [[4, 4, 1]]
+    assert (found["full_attention"].head_dim, found["full_attention"].width) == (512, 128)
+
+
+def test_a_base_inside_that_the_class_does_not_read_is_told() -> None:
+    config = {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "n_layers": 40}
+    spec = rope_of({**config, "attn_config": {"kv_n_heads": 8, "rope_theta": 500000}})
+    assert [(part.head_dim, part.base) for part in spec.parts] == [(128, 1e4)]
+    assert ("base-lost", "attn_config.rope_theta") in codes(spec)
