@@ -100,9 +100,10 @@ def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
 
 @pytest.fixture
 def chapter(tmp_path: Path, browser: Browser) -> Iterator:
-    """Open a copy of the chapter, with one more cell, in JupyterLab and yield the page."""
+    """Open a copy of the chapter, with two more cells, in JupyterLab and yield the page."""
     notebook = nbformat.read(CHAPTER, as_version=4)
     notebook.cells.append(nbformat.v4.new_code_cell(FORMULA))
+    notebook.cells.append(nbformat.v4.new_markdown_cell("# The end"))  # active, it wants the arrows
     nbformat.write(notebook, tmp_path / CHAPTER.name)
     with lab(tmp_path) as (address, token):
         context = browser.new_context(viewport={"width": 1280, "height": 900})

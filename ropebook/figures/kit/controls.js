@@ -45,6 +45,7 @@ function slider(control, change, limits) {
   const id = newId();
   const steps = stops(limits, control);
   const track = make("input", { type: "range", className: "rope-track", id, min: 0, max: steps.last, step: 1 });
+  track.setAttribute("data-lm-suppress-shortcuts", ""); // JupyterLab: arrows open headings, if one is the active cell
   const readout = make("input", { type: "text", className: "rope-value", "aria-label": `${label}, value` });
   readout.inputMode = "decimal";
   readout.autocomplete = "off";
