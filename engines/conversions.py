@@ -26,7 +26,7 @@ from engines import models as engine
 from ropescope import gguf_file
 from ropescope.configuration import rope_of
 from ropescope.convert import convert
-from ropescope.names import ARCHITECTURES, name_of, stems
+from ropescope.names import ACTIVATIONS, ARCHITECTURES, name_of, stems
 
 __all__ = ["RESULT", "TABLE", "asked", "main"]
 
@@ -304,6 +304,11 @@ def asked(name: str, start: str, to: str, by: str, folder: Path) -> dict[str, An
                                        ("llama", "mistral", "smollm3"))  # fmt: skip
     row: dict[str, Any] = {"model": name, "from": start, "to": to, "engine": by}
     row["residual"] = run(path)
+    if by == "llama.cpp" and name.split(",")[0] in ACTIVATIONS:
+        found = engine.llama_cpp(path, TOKENS, **vocabulary)
+        row["with its GELU"] = float(
+            f"{residual(found, engine.transformers(folder / 'hf', TOKENS, table=True)):.3g}"
+        )
     row["slips"] = {slip: run(one) for slip, one in
                     slips_of(path, name, config, start, to, moving, folder / "hf")}  # fmt: skip
     return row

@@ -31,12 +31,22 @@ def _config(folder: Path) -> dict[str, Any]:
     return json.loads((folder / "config.json").read_text())
 
 
-def transformers(folder: Path, tokens: np.ndarray) -> np.ndarray:
-    """Run a folder in Hugging Face's form."""
+def transformers(folder: Path, tokens: np.ndarray, *, table: bool = False) -> np.ndarray:
+    """Run a folder in Hugging Face's form.
+
+    With ``table``, GELU is what llama.cpp looks up: its tanh form of float16, rounded to float16.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
     model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager").eval()
+
+    def gelu(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.gelu(x.half().float(), approximate="tanh").half().float()
+
+    for module in model.modules() if table else ():
+        if "GELU" in type(module).__name__:
+            module.forward = gelu
     with torch.no_grad():
         return model(torch.tensor(tokens)[None]).logits[0].float().numpy()
 
