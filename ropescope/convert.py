@@ -272,6 +272,8 @@ class _Plan:
             words = "llama.cpp does not rescale dynamically: past the trained length scores differ."
             self.said.append(Caution("dynamic", 1, "rope_scaling", words))
         ours, folder = self._in_gguf(), path if path.is_dir() else path.parent
+        if lacks := {"token_embd.weight", "blk.0.ffn_down.weight"} - set(ours):
+            raise broken(path, f"a GGUF is of a whole model, this lacks {', '.join(sorted(lacks))}")
         shapes = {"vocab_size": ours["token_embd.weight"].shape[0],
                   "intermediate_size": ours["blk.0.ffn_down.weight"].shape[1]}  # fmt: skip
         try:

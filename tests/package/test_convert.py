@@ -611,6 +611,7 @@ Q = "model.layers.0.self_attn.q_proj."
     ("config", "tensors", "to", "words"),
     [
         (LLAMA, layer(), "ggml", "to must be one of"),
+        (LLAMA, layer(), "gguf", "this lacks blk.0.ffn_down.weight, token_embd.weight"),
         (LLAMA, layer(), "mlx", "nothing is to be done"),
         (LLAMA, layer(), "hf", "nothing is to be done"),
         (LLAMA, {}, "meta", "lacks weights"),
@@ -626,8 +627,8 @@ def test_what_cannot_be_done_is_said(tmp_path, config, tensors, to, words) -> No
     if not tensors:
         (start / "model.safetensors").unlink()
     with pytest.raises(ValueError, match=words):
-        convert(start, to, tmp_path / "b")
-    assert not (tmp_path / "b").exists()
+        convert(start, to, tmp_path / ("b.gguf" if to == "gguf" else "b"))
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_towers_that_see_and_hear_stay_as_they_are(tmp_path) -> None:
