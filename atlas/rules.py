@@ -837,7 +837,7 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
-    """Return whether a rescaling fails where ``head_dim`` is null, and does not where it is 16."""
+    """Return whether a rescaling fails where ``head_dim`` is null, and not with 16 or without."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     nested = [name for name in rule["rope"]["kinds"] if name]
@@ -845,19 +845,21 @@ def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
     lengths = ("max_position_embeddings", "original_max_position_embeddings")
     small = family.small | {k: FAR for k in lengths if value_of(family.default, k) is not None}
 
-    def runs(width: int | None, pairs: int) -> bool:
+    def runs(width: int | str | None, pairs: int) -> bool:
         lists = {"short_factor": [1.0] * pairs, "long_factor": [2.0] * pairs}
         told = {"rope_type": kind, "rope_theta": 5000.0, **STYLES[kind], **lists}
         own = {name: dict(told) for name in nested} or told
         try:
-            config = family.loaded({**small, "head_dim": width, "rope_parameters": own})
+            raw = {**small, "head_dim": width, "rope_parameters": own}
+            config = family.loaded({k: v for k, v in raw.items() if v != "leave out"})
             ROPE_INIT_FUNCTIONS[kind](config, None, **layer)
         except Exception:  # whatever it raises
             return False
         return True
 
     pairs = range(1, 33) if kind == "longrope" else (1,)
-    return not any(runs(None, n) for n in pairs) and any(runs(16, n) for n in pairs)
+    works = any(runs(width, n) for width in (16, "leave out") for n in pairs)
+    return works and not any(runs(None, n) for n in pairs)
 
 
 def trimmed(rule: dict[str, Any]) -> dict[str, Any]:

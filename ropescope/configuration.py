@@ -442,8 +442,9 @@ class _Study:
         name = fields.name(label)
         if rope["nested"]:
             entry = None if given is None else given.get(kind)
-            fills = rope["fills"] and not (legacy is not None and kind not in (given or {kind}))
-            fills = fills and not (kind in (given or ()) and rope.get("nulls") is False)
+            lacks = legacy is not None and kind not in (given if given is not None else {kind})
+            nulled = kind in (given or ()) and rope.get("nulls") is False
+            fills = rope["fills"] and not (lacks or nulled)
             if given is not None and entry is None and not fills:
                 raise ValueError(f"{name} must have an entry for {kind!r}")
             name = f"{name}.{kind}"
@@ -650,7 +651,7 @@ class _Study:
                     if over and under:
                         value, words = over / under, name
                         break
-                elif fields.has(name) and not (fields.get(name) is None and value == 1):
+                elif fields.has(name) and not (rule is WHOLE and fields.get(name) is None):
                     value, words = fields.get(name), fields.name(name)
                     break
         if not (_positive(value) and value <= 1):

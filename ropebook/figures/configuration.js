@@ -279,7 +279,7 @@ class Study {
     let [entry, name] = [null, fields.name(label)];
     if (rope.nested) {
       entry = given === null ? null : get(given, kind);
-      const lacks = legacy !== null && !(truthy(given) ? has(given, kind) : true);
+      const lacks = legacy !== null && given !== null && !has(given, kind);
       const fills = rope.fills && !lacks && !(has(given, kind) && rope.nulls === false);
       if (given !== null && entry === null && !fills) {
         throw new Refused(`${name} must have an entry for ${repr(kind)}`);
@@ -489,7 +489,7 @@ class Study {
           [value, words] = [over / under, name];
           break;
         }
-        if (!fields.has(name) || (fields.get(name) === null && equal(value, 1))) continue;
+        if (!fields.has(name) || (rule === WHOLE && fields.get(name) === null)) continue;
         [value, words] = [fields.get(name), fields.name(name)];
         break;
       }

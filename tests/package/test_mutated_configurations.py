@@ -144,7 +144,9 @@ CHANGES: list[tuple[str, Callable[[Config], None]]] = [
     ("layers empty", fields(layer_types=[])), ("layers full", layers("full_attention")),
     ("layers in turn", layers("sliding_attention", "full_attention")),
 ]  # fmt: skip
-HARMLESS = re.compile(r"(hidden_size|num_attention_heads|max_pos\w+|num_hidden_layers)=\d|layers ")
+HARMLESS = re.compile(
+    r"(hidden_size|num_attention_heads|num_key_value_heads|max_pos\w+|num_hidden_layers)=\d|layers "
+)
 """Changes that need not change a rotation, where a class takes them."""
 
 
