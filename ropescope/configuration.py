@@ -403,6 +403,12 @@ class _Study:
     def rotations(self, fields: _Fields, rule: dict[str, Any]) -> None:
         """Add the rotations of a part."""
         layers = _layers(fields, rule["layers"], self.kinds, rule["rope"]["nested"])
+        types = rule["layers"].get("types", {})
+        given = fields.given.get(types.get("field"))
+        if types.get("forced") and given and given[-1] != types["last"][-1]:
+            where = fields.name(types["field"])
+            text = f"{where} ends with {given[-1]!r}: its class takes {types['last'][-1]!r} for it."
+            self.warn("layer-forced", 1, where, text)
         for one in rule["rotations"]:
             own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
             if "types" in one:  # an indexer that stands in some types of layers

@@ -243,6 +243,13 @@ class Study {
   }
   rotations(fields, rule) {
     const layers = layersOf(fields, rule.layers, this.kinds, rule.rope.nested);
+    const types = rule.layers.types ?? {};
+    const given = fields.given.get(types.field);
+    if (types.forced && given?.length && !equal(given.at(-1), types.last.at(-1))) {
+      const where = fields.name(types.field);
+      const text = `${where} ends with ${repr(given.at(-1))}: its class takes ${repr(types.last.at(-1))} for it.`;
+      this.warn("layer-forced", 1, where, text);
+    }
     for (const one of rule.rotations) {
       let own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (one.types)
