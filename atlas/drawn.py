@@ -55,6 +55,9 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
         spelt = pick(("rope_parameters", "rope_scaling"))
         if kinds and spelt == "rope_parameters":
             raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
+            if rope.get("flat"):  # entries have fractions, which are the same
+                part = {"partial_rotary_factor": pick((0.25, 0.5))}
+                raw[spelt] = {kind: one | part for kind, one in raw[spelt].items()}
         elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
             raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")
     if re.search("'(dynamic|longrope|su)'", str(raw)):  # frequencies of a short text are heard

@@ -69,6 +69,8 @@ def fault(kind: str, raw: dict[str, Any], rule: dict[str, Any]) -> str | None:
     family = Family(CONFIG_MAPPING[kind], rule["family"])
     chosen = CHOSEN.get(family.made.__name__, {})
     family.small = {k: v for k, v in chosen.items() if "rope" not in k and "rotary" not in k}
+    if hasattr(family.made, "vocab_size_per_layer_input"):  # a table of gigabytes
+        family.small["vocab_size_per_layer_input"] = 64
     family.alone = rule.get("alone", False)
     family.labels = {
         k: v for k, v in rule["layers"].get("rotation", {}).items() if v not in (None, k)

@@ -16,8 +16,9 @@ A rule
     ``any`` says that their own ``model_type`` counts, ``as`` are other names of such; ``defaults``
     are those that the model has instead of that class's, ``always`` or where the part is not given;
     those whose fields may stand outside, but for ``left``.
-``aliases``, ``defaults``
-    Other spellings of fields; values of the class where a field is not given.
+``aliases``, ``defaults``, ``inner``
+    Other spellings of fields; values of the class where a field is not given; dicts whose fields
+    have dotted names.
 ``sizes``, ``divides``
     Fields that have to be whole numbers, true where null is allowed; whether ``hidden_size`` has to
     be a multiple of ``num_attention_heads``.
@@ -32,19 +33,25 @@ A rule
     ``kinds``, by kind (``""`` if one):
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
-    a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null.
+    a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null;
+    ``over``, fields that overrule the dict's base. ``flat``: a dict without entries is that of the
+    kind with ``scaling``, its base outside or ``unset``, with what its type ``sets``; an entry that
+    lacks a base takes that of these fields.
 ``rescalings``
     By ``rope_type``: the published rescaling that it is, ``default`` if it has no effect, or
     ``refused``.
 ``rotations``
     Each ``kind``, ``layout``, ``direction``, ``place`` (of a part of a head), ``head_dim`` and
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
-    ``default`` of the fraction of ``dim``, or null), ``axes`` and ``power`` (the factor has
-    ``head_dim`` to this power).
+    ``default`` of the fraction of ``dim``, or null), ``axes``, ``power`` (the factor has
+    ``head_dim`` to this power) and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate
+    goes from a patch to the next). An indexer may stand in ``types`` of layers, ``of`` a kind.
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
-    counts from the last; ``first``, ``last``; ``old`` spellings of types.
+    counts from the last; ``first`` and ``last`` entries; ``some``, the last if there is none of it;
+    whether the last are ``forced`` and longer lists ``cut``; ``old`` spellings of types. Or
+    ``numbers``: a field with numbers of layers of the kind ``then``; ``or`` is its default.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
     ``except``, a field with numbers of layers that attend to something else.
 ``on``, ``alone``
@@ -54,6 +61,8 @@ A rule
     Whether ``max_position_embeddings`` is known; fields of the rule.
 ``agreement``
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
+``public``
+    ``[agreeing, heard]`` of public configurations (`public`).
 """
 
 import re
@@ -776,6 +785,9 @@ def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: 
                 pairs, more = other, {"head_dim": "leave out"}
         rope |= {"short_factor": [1.0 + i / 9 for i in range(pairs)], "long_factor": [2.0] * pairs}
     rope = (family.small.get("rope_parameters") or {}) | rope if not nested else rope
+    if family.labels:
+        part = family.resolved()[nested[0]].get("partial_rotary_factor")
+        rope["partial_rotary_factor"] = part
     more["rope_parameters"] = {k: dict(rope) for k in nested} if nested else rope
     if name in ("dynamic", "longrope", "su") and rule["lengths"]:
         more["max_position_embeddings"] = FAR
@@ -809,7 +821,7 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
 
     def refused(**more: Any) -> bool:
         try:
-            family.loaded({**family.small, **more})
+            family.loaded(family.raw(**more))
         except RefusedError:
             return True
         return False
@@ -843,15 +855,14 @@ def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
     nested = [name for name in rule["rope"]["kinds"] if name]
     layer = {"layer_type": nested[0]} if nested else {}
     lengths = ("max_position_embeddings", "original_max_position_embeddings")
-    small = family.small | {k: FAR for k in lengths if value_of(family.default, k) is not None}
+    more = {k: FAR for k in lengths if value_of(family.default, k) is not None}
 
     def runs(width: int | str | None, pairs: int) -> bool:
         lists = {"short_factor": [1.0] * pairs, "long_factor": [2.0] * pairs}
         told = {"rope_type": kind, "rope_theta": 5000.0, **STYLES[kind], **lists}
         own = {name: dict(told) for name in nested} or told
         try:
-            raw = {**small, "head_dim": width, "rope_parameters": own}
-            config = family.loaded({k: v for k, v in raw.items() if v != "leave out"})
+            config = family.loaded(family.raw(**more, head_dim=width, rope_parameters=own))
             ROPE_INIT_FUNCTIONS[kind](config, None, **layer)
         except Exception:  # whatever it raises
             return False

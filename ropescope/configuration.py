@@ -468,10 +468,11 @@ class _Study:
         theta, default = own["theta"], own["default"]
         if flat and entry:
             theta, found = flat, {"partial_rotary_factor": 1.0} | found
-        elif flat:  # its base stands outside
+        elif flat:  # its base and fraction stand outside
             default = own["unset"]
-            told.pop("rope_theta", None)
-            found.pop("rope_theta", None)
+            for key in ("rope_theta", "partial_rotary_factor"):
+                told.pop(key, None)
+                found.pop(key, None)
             found = own.get("sets", {}).get(_type_in(found), {}) | found
         source = f"{name}.rope_theta" if "rope_theta" in told else DEFAULT
         known = {**fields.preset, **fields.given}

@@ -307,9 +307,11 @@ class Study {
     if (rope.flat && truthy(entry)) {
       [theta, found] = [rope.flat, { partial_rotary_factor: 1, ...found }];
     } else if (rope.flat) {
-      otherwise = own.unset; // its base stands outside
-      delete told.rope_theta;
-      delete found.rope_theta;
+      otherwise = own.unset; // its base and fraction stand outside
+      for (const key of ["rope_theta", "partial_rotary_factor"]) {
+        delete told[key];
+        delete found[key];
+      }
       found = { ...get(own.sets, typeIn(found), {}), ...found };
     }
     let source = has(told, "rope_theta") ? `${name}.rope_theta` : DEFAULT;
