@@ -470,6 +470,8 @@ class _Study:
             theta, found = flat, {"partial_rotary_factor": 1.0} | found
         elif flat:  # its base and fraction stand outside
             default = own["unset"]
+            if "type" in told and "rope_type" not in told:
+                found["rope_type"] = told["type"]
             for key in ("rope_theta", "partial_rotary_factor"):
                 told.pop(key, None)
                 found.pop(key, None)

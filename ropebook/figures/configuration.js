@@ -308,6 +308,7 @@ class Study {
       [theta, found] = [rope.flat, { partial_rotary_factor: 1, ...found }];
     } else if (rope.flat) {
       otherwise = own.unset; // its base and fraction stand outside
+      if (has(told, "type") && !has(told, "rope_type")) found.rope_type = told.type;
       for (const key of ["rope_theta", "partial_rotary_factor"]) {
         delete told[key];
         delete found[key];
