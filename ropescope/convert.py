@@ -121,14 +121,18 @@ def _floats(rows: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _spelled_out(config: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration with what is in ``rope_parameters`` where it was before it."""
-    rope = dict(config["rope_parameters"] or {})
+    """Return a configuration that says what is in ``rope_parameters`` as older files do, too."""
+    if isinstance(inner := config.get("text_config"), dict):
+        return config | {"text_config": _spelled_out(inner)}
+    rope = dict(config.get("rope_parameters") or {})
+    if any(isinstance(one, dict) for one in rope.values()):  # one for each kind of layer
+        return config
     names = gguf_file.SPELLED.get(str(config.get("model_type")), {})
     known = {names.get(field, field): rope.pop(field)
              for field in ("rope_theta", "partial_rotary_factor") if field in rope}  # fmt: skip
     if rope.get("rope_type", "default") != "default":
         known["rope_scaling"] = rope
-    return {field: one for field, one in config.items() if field != "rope_parameters"} | known
+    return config | known
 
 
 def convert(
@@ -231,7 +235,7 @@ class _Plan:
         others = sum(name != new for name, new in renamed.items())
         if self.moving and not moved:
             raise broken(source.path, "no query or key rows are found in it by name")
-        spelled = to == "mlx" and "rope_parameters" in self.config
+        spelled = to == "mlx" and _spelled_out(source.config) != source.config
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
             raise broken(source.path, f"nothing is to be done: rows are {self.was} already, and "
                          f"names as {to} has them")  # fmt: skip
@@ -240,7 +244,7 @@ class _Plan:
         if source.names != "hf" and self.names == "hf":
             words += " No tokenizer is written."
         if spelled:
-            words += " rope_parameters is spelled rope_theta and rope_scaling, which mlx-lm reads."
+            words += " rope_parameters is said as rope_theta and rope_scaling, too, for mlx-lm."
         self.said.append(Caution("moved", 0, "", words))
         self.nbytes = sum(entry.nbytes for entry in self.entries)
         self.nbytes += sum(array.nbytes for array in self.small.values())
@@ -437,7 +441,7 @@ class _Plan:
     def _config(self) -> dict[str, Any]:
         """Return the configuration; to Meta's and GGUF's, metadata and shapes add the rest."""
         config, ours = self.source.config or {}, self._in_gguf()
-        if self.to == "mlx" and "rope_parameters" in config:
+        if self.to == "mlx":
             config = _spelled_out(config)
         if self.source.names == "hf" or "token_embd.weight" not in ours:
             return config

@@ -45,6 +45,18 @@ def test_what_is_left_of_a_difference_is_gelu_not_rotation() -> None:
             assert row["with its GELU"] < 5e-5, row
 
 
+def test_tools_make_two_slips_of_their_own() -> None:
+    """What mlx-lm makes of rope_parameters, and llama.cpp of the factor in its converter's key."""
+    slips = {
+        (row["model"], slip): x for row in record()["rows"] for slip, x in row["slips"].items()
+    }
+    kept = {model: x for (model, slip), x in slips.items() if slip == "rope_parameters kept"}
+    refused = {model for model, x in kept.items() if x == "refused"}
+    assert refused == {"gpt_neox", "stablelm", "glm4"}
+    assert {model.split(",")[0] for model in set(kept) - refused} == {"llama", "phi"}
+    assert slips["llama, YaRN's factor 2", "the factor in yarn_attn_factor"] > 0.4
+
+
 def test_the_record_has_every_engine_and_every_family_that_is_written_to_gguf() -> None:
     rows = record()["rows"]
     asked = {row["model"].split(",")[0] for row in rows if row["engine"] == "llama.cpp"}

@@ -270,15 +270,20 @@ def test_mlx_gets_a_configuration_as_it_reads_it(tmp_path) -> None:
         model = transformers.AutoModelForCausalLM.from_config(config).eval()
         model.save_pretrained(tmp_path / family / "a")
         said = convert(tmp_path / family / "a", "mlx", tmp_path / family / "b")
-        assert "spelled rope_theta" in said[0].message
+        assert "as rope_theta and rope_scaling" in said[0].message
         written = json.loads((tmp_path / family / "b" / "config.json").read_text())
-        assert "rope_parameters" not in written
+        with pytest.raises(ValueError, match="nothing is to be done"):
+            convert(tmp_path / family / "b", "mlx", tmp_path / family / "c")
         again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / family / "b").eval()
         with torch.no_grad():
             tokens = torch.arange(1, 41)[None]
             torch.testing.assert_close(again(tokens).logits, model(tokens).logits)
     assert written["rotary_emb_base"] == 5e5
     assert written["rotary_pct"] == 0.5
+    kinds = {"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 1e6}}
+    several = LLAMA | {"model_type": "gemma3_text", "rope_parameters": kinds}
+    with pytest.raises(ValueError, match="nothing is to be done"):
+        convert(folder(tmp_path / "several", several, layer()), "mlx", tmp_path / "none")
 
 
 # To GGUF and back ---------------------------------------------------------------------------------
