@@ -291,7 +291,8 @@ def found(name: str) -> dict[str, Any]:
             rule |= verified(family, rule)
             agreeing, count = rule["agreement"]
             if not count or agreeing < count:
-                why = f"its rule predicts {agreeing} of {count}, and not {rule.get('why')}"
+                print(name, made.model_type, rule.get("why"), flush=True)
+                why = f"the rule that was found holds for {agreeing} of {count} drawn"
                 rule = {"family": name, "null": why if count else "it refused all that were drawn"}
         except RefusedError as error:
             nothing = str(error) in (NOT_REACHED, NOT_ROTATED) and not rotates(made, name)
