@@ -2,8 +2,8 @@
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
 #   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x",
-#                for make constraints, bench, report, slides, real or atlas; ARGS="copy --fresh"
-#                for make experiments
+#                for make constraints, bench, report, slides, real, atlas or engines;
+#                ARGS="copy --fresh" for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
 PORT ?= 8000
@@ -21,7 +21,7 @@ UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
 PEERS := timm==1.0.31 x-transformers==2.31.10 einx==0.4.3 torch-einops-utils==0.2.0 \
 	frozendict==2.5.1 loguru==0.7.3
 
-.PHONY: book figures serve lab check lint test bench experiments real atlas slides report links constraints clean
+.PHONY: book figures serve lab check lint test bench experiments real atlas engines slides report links constraints clean
 .DEFAULT_GOAL := book
 
 $(BIN)/uv:
@@ -99,6 +99,19 @@ constraints: $(BIN)/uv
 # ARGS=--rules finds how each follows from its configuration
 atlas: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m atlas $(ARGS)
+
+# other runtimes, in an environment of their own (Linux, x86-64)
+.venv-engines/.done: engines/requirements.txt engines/package-lock.json requirements.txt | $(BIN)/uv
+	test -x .venv-engines/bin/python || $(PYTHON) -m venv .venv-engines
+	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
+	VIRTUAL_ENV=.venv-engines $(BIN)/uv pip install --quiet --no-deps -r engines/requirements.txt
+	PATH="$(CURDIR)/.venv-engines/bin:$$PATH" npm ci --prefix engines --ignore-scripts --no-audit --no-fund
+	touch $@
+
+# asks the rotations of other runtimes, and writes atlas/results/engines.json; ARGS names some
+engines: .venv-engines/.done
+	OMP_NUM_THREADS=1 .venv-engines/bin/python -m engines $(ARGS)
 
 # the ten central figures as SVG, for light and for dark slides, in _build/slides
 slides: .venv/.book

@@ -7,6 +7,7 @@
 `aliasing`    Where angles wrap: near repeats of a pair, distances between position codes
 `bugs`        Twelve published one-line bugs, each applied to a copy of `rope_minimal`
 `atlas`       The rotations of some two hundred model families, as a table
+`engines`     The rotations of other runtimes, as tables
 ============  ===================================================================================
 
 These are the parts of the book beside its chapters. `figures`, `proofs` and `timing` each need the

@@ -274,7 +274,7 @@ class Angles:
         off, limit = self._errors(samples)
         bad = (off > limit).any(axis=1) | samples.broken
         made = self._synthesize(samples, off, limit)
-        if made is None and bad.any():
+        if made is None and bad.any() and not self._chained(samples, off):
             self._faults(samples, off.max(axis=1), bad)
             return
         worst = int(off.max(axis=1).argmax())
@@ -331,6 +331,20 @@ class Angles:
         off = np.abs(wrapped(samples.angles - samples.positions @ self.waves.T))
         limit = self.noise.angles(samples.positions, self.waves)
         return off, limit + np.abs(samples.positions) @ self.errors.T
+
+    def _chained(self, samples: Samples, off: np.ndarray) -> bool:
+        """Return whether a running product in float32 explains the angles, and take its noise.
+
+        As in ggml: the angle of a pair is that of the one before times a constant, so the last is
+        rounded as often as there are pairs.
+        """
+        noise = replace(self.noise, angle=max(self.noise.angle, 2.0**-24 * len(self.waves)))
+        limit = noise.angles(samples.positions, self.waves)
+        limit += np.abs(samples.positions) @ self.errors.T
+        fits = self.found.numbers != "float64" and not samples.broken.any()
+        if fits := fits and bool((off <= limit).all()):
+            self.noise = noise
+        return fits
 
     def _sample(self, positions: np.ndarray) -> Samples:
         """Return samples from one call: the first channel of each pair is 1, fixed ones too."""

@@ -79,7 +79,7 @@ STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 SIDEBAR = '<div id="pst-primary-sidebar"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
 ARTICLE = '<div class="bd-article-container">'
-WIDE_PAGE = 'id="rosetta-one-score-in-many-notations"'
+WIDE_PAGE = 'id="rosetta-one-rotation-in-many-runtimes-and-notations"'
 FONTS = ("fonts/source-serif-4.woff2", "fonts/source-serif-4-italic.woff2")
 FORMULA_FONTS = tuple(
     f"mathjax/output/chtml/fonts/woff-v2/MathJax_{font}.woff"

@@ -55,7 +55,7 @@ def test_a_style_sheet_stands_once():
 
 def test_the_page_of_a_wide_table_is_wide_from_the_start():
     page = '<div class="bd-article-container"><p>a</p><section id="{}"></section></div>'
-    wide = page.format("rosetta-one-score-in-many-notations")
+    wide = page.format("rosetta-one-rotation-in-many-runtimes-and-notations")
     assert pages.widen_page_of_notations(wide) == wide.replace("container", "container wide-page")
     assert pages.widen_page_of_notations(page.format("notation")) == page.format("notation")
 

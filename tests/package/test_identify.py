@@ -935,3 +935,26 @@ def test_the_precision_of_a_frequency_bounds_its_error() -> None:
     assert (np.abs(report.inv_freq - theta) <= report.inv_freq_error).all()
     assert report.inv_freq_error.max() < 1e-7
     assert math.isclose(report.base or 0, 10000)
+
+
+@pytest.mark.parametrize("slip", [0.0, 0.01])
+def test_a_running_product_in_float32_is_rounding_and_no_fault(slip: float) -> None:
+    """As in ggml: each pair's angle is that of the pair before times a constant."""
+
+    def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
+        step = np.float32(1e4 ** (-1.0 / 32))
+        angle = at.astype(np.float32) + np.float32(slip) * (at == 417)
+        angles = []
+        for _ in range(32):
+            angles.append(angle)
+            angle = angle * step
+        turn = np.stack(angles, axis=-1)
+        cos, sin = np.cos(turn), np.sin(turn)
+        a, b = x[..., :32], x[..., 32:]
+        return np.concatenate([a * cos - b * sin, a * sin + b * cos], axis=-1)
+
+    report = identify(rotate, 64, dtype=np.float32)
+    assert report.base == 1e4
+    told = [f.message for f in report.findings if f.severity == ERROR]
+    assert len(told) == bool(slip)
+    assert all("are not rotated by position times frequency" in message for message in told)
