@@ -1,6 +1,7 @@
 """What the book shows of other runtimes: the record of `engines` as tables in Markdown."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from atlas import load
@@ -16,7 +17,7 @@ def record() -> dict[str, Any]:
     return load("engines")
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """Return a table in Markdown."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
