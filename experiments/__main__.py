@@ -11,7 +11,7 @@ import math
 import multiprocessing
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from datetime import UTC, datetime
 from pathlib import Path
@@ -154,22 +154,32 @@ def jobs_of(task: Task, encoding: str, record: dict[str, Any]) -> list[Job]:
     return found
 
 
-def left(records: dict[str, Any]) -> Iterator[Job]:
+def left(
+    records: dict[str, Any],
+    tasks: Mapping[str, Task] = TASKS,
+    encodings: Mapping[str, Sequence[str]] = TRIED,
+) -> Iterator[Job]:
     """Yield the jobs that can run now and are not done, in order of priority."""
     have = {
         (r["purpose"], name, r["encoding"], r["learning_rate"])
         for name, record in records.items()
         for r in record["runs"]
     }
-    pairs = [(i, n, name) for n, name in enumerate(records) for i, _ in enumerate(TRIED[name])]
+    pairs = [(i, n, name) for n, name in enumerate(records) for i, _ in enumerate(encodings[name])]
     for last in (False, True):
         for i, _, name in sorted(pairs):
-            for job in jobs_of(TASKS[name], TRIED[name][i], records[name]):
+            for job in jobs_of(tasks[name], encodings[name][i], records[name]):
                 if (job.purpose == "twice") == last and job[:4] not in have:
                     yield job
 
 
-def work(records: dict[str, Any], folder: Path, workers: int) -> None:
+def work(
+    records: dict[str, Any],
+    folder: Path,
+    workers: int,
+    do: Callable[[Job], dict[str, Any]],
+    remaining: Callable[[dict[str, Any]], Iterable[Job]] = left,
+) -> None:
     """Run the remaining jobs and record each result."""
     context = multiprocessing.get_context("spawn")
     running: dict[Future, Job] = {}
@@ -178,9 +188,9 @@ def work(records: dict[str, Any], folder: Path, workers: int) -> None:
         tqdm(desc="trainings", smoothing=0) as bar,
     ):
         while True:
-            for job in left(records):
+            for job in remaining(records):
                 if len(running) < workers and job not in running.values():
-                    running[pool.submit(run, job)] = job
+                    running[pool.submit(do, job)] = job
             if not running:
                 return
             done, _ = wait(running, return_when=FIRST_COMPLETED)
@@ -206,7 +216,7 @@ def main() -> None:
         for name in names:
             (RESULTS / f"{name}.json").unlink(missing_ok=True)
     records = {name: load(TASKS[name], RESULTS, settings(TASKS[name])) for name in names}
-    work(records, RESULTS, arguments.workers)
+    work(records, RESULTS, arguments.workers, run)
 
 
 if __name__ == "__main__":
