@@ -457,7 +457,7 @@ def recall(split: str, generator: torch.Generator, size: int, length: int) -> Ba
 
 
 TASKS = KNOWN | {
-    "parity": Task("parity", "whether the ones so far are odd", parity, START + 1, 1000),
+    "parity": Task("parity", "whether the ones so far are odd", parity, START + 1, 2000),
     "recall": Task("recall", "find at distances never trained", recall, QUERY + MARKS, 400),
 }
 GUESS = {"parity": 1 / 2, "recall": 1 / SYMBOLS}
