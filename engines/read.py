@@ -34,17 +34,14 @@ READ: list[dict[str, str]] = [
 OBSTACLES: list[dict[str, str]] = [
     {"name": name, "why": why}
     for name, why in (
-        ("flash-attention, xformers", "their kernels are for a GPU; the layer of the first imports "
-         "its kernel at once"),
-        ("Transformer Engine", "its package holds sources for a compiler of CUDA"),
-        ("CTranslate2", "its rotation is inside a layer, and its Python has no operator for it"),
-        ("candle, mistral.rs", "what they offer to Python is whole models, with no rotation alone"),
-        ("MLC LLM, WebLLM", "not on the Python registry; WebLLM wants WebGPU"),
-        ("tinygrad 0.14.0", "its processor device calls the compiler clang, and its wheel leaves "
-         "out a module that its language model imports"),
-        ("PaddlePaddle 3.3.1", "its fused rotation is not registered for a processor"),
-        ("MaxText 0.2.5", "needs Python 3.12; this environment has 3.11"),
-        ("TensorRT-LLM, ExLlamaV2, LMDeploy", "need CUDA to be imported"),
+        ("flash-attention, xformers, Transformer Engine, TensorRT-LLM, ExLlamaV2, LMDeploy",
+         "not tried: their packages are built for CUDA"),
+        ("CTranslate2, mistral.rs, MLC LLM, WebLLM", "not tried: what they offer is whole models"),
+        ("PaddlePaddle 3.3.1", "imports, but its fused rotation was not called"),
+        ("tinygrad 0.14.0",
+         "tried: its processor device calls the compiler clang, and its "
+         "wheel leaves out a module that its language model imports"),
+        ("MaxText 0.2.5", "tried: needs Python 3.12, and this environment has 3.11"),
     )
 ]  # fmt: skip
 """What was not heard, and why."""

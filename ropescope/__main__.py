@@ -22,7 +22,8 @@ a public checkpoint, such as Qwen/Qwen2.5-72B, for what its config.json says."""
 
 
 CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both give the same scores,
-1 where they do after rows are moved, 2 where they do not."""
+1 where they do after rows are moved, 2 where they do not; what scores are divided by is not
+compared."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

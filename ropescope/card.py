@@ -6,7 +6,6 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -91,7 +90,7 @@ def _rows() -> list[dict[str, Any]]:
 
 def _plain(name: str) -> str:
     """Return a name without what people spell in several ways."""
-    return re.sub(r"[-_.\s]", "", name.lower())
+    return "".join(name.lower().translate(str.maketrans("-_.", "   ")).split())
 
 
 def _of(checkpoint: Checkpoint) -> dict[str, Any]:
@@ -143,7 +142,10 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         if trained := part["trained_length"]:
             slow = int((turn > trained).sum())
             words = f": {slow} of {len(speed)} pairs make less than a turn, and turn to new angles "
-            words = " before the rescaling" if part["rescaling"] else f"{words}beyond"
+            near = any(word in (part["kind"] or "") for word in ("sliding", "chunked", "local"))
+            words = "" if part["rescaling"] or near else f"{words}beyond"
+            if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
+                words = " before the rescaling"
             rows.append(("trained for", f"{trained:,} tokens{words}"))
     if part["max_length"] not in (None, part["trained_length"]):
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
@@ -264,24 +266,32 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     The code is 0 where both give the same scores, 1 where a change of weights leads from the first
     to the second, and 2 where none does.
     """
-    others = {(part["part"], part["kind"]): part for part in two["parts"]}
+    others = list(two["parts"])
     said, code = [], 0
     for part in one["parts"]:
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
-        other = others.pop((part["part"], part["kind"]), None)
+        alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
+        other = next((o for o in alike if o["path"] == part["path"]), alike[0] if alike else None)
         if other is None:
             said.append(f"{name}: the second has no such part.")
             code = 2
             continue
+        others.remove(other)
         found: Difference = report_of(part).differs_from(report_of(other))
         said += [f"{name}: {message}" for message in found.messages]
         code = max(code, 2 if found.convert is None else int(bool(found.messages)))
+        lengths = [(one["rescaling"], one["max_length"]) for one in (part, other)]
+        if (part["dynamic"] or other["dynamic"]) and lengths[0] != lengths[1]:
+            words = "frequencies change with the length of a text, and not alike"
+            said.append(f"{name}: {words}.")
+            code = 2
         if part["layers"] != other["layers"]:
             said.append(f"{name}: layers {_layers(part['layers'])} against "
                         f"{_layers(other['layers'])}.")  # fmt: skip
             code = 2
-    for part, kind in others:
-        said.append(f"{part}{', ' + kind if kind else ''}: the first has no such part.")
+    for part in others:
+        kind = f", {part['kind']}" if part["kind"] else ""
+        said.append(f"{part['part']}{kind}: the first has no such part.")
         code = 2
     for which, side in (("first", one), ("second", two)):
         if not side["known"]:

@@ -49,7 +49,7 @@ export function plainSpeeds(part) {
 /** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
 export function seenAngles(part) {
   const { trained_length: trained, max_length: longest } = part;
-  if (!trained || part.part !== "text" || near(part)) return null;
+  if (!trained || part.part !== "text" || near(part) || part.rescaling?.[0] === "linear") return null;
   const now = speeds(part, longest);
   return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
 }
@@ -122,7 +122,8 @@ export function rescalingWords(part) {
   const original = Number(given.original_max_position_embeddings ?? 0);
   const words = {
     linear: () => `position interpolation: every frequency is divided by ${short(factor)}`,
-    dynamic: () => `dynamic NTK: beyond ${whole(part.max_length)} tokens the base grows with the text`,
+    dynamic: () =>
+      `dynamic NTK: beyond ${part.max_length ? `${whole(part.max_length)} tokens` : "its class’s length"} the base grows with the text`,
     ntk: () => "NTK: a larger base",
     yarn: () => `YaRN from ${whole(original)} tokens: ${moved(part, factor)}`,
     llama3: () => `Llama 3's, from ${whole(original)} tokens: ${moved(part, factor)}`,
@@ -154,7 +155,12 @@ export function lines(part, rows) {
     Math.abs(part.attention_factor - 1) > 1e-9 && ["cos and sin", `times ${num(part.attention_factor, 4)}`],
     part.sections && ["axes", part.sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ")],
     ["wavelengths", `${short(Math.min(...turns))} to ${whole(Math.max(...turns))} tokens, ${now.length} pairs`],
-    ["trained for", trained ? `${whole(trained)} tokens${part.rescaling ? " before the rescaling" : ""}` : "not told"],
+    [
+      "trained for",
+      trained
+        ? `${whole(trained)} tokens${part.rescaling?.[1].original_max_position_embeddings ? " before the rescaling" : ""}`
+        : "not told",
+    ],
     longest && longest !== trained && ["may reach", `${whole(longest)} tokens, as max_position_embeddings says`],
     ["16 bits", sixteen(part)],
   ];
@@ -185,7 +191,12 @@ export function words(part, wanted, name) {
     const axes = Array.isArray(part.inv_freq[0]) ? part.inv_freq[0].length : 1;
     return `${start} A position there is **${axes === 1 ? "one number" : `${axes} numbers`}**.`;
   }
-  if (!fresh) return `${start} For what length it was trained, the file does not say.`;
+  if (!fresh) {
+    const of = part.trained_length
+      ? `Whether ${whole(part.trained_length)} tokens are before or after the rescaling`
+      : "For what length it was trained";
+    return `${start} ${of}, the file does not say.`;
+  }
   const some = count(fresh);
   const pairs = fresh.length;
   const beyond = part.max_length > part.trained_length ? part.max_length : part.trained_length;
@@ -238,8 +249,12 @@ export function recipe(spec, part, config, wanted, name, rules) {
     return { why: "The trained length is not in the file; type it as max_position_embeddings to see the lines." };
   const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(part.rescaling[1].factor ?? 1) : 0);
   if (wanted <= reach) {
-    const why = `Nothing is to be written: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
-    return { why, blocks: [["vLLM", `vllm serve ${model} --max-model-len ${wanted}`]] };
+    const fits = longest >= wanted; // vLLM takes no text beyond it
+    const vllm = fits
+      ? ""
+      : ", but for vLLM a larger max_position_embeddings, with original_max_position_embeddings beside";
+    const why = `Nothing is to be written${vllm}: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
+    return { why, blocks: fits ? [["vLLM", `vllm serve ${model} --max-model-len ${wanted}`]] : [] };
   }
   if (kind && kind !== "yarn") {
     return {
