@@ -18,6 +18,7 @@ from rope_minimal import rescaled_frequencies, rotate_complex
 from ropescope import card, gguf_file, identify
 from ropescope.__main__ import main
 from ropescope.card import report_of, specification
+from ropescope.configuration import rope_of
 from ropescope.files import read
 from tests.tools import rows
 from tests.tools.broken_files import (
@@ -254,6 +255,25 @@ def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
         assert words in capsys.readouterr().out
     assert asked("compare", one, rows, "--json") == 1
     assert json.loads(capsys.readouterr().out)["code"] == 1
+
+
+@pytest.mark.parametrize("name", ["t5gemma", "blt", "dia", "voxtral_realtime", "llama4"])
+def test_a_model_of_several_parts_is_as_itself(name: str) -> None:
+    one = specification(name)
+    assert card.compare(one, one)[1] == 0
+
+
+def test_two_that_follow_the_length_of_a_text_are_not_alike() -> None:
+    def of(factor: float | None) -> dict[str, object]:
+        scaling = factor and {"rope_type": "dynamic", "factor": factor}
+        sizes = {"hidden_size": 3584, "num_attention_heads": 28, "max_position_embeddings": 32_768}
+        return rope_of({"model_type": "qwen2", **sizes, "rope_scaling": scaling}).to_dict()
+
+    assert card.compare(of(4.0), of(4.0))[1] == 0
+    for one, two in ((None, 4.0), (4.0, None), (4.0, 8.0)):
+        said, code = card.compare(of(one), of(two))
+        assert code == 2
+        assert any("length of a text" in line for line in said)
 
 
 @pytest.mark.parametrize("interleaved", [True, False])
