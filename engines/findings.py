@@ -46,9 +46,10 @@ y = rope(x, at, IMROPE, sections=(12, 10, 10, 0))
 [float(y[0, 0, 31]), float(y[0, 0, 63])]
 """),
     "sglang-attention-factor": ("sglang", """
-from engines.runtimes.sglang import made
-rule = {"factor": 4.0, "original_max_position_embeddings": 4096, "attention_factor": 1.0}
-round(float(made(longest=4096, rope_type="yarn", **rule).cos_sin_cache[0, 0]), 5)
+from engines.runtimes.sglang import ropes
+rule = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+rope = ropes.get_rope(64, 64, 4096, 10000, True, rule | {"attention_factor": 1.0})
+round(float(rope.cos_sin_cache[0, 0]), 5)
 """),
     "vllm-kernel": ("vllm", """
 import torch

@@ -34,7 +34,9 @@ READ: list[dict[str, str]] = [
 OBSTACLES: list[dict[str, str]] = [
     {"name": name, "why": why}
     for name, why in (
-        ("flash-attention, xformers, Transformer Engine, TensorRT-LLM, ExLlamaV2, LMDeploy",
+        ("flash-attention",
+         "its Triton kernel, behind a guard that asks for a GPU, was not tried by the interpreter"),
+        ("xformers, Transformer Engine, TensorRT-LLM, ExLlamaV2, LMDeploy",
          "not tried: their packages are built for CUDA"),
         ("CTranslate2, mistral.rs, MLC LLM, WebLLM", "not tried: what they offer is whole models"),
         ("PaddlePaddle 3.3.1", "imports, but its fused rotation was not called"),

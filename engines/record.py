@@ -14,7 +14,7 @@
         relative difference from transformers, ``factor`` the attention factor that was heard and
         ``factor_there`` transformers', or ``refused`` the runtime's own words. Of dynamic NTK and
         LongRoPE ``when`` the frequencies are chosen, with the speeds of one pair in parts of the
-        plain one.
+        plain one; a table that ends gives its words in place of those of the long call.
     ``facts``
         ``topic``, ``says``: what one more call showed, with its ``line`` and ``value`` where one
         line reproduces it.

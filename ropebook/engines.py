@@ -33,7 +33,7 @@ def _first(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _layouts(entry: dict[str, Any]) -> str:
-    """Return the layouts that a runtime has, each with the options of the first that has it."""
+    """Return the layouts that a runtime has, each with the first call that had it."""
     found: dict[str, str] = {}
     for one in entry["rotations"]:
         if one["layout"] and one["axes"] == 1 and one["width"] == one["head_dim"]:
@@ -80,7 +80,7 @@ def _off(entry: dict[str, Any], position: str) -> str:
 def rotations() -> str:
     """Return what each runtime rotates: layout, width, precision, the end of its table."""
     head = (
-        "Runtime", "Layout, and what asks for it", "A narrower one rotates",
+        "Runtime", "Layout, and the first call that had it", "A narrower one rotates",
         "Angles off at 131,071", "at 1,000,003", "at 2,047 in 16 bits", "Past the table",
     )  # fmt: skip
     rows = [
@@ -123,11 +123,18 @@ def rules_table() -> str:
     return _table(("Rule", *(entry["name"] for entry in heard.values())), rows)
 
 
+def _long_call(found: list[Any]) -> str:
+    """Return the speeds of a near and a far position, or what was raised instead."""
+    if isinstance(found[0], str):
+        return f"raises `{found[0].split(':')[0]}`"
+    return ", ".join(f"{speed:.4g}" for speed in found)
+
+
 def lengths_table() -> str:
     """Return when dynamic NTK and LongRoPE choose their frequencies."""
     rows = [
         (one["rule"], entry["name"], one["when"], f"{one['short_call']:.4g}",
-         f"{one['long_call'][0]:.4g}, {one['long_call'][1]:.4g}", f"{one['there']:.4g}")
+         _long_call(one["long_call"]), f"{one['there']:.4g}")
         for entry in record()["heard"].values()
         for one in entry["rules"]
         if "when" in one

@@ -9,7 +9,7 @@ from mlx_lm.models.rope_utils import initialize_rope
 
 from engines.asking import BASE, HEAD_DIM, LONG, ORIGINAL, Case
 
-NAME, PACKAGES, LICENCE = "MLX and mlx-lm", ["mlx", "mlx-cpu", "mlx-lm"], "MIT"
+NAME, PACKAGES, LICENCE = "MLX (with mlx-lm)", ["mlx", "mlx-cpu", "mlx-lm"], "MIT"
 
 KINDS = {"float32": mx.float32, "float16": mx.float16, "bfloat16": mx.bfloat16}
 
@@ -26,15 +26,13 @@ def each(rope: Any, kind: str = "float32") -> Any:
     return rotate
 
 
-def by_call(rope: Any) -> Any:
-    """Return a function that calls a rotation which knows its length by its offset alone."""
+def whole(rope: Any) -> Any:
+    """Return a function that asks for a run from 0, in one call, and returns some positions."""
 
     def rotate(x: np.ndarray, at: np.ndarray) -> np.ndarray:
-        parts = [
-            np.array(rope(mx.array(x[:, None, i : i + 1]), int(position)))[:, 0]
-            for i, position in enumerate(at)
-        ]
-        return np.concatenate(parts, axis=1)
+        run = np.zeros((len(x), 1, int(at.max()) + 1, x.shape[-1]), np.float32)
+        run[:, 0, at] = x
+        return np.array(rope(mx.array(run)))[:, 0, at].astype(x.dtype)
 
     return rotate
 
@@ -65,8 +63,7 @@ def cases() -> list[Case]:
 def rescaled(rule: dict[str, Any]) -> Case:
     """Return the case of a rule as mlx-lm reads it from a ``config.json``."""
     settings = rule | {"original_max_position_embeddings": ORIGINAL}
-    longest = ORIGINAL if rule["rope_type"] == "dynamic" else LONG
-    rope = initialize_rope(HEAD_DIM, BASE, False, settings, longest)
-    by_offset = rule["rope_type"] == "dynamic"
-    rotate = by_call(rope) if by_offset else each(rope)
+    by_length = rule["rope_type"] == "dynamic"  # by the end of a call
+    rope = initialize_rope(HEAD_DIM, BASE, False, settings, ORIGINAL if by_length else LONG)
+    rotate = whole(rope) if by_length else each(rope)
     return Case("mlx_lm.models.rope_utils.initialize_rope", type(rope).__name__, rotate)

@@ -50,7 +50,7 @@ def kinds(precision: str) -> list[str]:
 
 def cases() -> list[Case]:
     """Return what is asked of OpenVINO."""
-    note = "the caller makes the table"
+    note = "the caller makes the table; the graph is half-split as given"
     return [
         Case("RoPE, fused", "INFERENCE_PRECISION_HINT=f32", each("f32"), note=note),
         Case("RoPE, fused", "INFERENCE_PRECISION_HINT=bf16", each("bf16"), note=note),

@@ -109,9 +109,8 @@ def cases() -> list[Case]:
 def rescaled(rule: dict[str, Any]) -> Case:
     """Return the case of a rule: vLLM reads the fields of a ``config.json``."""
     given = rule | {"original_max_position_embeddings": ORIGINAL}
-    if rule["rope_type"] == "dynamic":
-        given["max_trained_positions"] = ORIGINAL
-    rope = made(longest=LONG, **given)
+    longest = ORIGINAL if rule["rope_type"] == "dynamic" else LONG
+    rope = made(longest=longest, **given)
     return Case("get_rope", type(rope).__name__, native(rope), dtype=torch.float32)
 
 
