@@ -260,6 +260,13 @@ def _pairs(part: dict[str, Any]) -> tuple[tuple[tuple[int, int], ...], ...]:
     return tuple(tuple(map(tuple, x.tolist())) for x in (near if read_near else split, written))
 
 
+FOLLOWS = {
+    "dynamic": ("factor",),
+    "longrope": ("short_factor", "long_factor", "original_max_position_embeddings"),
+}
+"""Entries of a rescaling that choose frequencies by the length of a text."""
+
+
 def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     """Return what differs between two specifications, a sentence each, and the exit code.
 
@@ -280,8 +287,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         found: Difference = report_of(part).differs_from(report_of(other))
         said += [f"{name}: {message}" for message in found.messages]
         code = max(code, 2 if found.convert is None else int(bool(found.messages)))
-        lengths = [(one["rescaling"], one["max_length"]) for one in (part, other)]
-        if (part["dynamic"] or other["dynamic"]) and lengths[0] != lengths[1]:
+        a, b = _follows(part), _follows(other)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=1e-6, atol=0.0):
             words = "frequencies change with the length of a text, and not alike"
             said.append(f"{name}: {words}.")
             code = 2
@@ -297,7 +304,16 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         if not side["known"]:
             said.append(f"How the {which} rotates is not known.")
             code = 2
+    if not said and not one["parts"] and one["family"] != two["family"]:
+        return ["Neither rotates: their scores are not compared."], 2
     return said or ["They give the same scores."], code
+
+
+def _follows(part: dict[str, Any]) -> np.ndarray:
+    """Return the numbers by which frequencies follow the length of a text, or none."""
+    kind, told = part["rescaling"] if part["dynamic"] else ("", {})
+    reach = [part["max_length"] or 0] if kind == "dynamic" else []
+    return np.hstack([reach, *(told[name] for name in FOLLOWS.get(kind, ()))])
 
 
 def as_json(found: dict[str, Any]) -> str:

@@ -154,7 +154,10 @@ export function lines(part, rows) {
     ["rescaling", rescalingWords(part)],
     Math.abs(part.attention_factor - 1) > 1e-9 && ["cos and sin", `times ${num(part.attention_factor, 4)}`],
     part.sections && ["axes", part.sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ")],
-    ["wavelengths", `${short(Math.min(...turns))} to ${whole(Math.max(...turns))} tokens, ${now.length} pairs`],
+    [
+      "wavelengths",
+      `${short(Math.min(...turns))} to ${whole(Math.max(...turns))} ${part.part === "text" ? "tokens" : "positions"}, ${now.length} pairs`,
+    ],
     [
       "trained for",
       trained
@@ -249,16 +252,16 @@ export function recipe(spec, part, config, wanted, name, rules) {
     return { why: "The trained length is not in the file; type it as max_position_embeddings to see the lines." };
   const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(part.rescaling[1].factor ?? 1) : 0);
   if (wanted <= reach) {
-    const fits = longest >= wanted; // vLLM takes no text beyond it
+    const fits = longest >= wanted; // the servers take no text beyond it
     const vllm = fits
       ? ""
-      : ", but for vLLM a larger max_position_embeddings, with original_max_position_embeddings beside";
+      : ", but for vLLM and SGLang a larger max_position_embeddings, with original_max_position_embeddings beside";
     const why = `Nothing is to be written${vllm}: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
     return { why, blocks: fits ? [["vLLM", `vllm serve ${model} --max-model-len ${wanted}`]] : [] };
   }
   if (kind && kind !== "yarn") {
     return {
-      why: `It is rescaled already (${kind}), for ${whole(longest ?? trained)} tokens: YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
+      why: `It is rescaled already (${kind}): YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
     };
   }
   const factor = stretch(wanted, trained);

@@ -263,6 +263,11 @@ def test_a_model_of_several_parts_is_as_itself(name: str) -> None:
     assert card.compare(one, one)[1] == 0
 
 
+def test_two_without_a_rotation_are_not_compared() -> None:
+    assert card.compare(specification("gpt2"), specification("bloom"))[1] == 2
+    assert card.compare(specification("gpt2"), specification("gpt2"))[1] == 0
+
+
 def test_two_that_follow_the_length_of_a_text_are_not_alike() -> None:
     def of(factor: float | None) -> dict[str, object]:
         scaling = factor and {"rope_type": "dynamic", "factor": factor}
