@@ -51,7 +51,7 @@ SIZES = {
 SWITCHES: dict[str, list[Any]] = {
     "position_embedding_type": ["rope", "rotary"],
     "position_embeddings_type": ["rotary"],
-    "alibi": [False],
+    "alibi": [False, None],
     "use_mem_rope": [True],
 }
 """Fields that turn rotation on, and with which values."""

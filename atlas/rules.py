@@ -293,7 +293,9 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
         raise RefusedError("layers rotate by another rule than their type")
     if rule["rest"] and getattr(config, "sliding_window", None) is not None:
         with suppress(RefusedError):
-            if not any(one.report is None for one in family.hear(sliding_window=None)):
+            types = rule["rest"][:1] * len(config.layer_types)
+            heard = family.hear(sliding_window=None, layer_types=types)
+            if not any(one.report is None for one in heard):
                 rule["unless"] = "sliding_window"
     return rule
 

@@ -339,3 +339,21 @@ def test_a_base_inside_that_the_class_does_not_read_is_told() -> None:
     spec = rope_of({**config, "attn_config": {"kv_n_heads": 8, "rope_theta": 500000}})
     assert [(part.head_dim, part.base) for part in spec.parts] == [(128, 1e4)]
     assert ("base-lost", "attn_config.rope_theta") in codes(spec)
+
+
+@pytest.mark.parametrize(
+    ("config", "layers"),
+    [
+        ({"model_type": "exaone4", "sliding_window": None}, [[0, 3, 1]]),
+        ({"model_type": "afmoe", "sliding_window": None}, None),
+        ({"model_type": "falcon", "alibi": None}, [[0, 3, 1]]),
+        ({"model_type": "granitemoehybrid", "position_embedding_type": "rotary"}, None),
+        ({"model_type": "granitemoehybrid", "position_embedding_type": "rope"}, [[0, 3, 1]]),
+    ],
+)
+def test_a_switch_turns_layers_as_its_class_reads_it(config: dict, layers: list | None) -> None:
+    """As modeling files say: `sliding_window is None or is_sliding`, `not alibi`, `== "rope"`."""
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
+    full = {"layer_types": ["full_attention"] * 4} if "sliding_window" in config else {}
+    parts = rope_of(sizes | full | config).to_dict()["parts"]
+    assert [part["layers"] for part in parts] == ([layers] if layers else [])
