@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from ropescope.configuration import given_part
+
 from . import RESULTS
 from .asking import Family, RefusedError, disagreement
 from .rules import FAR
@@ -33,13 +35,10 @@ def parts_of_row(
     """
     name = kind or config.get("model_type")
     rule = rules.get(str(name), {})
-    for field, part in rule.get("parts", {}).items():
-        own = config.get(field)
-        if own is None and field in rule.get("flat", ()):
-            own = {k: v for k, v in config.items() if k not in ("model_type", *rule["parts"])}
+    for field in rule.get("parts", ()):
+        own, named, _ = given_part(config, rule, field)
         if own:
-            named = own.get("model_type") if part["any"] else None
-            yield from parts_of_row(own, rules, named or part["type"])
+            yield from parts_of_row(own, rules, named)
     if rule.get("rotations"):
         yield str(name), {k: v for k, v in config.items() if k != "model_type"}
 

@@ -112,8 +112,9 @@ def _file(family: str, kind: str = "modeling") -> Any:
     return importlib.import_module(f"transformers.models.{family}.{kind}_{family}")
 
 
-def _config(family: str, name: str, **more: Any) -> Any:
-    return complete(getattr(_file(family, "configuration"), name)(**more))
+def _config(family: str, given: Any, **more: Any) -> Any:
+    """Return what is given, or the usual configuration of a family in `ALONE`."""
+    return given or complete(getattr(_file(family, "configuration"), ASKED[family])(**more))
 
 
 def _kept(one: AttentionRecord | None, **more: Any) -> list[AttentionRecord]:
@@ -139,7 +140,7 @@ IMAGES = {
 def of_image(family: str, given: Any = None) -> list[AttentionRecord]:
     """A table for an image of 16 x 16 patches, or of the size in a configuration, row by row."""
     prefix, table = IMAGES[family]
-    config = given or _config(family, f"{prefix}Config")
+    config = _config(family, given)
     side = given.image_size // given.patch_size if given else 16
     rope = getattr(_file(family), prefix + table)(config).eval()  # no random coordinates
     cos, sin = rope(torch.zeros(1, 3, side * config.patch_size, side * config.patch_size))
@@ -156,7 +157,7 @@ def of_image(family: str, given: Any = None) -> list[AttentionRecord]:
 
 def llama4(given: Any = None) -> list[AttentionRecord]:
     """Complex numbers for an image of fixed size, row by row; the first axis is the row."""
-    module, config = _file("llama4"), given or _config("llama4", "Llama4VisionConfig")
+    module, config = _file("llama4"), _config("llama4", given)
     table = module.Llama4VisionRotaryEmbedding(config).freqs_ci
     side = config.image_size // config.patch_size
 
@@ -169,7 +170,7 @@ def llama4(given: Any = None) -> list[AttentionRecord]:
 
 def vjepa2(given: Any = None) -> list[AttentionRecord]:
     """The index of a token gives frame, row and column."""
-    module, config = _file("vjepa2"), given or _config("vjepa2", "VJEPA2Config")
+    module, config = _file("vjepa2"), _config("vjepa2", given)
     side = config.crop_size // config.patch_size
 
     def embed(at: Tensor) -> Tensor:
@@ -212,7 +213,7 @@ MEMORIES = {
 def of_memory(family: str, given: Any = None) -> list[AttentionRecord]:
     """Attention of an image to itself, or to itself and its memory."""
     prefix, attention, more = MEMORIES[family]
-    module, config = _file(family), given or _config(family, f"{prefix}Config")
+    module, config = _file(family), _config(family, given)
     places = getattr(module, f"{prefix}MemoryAttention").precompute_positions(config)
     table = getattr(module, f"{prefix}VisionRotaryEmbedding")(config)
     side = config.memory_attention_rope_feat_sizes[0]
@@ -222,7 +223,7 @@ def of_memory(family: str, given: Any = None) -> list[AttentionRecord]:
 
 def sam3(given: Any = None) -> list[AttentionRecord]:
     """Layers that see a window, and layers that see the image in steps of a third."""
-    module, config = _file("sam3"), given or _config("sam3", "Sam3ViTConfig")
+    module, config = _file("sam3"), _config("sam3", given)
     table = module.Sam3ViTRotaryEmbedding(config)
     found = []
     for kind, window in (("window", config.window_size), ("whole_picture", 0)):
@@ -237,8 +238,7 @@ def sam3(given: Any = None) -> list[AttentionRecord]:
 
 def hunyuan_vl(given: Any = None) -> list[AttentionRecord]:
     """Four axes, for the tokens of images; the position of text stands in all four."""
-    module = _file("hunyuan_vl")
-    config = given or _config("hunyuan_vl", "HunYuanVLTextConfig")
+    module, config = _file("hunyuan_vl"), _config("hunyuan_vl", given)
     table = module.HunYuanVLRotaryEmbedding(config)
 
     def embed(at: Tensor) -> Any:
@@ -253,8 +253,7 @@ def hunyuan_vl(given: Any = None) -> list[AttentionRecord]:
 
 def idefics(given: Any = None) -> list[AttentionRecord]:
     """Attention that makes its own table, of as many tokens as there are."""
-    module = _file("idefics")
-    config = given or _config("idefics", "IdeficsConfig")
+    module, config = _file("idefics"), _config("idefics", given)
 
     class Attention(module.IdeficsAttention):
         def __init__(self, config: Any) -> None:
@@ -270,8 +269,7 @@ def idefics(given: Any = None) -> list[AttentionRecord]:
 
 def timesfm2_5(given: Any = None) -> list[AttentionRecord]:
     """Queries are multiplied by parameters, one for each channel, which are set alike."""
-    module = _file("timesfm2_5")
-    config = given or _config("timesfm2_5", "TimesFm2_5Config")
+    module, config = _file("timesfm2_5"), _config("timesfm2_5", given)
     table = module.TimesFm2_5RotaryEmbedding(config)
 
     class Attention(module.TimesFm2_5Attention):
@@ -298,7 +296,7 @@ def mistral_large4(given: Any = None) -> list[AttentionRecord]:
             del self.scale, self.bias
             self.scale, self.bias = torch.zeros(num_heads), torch.ones(num_heads)
 
-    config = given or _config("mistral_large4", "MistralLarge4TextConfig")
+    config = _config("mistral_large4", given)
     with mock.patch.object(module, "MistralLarge4TextSoftmaxScaling", Scaling):
         found = record_model(module.MistralLarge4TextModel, config)
     note = "queries scaled with the position and frequencies are learned; these are as they start"
@@ -307,7 +305,7 @@ def mistral_large4(given: Any = None) -> list[AttentionRecord]:
 
 def lightglue(given: Any = None) -> list[AttentionRecord]:
     """Frequencies are parameters, which are given as they start."""
-    module, config = _file("lightglue"), given or _config("lightglue", "LightGlueConfig")
+    module, config = _file("lightglue"), _config("lightglue", given)
     encoder = module.LightGluePositionalEncoder(config).requires_grad_(False)
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
@@ -325,10 +323,7 @@ def lightglue(given: Any = None) -> list[AttentionRecord]:
 
 def efficientloftr(given: Any = None) -> list[AttentionRecord]:
     """Rotated over the full inner width, before it is split into heads."""
-    module, config = (
-        _file("efficientloftr"),
-        given or _config("efficientloftr", "EfficientLoFTRConfig"),
-    )
+    module, config = _file("efficientloftr"), _config("efficientloftr", given)
     side = 15 * config.q_aggregation_stride + config.q_aggregation_kernel_size
     tables = module.EfficientLoFTRRotaryEmbedding(config)(torch.zeros(1, 1, side, side))
     cos, sin = (t.reshape(256, -1) for t in tables)
@@ -344,7 +339,7 @@ def efficientloftr(given: Any = None) -> list[AttentionRecord]:
 
 def esmfold2(given: Any = None) -> list[AttentionRecord]:
     """Atoms: three coordinates in space and the number of a residue."""
-    module, config = _file("esmfold2"), given or _config("esmfold2", "EsmFold2AtomEncoderConfig")
+    module, config = _file("esmfold2"), _config("esmfold2", given)
     table = module.EsmFold2RotaryEmbedding(config)
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
@@ -379,8 +374,8 @@ TABLES = {
 
 def of_table(family: str, given: Any = None) -> list[AttentionRecord]:
     """A table and the function that applies it, for each kind of layer of a configuration."""
-    table, name, note = TABLES[family]
-    module, config = _file(family), given or _config(family, name)
+    table, _, note = TABLES[family]
+    module, config = _file(family), _config(family, given)
     made = getattr(module, table)(config)
     functions = ("apply_rotary_pos_emb_interleave", "apply_rotary_pos_emb")
     apply = next(getattr(module, name) for name in functions if hasattr(module, name))
@@ -406,7 +401,7 @@ def of_table(family: str, given: Any = None) -> list[AttentionRecord]:
 def hy_v4(given: Any = None) -> list[AttentionRecord]:
     """A head is a part without positions and one with them, which comes last."""
     (part,) = of_table("hy_v4", given)
-    head_dim = (given or _config("hy_v4", "HYV4Config")).qk_head_dim
+    head_dim = _config("hy_v4", given).qk_head_dim
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
         plain, rotary = x.split((head_dim - part.head_dim, part.head_dim), dim=-1)
@@ -426,7 +421,7 @@ CONFORMERS = {
 def before_projection(family: str, given: Any = None) -> list[AttentionRecord]:
     """Rotate what enters the projections of queries and keys, not what leaves them."""
     prefix, more = CONFORMERS[family]
-    config = given or _config(family, f"{prefix}Config", position_embeddings_type="rotary")
+    config = _config(family, given, position_embeddings_type="rotary")
     attention = f"{prefix}{more}SelfAttention"
     layer = getattr(_file(family), attention)(config)
     embed = getattr(_file(family), f"{prefix}{more}RotaryPositionalEmbedding")(config)

@@ -20,24 +20,19 @@ from .findings import FINDINGS, again
 
 def ask(name: str) -> dict[str, Any]:
     """Return the entry of a runtime, asked in this process."""
-    began = time.perf_counter()
     module = import_module(f"engines.runtimes.{name}")
     lists: list[Any] = []
     rotations = [hear(case, lists) for case in module.cases()]
     for one in rotations:
         del one["frequencies"]  # formula, base and rescaling say them
-    rules = [compared(rule, module.rescaled) for rule in RULES] if _has(module, "rescaled") else []
+    asked = RULES if hasattr(module, "rescaled") else ()
+    rules = [compared(rule, module.rescaled) for rule in asked]
     return {
         **record.described(module),
         "rotations": rotations,
         "rules": [one for one in rules if "NotImplementedError" not in one.get("refused", "")],
-        "facts": list(module.facts()) if _has(module, "facts") else [],
-        "seconds": round(time.perf_counter() - began, 1),
+        "facts": list(module.facts()) if hasattr(module, "facts") else [],
     }
-
-
-def _has(module: Any, name: str) -> bool:
-    return hasattr(module, name)
 
 
 def main() -> None:

@@ -21,9 +21,9 @@
 ``findings``
     By name: the ``runtime``, the ``lines`` of `engines.findings` and the ``value`` of the last.
 ``read``
-    The same in words, of what was read in public source: ``source``, ``version``, ``date``.
+    The same in words, of what was read in public source: ``source``, ``commit``, ``date``.
 ``obstacles``
-    What cannot be asked here: ``name``, and ``why``.
+    What was not asked: ``name``, and ``why``.
 """
 
 import json

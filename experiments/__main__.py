@@ -66,13 +66,17 @@ OWN = {
 }
 
 
-def settings(task: Task) -> dict[str, Any]:
-    """Return the settings that determine the results of a task."""
+def settings(
+    task: Task,
+    more: Mapping[str, Mapping[str, Any]] = OWN,
+    encodings: Mapping[str, Sequence[str]] = TRIED,
+) -> dict[str, Any]:
+    """Return the settings that determine the results of a task; ``more`` are its own."""
     own = {name: getattr(task, name) for name in ("vocabulary", "window", "steps", "batch")}
     return {
         **own,
         **SIZES,
-        **OWN[task.name],
+        **more[task.name],
         "warmup": WARMUP,
         "times": list(TIMES),
         "texts": list(TEXTS.values()),
@@ -80,7 +84,7 @@ def settings(task: Task) -> dict[str, Any]:
         "grid": list(GRID),
         "seeds": list(SEEDS),
         "choosing_seeds": list(CHOOSING_SEEDS),
-        "encodings": TRIED[task.name],
+        "encodings": encodings[task.name],
     }
 
 
@@ -201,22 +205,34 @@ def work(
                 bar.update()
 
 
-def main() -> None:
-    """Select learning rates, then train and evaluate."""
-    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
-    parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(TASKS)}")
+def command(
+    parser: argparse.ArgumentParser,
+    tasks: Mapping[str, Task],
+    folder: Path,
+    wanted: Callable[[Task], dict[str, Any]],
+    do: Callable[[Job], dict[str, Any]],
+    remaining: Callable[[dict[str, Any]], Iterable[Job]] = left,
+) -> None:
+    """Run what is left of the tasks that are named, all if none is."""
+    parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(tasks)}")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
     arguments = parser.parse_args()
-    if unknown := set(arguments.tasks) - set(TASKS):
-        parser.error(f"task must be of {', '.join(TASKS)}, got {', '.join(sorted(unknown))}")
-    RESULTS.mkdir(exist_ok=True)
-    names = arguments.tasks or list(TASKS)
+    if unknown := set(arguments.tasks) - set(tasks):
+        parser.error(f"task must be of {', '.join(tasks)}, got {', '.join(sorted(unknown))}")
+    folder.mkdir(exist_ok=True)
+    names = arguments.tasks or list(tasks)
     if arguments.fresh:
         for name in names:
-            (RESULTS / f"{name}.json").unlink(missing_ok=True)
-    records = {name: load(TASKS[name], RESULTS, settings(TASKS[name])) for name in names}
-    work(records, RESULTS, arguments.workers, run)
+            (folder / f"{name}.json").unlink(missing_ok=True)
+    records = {name: load(tasks[name], folder, wanted(tasks[name])) for name in names}
+    work(records, folder, arguments.workers, do, remaining)
+
+
+def main() -> None:
+    """Select learning rates, then train and evaluate."""
+    parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__)
+    command(parser, TASKS, RESULTS, settings, run)
 
 
 if __name__ == "__main__":

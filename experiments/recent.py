@@ -8,7 +8,6 @@ chapter 8. What was read of each encoding, and where its form here differs, is i
 
 import argparse
 import math
-import os
 import time
 import zlib
 from collections.abc import Callable
@@ -22,11 +21,11 @@ from torch.nn.functional import normalize, pad, sigmoid, silu, softplus
 
 from rope_minimal import apply_rope, inverse_frequencies
 
+from . import __main__ as contest
 from . import summary
-from .__main__ import CHOOSING_SEEDS, GRID, SEEDS, left, load, work
 from .encodings import ENCODINGS, Encoding
 from .model import Transformers, Watched
-from .run import BINS, SIZES, TEXTS, TIMES, WARMUP, Job, fit, score
+from .run import SIZES, TIMES, Job, fit, score
 from .run import build as build_known
 from .summary import RESULTS
 from .tasks import IGNORE, MARKS, QUERIES, QUERY, SYMBOLS, WINDOW, Batch, Task
@@ -476,28 +475,20 @@ TRIED["language"] = [*RECENT, "layers"]
 # ---- the record ---------------------------------------------------------------------------------
 
 
+OURS = {
+    "local": LOCAL,
+    "recalibration": RECALIBRATION,
+    "taps": TAPS,
+    "gate_scale": SCALE,
+    "exponent": EXPONENT,
+    "gain": GAIN,
+    "gap": list(GAP),
+}
+
+
 def settings(task: Task) -> dict[str, Any]:
     """Return the settings that determine the results of a task."""
-    own = {name: getattr(task, name) for name in ("vocabulary", "window", "steps", "batch")}
-    return {
-        **own,
-        **SIZES,
-        "warmup": WARMUP,
-        "times": list(TIMES),
-        "texts": list(TEXTS.values()),
-        "distances": list(BINS),
-        "grid": list(GRID),
-        "seeds": list(SEEDS),
-        "choosing_seeds": list(CHOOSING_SEEDS),
-        "local": LOCAL,
-        "recalibration": RECALIBRATION,
-        "taps": TAPS,
-        "gate_scale": SCALE,
-        "exponent": EXPONENT,
-        "gain": GAIN,
-        "gap": list(GAP),
-        "encodings": TRIED[task.name],
-    }
+    return contest.settings(task, {task.name: contest.OWN.get(task.name, {}) | OURS}, TRIED)
 
 
 def run(job: Job) -> dict[str, Any]:
@@ -520,7 +511,7 @@ def records() -> dict[str, Any]:
     """Return the record of each task, with the runs of the contest where it has the task."""
     found = {}
     for name, task in TASKS.items():
-        record = load(task, FOLDER, settings(task))
+        record = contest.load(task, FOLDER, settings(task))
         if name in KNOWN:
             known = summary.load(name)
             names = known["settings"]["encodings"] + record["settings"]["encodings"]
@@ -533,20 +524,8 @@ def records() -> dict[str, Any]:
 def main() -> None:
     """Select learning rates, train eight seeds of each encoding, evaluate; record every job."""
     parser = argparse.ArgumentParser(prog="python -m experiments.recent", description=__doc__)
-    parser.add_argument("tasks", nargs="*", metavar="task", help=f"of {', '.join(TASKS)}")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.tasks) - set(TASKS):
-        parser.error(f"task must be of {', '.join(TASKS)}, got {', '.join(sorted(unknown))}")
-    FOLDER.mkdir(exist_ok=True)
-    names = arguments.tasks or list(TASKS)
-    work(
-        {name: load(TASKS[name], FOLDER, settings(TASKS[name])) for name in names},
-        FOLDER,
-        arguments.workers,
-        run,
-        partial(left, tasks=TASKS, encodings=TRIED),
-    )
+    remaining = partial(contest.left, tasks=TASKS, encodings=TRIED)
+    contest.command(parser, TASKS, FOLDER, settings, run, remaining)
 
 
 if __name__ == "__main__":

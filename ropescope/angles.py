@@ -338,13 +338,15 @@ class Angles:
         As in ggml: the angle of a pair is that of the one before times a constant, so the last is
         rounded as often as there are pairs.
         """
+        if self.found.numbers == "float64" or samples.broken.any():
+            return False
         noise = replace(self.noise, angle=max(self.noise.angle, 2.0**-24 * len(self.waves)))
         limit = noise.angles(samples.positions, self.waves)
         limit += np.abs(samples.positions) @ self.errors.T
-        fits = self.found.numbers != "float64" and not samples.broken.any()
-        if fits := fits and bool((off <= limit).all()):
-            self.noise = noise
-        return fits
+        if not (off <= limit).all():
+            return False
+        self.noise = noise
+        return True
 
     def _sample(self, positions: np.ndarray) -> Samples:
         """Return samples from one call: the first channel of each pair is 1, fixed ones too."""

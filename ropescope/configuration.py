@@ -24,6 +24,7 @@ __all__ = [
     "Specification",
     "axis_runs",
     "evaluate",
+    "given_part",
     "load_rules",
     "pattern",
     "rope_of",
@@ -249,6 +250,27 @@ def _no_rule(family: Any, rule: Any, rules: dict[str, Any]) -> Caution:
     return Caution("no-rule", 1, "model_type", f"No rule for model_type {family!r}{hint}")
 
 
+def given_part(
+    config: dict[str, Any], rule: dict[str, Any], name: str
+) -> tuple[dict[str, Any] | None, str, bool]:
+    """Return what is given of a part, its ``model_type``, and whether it stands outside the part.
+
+    Raises
+    ------
+    ValueError
+        If the part is no dict.
+    """
+    own, spec = config.get(name), rule["parts"][name]
+    outside = own is None and name in rule.get("flat", ())
+    if outside:
+        left = {"model_type", *rule["parts"], *spec.get("left", ())}
+        own = {k: v for k, v in config.items() if k not in left}
+    if not isinstance(own, dict | None):
+        raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
+    named = (own or {}).get("model_type") if spec["any"] else None
+    return own, spec.get("as", {}).get(named, named) or spec["type"], outside
+
+
 class _Fields:
     """Fields of one part: as given, in another spelling, or a default; notes reads.
 
@@ -361,18 +383,12 @@ class _Study:
         flat, start = [], len(self.parts)
         absent: dict[str, str] = {}
         for name, spec in rule.get("parts", {}).items():
-            own = config.get(name)
-            if own is None and name in rule.get("flat", ()):
+            own, named, outside = given_part(config, rule, name)
+            if outside:
                 flat.append(name)
-                left = {"model_type", *rule["parts"], *spec.get("left", ())}
-                own = {k: v for k, v in config.items() if k not in left}
                 for field in spec.get("left", ()):
                     if config.get(field) is not None:
                         self.unused(field, field, config[field], set())
-            if not isinstance(own, dict | None):
-                raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
-            named = (own or {}).get("model_type") if spec["any"] else None
-            named = spec.get("as", {}).get(named, named) or spec["type"]
             inner = self.rules.get(named, {})
             where = path if name in flat else f"{path}.{name}".lstrip(".")
             if own is None and not inner.get("rotations"):
@@ -921,12 +937,8 @@ def _layers(
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
     given = fields.given.get("layer_types")
     if given is not None and types:
-        fine = (
-            isinstance(given, list)
-            and all(isinstance(one, str) and one in types for one in given)
-            and (len(given) == count or (rule.get("types", {}).get("cut") and len(given) > count))
-        )
-        if not fine:
+        fine = _for_each(given, count, rule.get("types", {}))
+        if not (fine and all(isinstance(one, str) and one in types for one in given)):
             words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"
             raise ValueError(f"{fields.name('layer_types')} must be {words}, got {given!r}")
     kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
@@ -958,14 +970,17 @@ def _layers(
     return {kind: runs_of(layers) for kind, layers in found.items()}
 
 
+def _for_each(given: Any, count: int, rule: dict[str, Any]) -> bool:
+    """Return whether a list has an entry for each layer, or more where its class cuts it."""
+    cut = rule.get("cut", False)
+    return isinstance(given, list) and (len(given) == count or (cut and len(given) > count))
+
+
 def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
     """Return a field with an entry for each layer, or the pattern that its class makes."""
     given, every, told = fields.get(rule["field"]), rule["every"], None
     if given:
-        fine = isinstance(given, list) and (
-            len(given) == count or (rule.get("cut") and len(given) > count)
-        )
-        if not fine:
+        if not _for_each(given, count, rule):
             words = f"a list with an entry for each of {count} layers"
             raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
         old = rule.get("old", {})

@@ -841,8 +841,7 @@ function layersOf(fields, rule, types, nested) {
   }
   const given = fields.given.get("layer_types") ?? null;
   if (given !== null && types.size) {
-    const fits = (length) => length === count || (rule.types?.cut && length > count);
-    if (!Array.isArray(given) || !given.every((one) => types.has(one)) || !fits(given.length)) {
+    if (!forEach(given, count, rule.types) || !given.every((one) => types.has(one))) {
       const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;
       throw new Refused(`${fields.name("layer_types")} must be ${words}, got ${repr(given)}`);
     }
@@ -873,12 +872,16 @@ function layersOf(fields, rule, types, nested) {
   return new Map([...found].map(([kind, layers]) => [kind, runs(layers)]));
 }
 
+/** Whether a list has an entry for each layer, or more where its class cuts it. */
+const forEach = (given, count, rule) =>
+  Array.isArray(given) && (given.length === count || (rule?.cut && given.length > count));
+
 /** A field with an entry for each layer, or the pattern that its class makes. */
 function listed(fields, rule, count) {
   const given = fields.get(rule.field);
   let told = null;
   if (truthy(given)) {
-    if (!Array.isArray(given) || !(given.length === count || (rule.cut && given.length > count))) {
+    if (!forEach(given, count, rule)) {
       const words = `a list with an entry for each of ${count} layers`;
       throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
     }

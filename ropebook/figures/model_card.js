@@ -220,9 +220,6 @@ export function wordsWithout({ family, known }) {
 /** The number that a length is multiplied by, in two digits after the point, never too small. */
 const stretch = (wanted, trained) => Math.ceil((wanted / trained) * 100 - 1e-9) / 100;
 
-// classes that keep a head_dim of None, which YaRN in transformers 5.23.0 cannot multiply
-export const WANT_HEAD_DIM = ["hunyuan_v1_dense", "hunyuan_v1_moe", "minimax", "ministral", "mixtral"];
-
 const namesIn = (path) => path.split(".").filter(Boolean);
 
 /** The fields of a part's own configuration. */
@@ -274,13 +271,15 @@ export function recipe(spec, part, config, wanted, name, rules) {
   for (const [name, value] of Object.entries(present(part, config))) parameters[name] ??= value;
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
   const all = kinds.length > 1 ? { ...unchanged(kinds, part, config), [part.kind]: parameters } : parameters;
-  const longer = longerPart(part, spec, stretched(part, config, all), rules);
+  const then = longerSpec(stretched(part, config, all), rules);
+  const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
       why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
     };
   }
-  const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
+  const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
+  const blocks = linesFor({ spec, part, rules, model, wanted, factor, parameters, all, wide });
   return { factor, trained, parameters, longer, blocks };
 }
 
@@ -296,16 +295,12 @@ function unchanged(kinds, part, config) {
 }
 
 /** What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part. */
-function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all }) {
+function linesFor({ spec, part, rules, model, wanted, factor, parameters, all, wide }) {
   // the class of a file with everything at the top keeps the text model in a part
   const names = part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
   const holder = ["config", ...names].join(".");
   const nested = all !== parameters;
-  const own = fieldsOf(part, config);
-  const width =
-    WANT_HEAD_DIM.includes(own.model_type ?? spec.family) && !own.head_dim
-      ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n`
-      : "";
+  const width = wide ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n` : "";
   const place = nested ? `["${part.kind}"]` : "";
   const python = written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
   const overrides = (fields) => compact(names.reduceRight((inside, name) => ({ [name]: inside }), fields));
@@ -507,10 +502,10 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-/** The same part with the parameters that are to be written; null if they are refused. */
-function longerPart(part, spec, config, rules) {
+/** The specification with the parameters that are to be written; null if they are refused. */
+function longerSpec(config, rules) {
   try {
-    return ropeOf(config, rules).parts[spec.parts.indexOf(part)] ?? null;
+    return ropeOf(config, rules);
   } catch (problem) {
     if (problem instanceof Refused) return null;
     throw problem;

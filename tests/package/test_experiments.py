@@ -458,26 +458,32 @@ class Pool:
         return future
 
 
+class Stub:
+    """Stands for the work of a job: it stops after some, and one rate is the best."""
+
+    def __init__(self, limit=math.inf, best=0.03):
+        self.done, self.limit, self.best = [], limit, best
+
+    def __call__(self, job):
+        if len(self.done) == self.limit:
+            raise KeyboardInterrupt
+        self.done.append(job)
+        bits = abs(math.log(job.learning_rate / self.best))
+        own = {**job._asdict(), "seeds": list(job.seeds)}
+        return {**own, "valid_bits": [bits, bits], "test": {"none": {"1": {"accuracy": [1.0]}}}}
+
+
 @pytest.fixture
 def tried(monkeypatch, tmp_path):
     """Run the command with a stub for the work; return what runs it and the folder."""
-    done = []
-
-    def stub(job):
-        if len(done) == stub.limit:
-            raise KeyboardInterrupt
-        done.append(job)
-        bits = abs(math.log(job.learning_rate / stub.best))
-        return {**job._asdict(), "seeds": list(job.seeds), "valid_bits": [bits, bits]}
 
     def run(*arguments, limit=math.inf, best=1e-2):
-        done.clear()
-        stub.limit, stub.best = limit, best
+        stub = Stub(limit, best)
+        monkeypatch.setattr(command, "run", stub)
         monkeypatch.setattr("sys.argv", ["experiments", *arguments, "--workers", "1"])
         command.main()
-        return list(done)
+        return stub.done
 
-    monkeypatch.setattr(command, "run", stub)
     monkeypatch.setattr(command, "RESULTS", tmp_path)
     monkeypatch.setattr(command, "ProcessPoolExecutor", Pool)
     return run, tmp_path

@@ -15,6 +15,8 @@ from experiments.patches import ARROWS, BLANK, PLANS, TASKS, OnPatches, wave_vec
 from experiments.tasks import IGNORE, SYMBOLS
 from rope_minimal import rotate_by_matrix
 
+from .test_experiments import Stub
+
 MARKS = ("row", "diagonal", "corner")
 
 
@@ -257,26 +259,15 @@ def test_sums_fitted_to_other_images_by_newton_pay_as_much(name, least):
 
 
 def test_an_interrupted_run_goes_on_where_it_was_cut(monkeypatch, tmp_path):
-    done = []
-
-    def stub(job):
-        if len(done) == stub.limit:
-            raise KeyboardInterrupt
-        done.append(job)
-        bits = abs(math.log(job.learning_rate / 0.03))
-        score = {"none": {"1": {"accuracy": [1.0]}}}
-        own = {**job._asdict(), "seeds": list(job.seeds)}
-        return {**own, "valid_bits": [bits, bits], "test": score}
-
+    stub = Stub(limit=7)
     monkeypatch.setattr(patches, "run", stub)
     monkeypatch.setattr(patches, "FOLDER", tmp_path)
     monkeypatch.setattr("sys.argv", ["patches", "row"])
-    stub.limit = 7
     with pytest.raises(KeyboardInterrupt):
         patches.main()
     stub.limit = math.inf
     patches.main()
-    assert len(done) == len(set(done)) == len(patches.TRIED["row"]) * (4 + 3)
+    assert len(stub.done) == len(set(stub.done)) == len(patches.TRIED["row"]) * (4 + 3)
     record = json.loads((tmp_path / "row.json").read_text("utf8"))
     assert {summary.measured(record, plan)["learning_rate"] for plan in patches.TRIED["row"]} == {
         0.03

@@ -14,6 +14,8 @@ from experiments.run import BINS, fit
 from experiments.tasks import IGNORE, MARKS, QUERIES, QUERY, SYMBOLS, WINDOW
 from rope_minimal import inverse_frequencies
 
+from .test_experiments import Pool, Stub
+
 COPY = TASKS["copy"]
 THETA = inverse_frequencies(32)
 
@@ -389,28 +391,16 @@ def test_content_alone_solves_recall_at_every_distance():
 
 
 def test_an_interrupted_run_goes_on_where_it_was_cut(monkeypatch, tmp_path):
-    from .test_experiments import Pool
-
-    done = []
-
-    def stub(job):
-        if len(done) == stub.limit:
-            raise KeyboardInterrupt
-        done.append(job)
-        bits = abs(math.log(job.learning_rate / 0.03))
-        own = {**job._asdict(), "seeds": list(job.seeds)}
-        return {**own, "valid_bits": [bits, bits], "test": {"none": {"1": {"accuracy": [1.0]}}}}
-
+    stub = Stub(limit=7)
     monkeypatch.setattr(recent, "run", stub)
     monkeypatch.setattr(recent, "FOLDER", tmp_path)
     monkeypatch.setattr(command, "ProcessPoolExecutor", Pool)
     monkeypatch.setattr("sys.argv", ["recent", "parity", "--workers", "1"])
-    stub.limit = 7
     with pytest.raises(KeyboardInterrupt):
         recent.main()
     stub.limit = math.inf
     recent.main()
-    assert len(done) == len(set(done)) == len(TRIED["parity"]) * (4 + 2)
+    assert len(stub.done) == len(set(stub.done)) == len(TRIED["parity"]) * (4 + 2)
     record = recent.records()["parity"]
     assert {summary.measured(record, name)["learning_rate"] for name in TRIED["parity"]} == {0.03}
 
