@@ -43,7 +43,7 @@ TAPS = 4
 SCALE = 16.0
 """Divisor of the gate of contextual GRAPE."""
 EXPONENT = 0.1
-"""Exponent of the distance in token-aware phase attention."""
+"""Exponent of the distance in token-aware phase attention, the authors' own."""
 GAIN = 0.3
 """Of the random coefficients of a Fourier series, as in the released configuration of FoPE."""
 
