@@ -7,6 +7,7 @@ returns of a model's ``config.json``: NumPy, no model code and no weights.
 import difflib
 import json
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -79,7 +80,8 @@ BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
     r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
     r"|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
-    r"|original_max_pos|^(max_)?seq(uence)?_len|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_"
+    r"|original_max_pos|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$"
+    r"|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_"
 )
 TURNS = re.compile(r"rope|rotary|theta")
 """Names of fields that speak of a base; of a rotation; that do so whatever the model."""
@@ -87,7 +89,7 @@ TURNS = re.compile(r"rope|rotary|theta")
 QUANTITIES = {
     "base": BASE,
     "fraction": re.compile(r"partial|pct|percent|fraction"),
-    "length": re.compile(r"max_pos|len"),
+    "length": re.compile(r"max_pos|len|n_ctx|n_pos"),
     "width": re.compile(r"dim|channels|size"),
 }
 """What a field without effect may be about: harmless where the model has that value anyway."""
@@ -313,7 +315,7 @@ class _Fields:
         value = self.get(name)
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        if type(value) is not int or not 0 < value < 2**53:
             raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
         return value
 
@@ -739,6 +741,11 @@ class _Study:
         elif factor is not None and factor < 1:
             text = f"{name}.factor {factor:g} is less than 1: {kind} makes the context shorter."
             self.warn("factor-below-one", 1, f"{name}.factor", text)
+        lone = [key for key in ("mscale", "mscale_all_dim") if told.get(key)]
+        if lone and ("attention_factor" in told or len(lone) < 2):
+            why = "with attention_factor" if "attention_factor" in told else "alone"
+            text = f"{name}.{lone[0]} has no effect on the rotation {why}."
+            self.warn("no-effect", 1, f"{name}.{lone[0]}", text)
         if kind == "llama3" and told["low_freq_factor"] == told["high_freq_factor"]:
             text = f"{name}.high_freq_factor must be larger than low_freq_factor for a ramp."
             self.warn("no-ramp", 1, f"{name}.high_freq_factor", text)
@@ -773,13 +780,18 @@ class _Study:
         known = {*used, *sum(PARAMETERS.values(), ())}
         for key, name in parameters["_from"].items():
             where, value = f"{name}.{key}", parameters[key]
-            if key in used:
+            fits = None
+            if key == "mrope_interleaved":
+                fits = value in (None, (one["axes"] or {}).get("mode") == "interleaved")
+            elif key == "truncate" and rope["nested"]:
+                fits = value in (None, True)
+            if key in used and fits is not False:
                 fields.read[where] = None
             elif isinstance(value, dict) or key in self.kinds:
                 text = f"{where} is not read, or fails: one rotation for all these layers is due."
                 self.warn("no-effect", 2, where, text)
             else:
-                self.unused(where, key, value, known)
+                self.unused(where, key, value, known, fits)
 
     def unused(
         self, where: str, key: str, value: Any, known: set[str], fits: bool | None = None
@@ -853,7 +865,7 @@ def _snake(name: str) -> str:
 
 def _positive(value: Any) -> bool:
     """Return whether a value is a finite number > 0."""
-    return type(value) in (int, float) and 0 < value < float("inf")
+    return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
 
 class _Series:
@@ -899,8 +911,8 @@ def _arranged(
         which //= len(waves)
     else:  # one series, each pair with an axis
         waves = series(dim)
-        given = parameters.get("mrope_section") or axes.get("sections")
-        which = _sections(mode, given, len(waves), parameters["_name"])
+        given = parameters.get("mrope_section", axes.get("sections"))
+        which = _sections(mode, given, count, len(waves), parameters["_name"])
     found = np.zeros((len(waves), count))
     found[np.arange(len(waves)), which] = waves
     return found, axis_runs(which)
@@ -911,11 +923,11 @@ def axis_runs(which: np.ndarray) -> list[list[int]]:
     return [[axis, len(list(pairs))] for axis, pairs in groupby(which.tolist())]
 
 
-def _sections(mode: str, given: Any, pairs: int, name: str) -> np.ndarray:
+def _sections(mode: str, given: Any, count: int, pairs: int, name: str) -> np.ndarray:
     """Return the axis of each pair, from the number of pairs of each axis."""
     fine = isinstance(given, list) and all(type(n) is int and n >= 0 for n in given)
-    if not fine or (mode != "interleaved" and sum(given) != pairs):
-        words = f"whole numbers that add up to the {pairs} pairs of a head"
+    if not fine or len(given) != count or (mode != "interleaved" and sum(given) != pairs):
+        words = f"{count} whole numbers that add up to the {pairs} pairs of a head"
         raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
     if mode == "chunks":
         return np.repeat(np.arange(len(given)), given)

@@ -52,13 +52,14 @@ const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
     "|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
-    "|original_max_pos|^(max_)?seq(uence)?_len|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_",
+    "|original_max_pos|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$" +
+    "|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_",
 );
 const TURNS = /rope|rotary|theta/;
 const QUANTITIES = {
   base: BASE,
   fraction: /partial|pct|percent|fraction/,
-  length: /max_pos|len/,
+  length: /max_pos|len|n_ctx|n_pos/,
   width: /dim|channels|size/,
 };
 
@@ -142,7 +143,7 @@ class Fields {
   count(name) {
     const value = this.get(name);
     if (value === null) return null;
-    if (!isWhole(value) || value < 1)
+    if (!(isWhole(value) && value > 0 && value < 2 ** 53))
       throw new Refused(`${this.name(name)} must be a positive integer, got ${repr(value)}`);
     return value;
   }
@@ -562,6 +563,12 @@ class Study {
       const text = `${name}.factor ${general(factor)} is less than 1: ${kind} makes the context shorter.`;
       this.warn("factor-below-one", 1, `${name}.factor`, text);
     }
+    const lone = ["mscale", "mscale_all_dim"].filter((key) => truthy(told[key]));
+    if (lone.length && (has(told, "attention_factor") || lone.length < 2)) {
+      const why = has(told, "attention_factor") ? "with attention_factor" : "alone";
+      const text = `${name}.${lone[0]} has no effect on the rotation ${why}.`;
+      this.warn("no-effect", 1, `${name}.${lone[0]}`, text);
+    }
     if (kind === "llama3" && equal(told.low_freq_factor, told.high_freq_factor)) {
       const text = `${name}.high_freq_factor must be larger than low_freq_factor for a ramp.`;
       this.warn("no-ramp", 1, `${name}.high_freq_factor`, text);
@@ -592,11 +599,14 @@ class Study {
     const known = new Set([...used, ...Object.values(PARAMETERS).flat()]);
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
-      if (used.includes(key)) fields.read.add(where);
+      let fits = null;
+      if (key === "mrope_interleaved") fits = value === null || equal(value, one.axes?.mode === "interleaved");
+      else if (key === "truncate" && rope.nested) fits = value === null || equal(value, true);
+      if (used.includes(key) && fits !== false) fields.read.add(where);
       else if (isDict(value) || this.kinds.has(key)) {
         const text = `${where} is not read, or fails: one rotation for all these layers is due.`;
         this.warn("no-effect", 2, where, text);
-      } else this.unused(where, key, value, known);
+      } else this.unused(where, key, value, known, fits);
     }
   }
   /** Note a field without effect, and the name that was perhaps meant. */
@@ -799,8 +809,8 @@ function arranged(axes, dim, parameters, series) {
     which = waves.map((_, i) => Math.floor((2 * i) / waves.length));
   } else {
     waves = series.of(dim);
-    const given = get(parameters, "mrope_section");
-    which = sectioned(mode, truthy(given) ? given : (axes.sections ?? null), waves.length, parameters._name);
+    const given = get(parameters, "mrope_section", axes.sections ?? null);
+    which = sectioned(mode, given, count, waves.length, parameters._name);
   }
   const found = waves.map((wave, i) => Array.from({ length: count }, (_, axis) => (axis === which[i] ? wave : 0)));
   const runs = [];
@@ -812,11 +822,11 @@ function arranged(axes, dim, parameters, series) {
 }
 
 /** The axis of each pair, from the number of pairs of each axis. */
-function sectioned(mode, given, pairs, name) {
+function sectioned(mode, given, count, pairs, name) {
   const fine = Array.isArray(given) && given.every((n) => isWhole(n) && n >= 0);
   const sum = fine ? given.reduce((a, b) => a + b, 0) : 0;
-  if (!fine || (mode !== "interleaved" && sum !== pairs)) {
-    const words = `whole numbers that add up to the ${pairs} pairs of a head`;
+  if (!fine || given.length !== count || (mode !== "interleaved" && sum !== pairs)) {
+    const words = `${count} whole numbers that add up to the ${pairs} pairs of a head`;
     throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
   }
   if (mode === "chunks") return given.flatMap((n, axis) => Array(n).fill(axis));
