@@ -16,7 +16,7 @@ from ropescope.configuration import RotatedPart, evaluate, unrolled
 
 from .families import report_on
 from .recording import AttentionRecord, record_all, summary
-from .special import ALONE, ASKED, CHOSEN, ENOUGH, SMALL
+from .special import ALONE, ASKED, CHOSEN, ENOUGH, SMALL, TABLES
 
 __all__ = [
     "NOT_REACHED",
@@ -137,7 +137,9 @@ class Family:
         config = self.loaded(self.raw(**more))
         try:
             if self.made.__name__ == ASKED.get(self.name):
-                records, refusals = ALONE[self.name](config), []
+                whole = record_all([config], self.name)[0] if self.name in TABLES else []
+                fine = any(one.rotated and one.modules for one in whole)
+                records, refusals = whole if fine else ALONE[self.name](config), []
             elif self.name in ENOUGH:
                 records, refusals = [], []
             else:

@@ -23,6 +23,7 @@ from .families import configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
+from .types import types_of
 
 __all__ = ["found", "renew", "write"]
 
@@ -288,6 +289,7 @@ def found(name: str) -> dict[str, Any]:
         try:
             family = Family(made, name)
             rule |= rule_of(family)
+            rule |= types_of(family, rule)
             rule |= verified(family, rule)
             agreeing, count = rule["agreement"]
             if not count or agreeing < count:

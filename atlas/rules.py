@@ -59,6 +59,13 @@ A rule
     were heard alone, so that their layers are not known.
 ``lengths``, ``read``
     Whether ``max_position_embeddings`` is known; fields of the rule.
+``takes``, ``when``, ``unset``
+    By field: the types of value that its class takes, where it fails or does something else with
+    another one (letters of `ropescope.configuration.TYPES`); those other types that matter only to
+    some types of layers, or where the list of layers is not given; those that are as if not given.
+``reaches``, ``uneven``
+    Fields that change what rotates by a rule that is not known, with their defaults; whether an odd
+    number of channels that rotate makes the class fail (`types`).
 ``agreement``
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 ``public``

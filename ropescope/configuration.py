@@ -73,8 +73,19 @@ DEFAULT = "the class's default"
 WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0}
 """Where a class rotates whole heads, published rescalings read the fraction nevertheless."""
 
+LAYERWISE = "per_layer_config"
+"""A field with fields of single layers, which transformers takes for any class."""
+
 DICTS = ("rope_scaling", "rope_parameters")
 MOST_LAYERS = 10_000
+
+TYPES = {
+    "n": "null", "b": "true or false", "i": "an integer", "f": "a float", "s": "a text",
+    "d": "a dict", "e": "an empty list", "N": "a list of nulls", "B": "a list of true and false",
+    "I": "a list of integers", "F": "a list of floats", "S": "a list of texts",
+    "D": "a list of dicts", "L": "a list of lists",
+}  # fmt: skip
+"""Types of a field's value, by the letters with which ``takes`` of a rule names them."""
 
 BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
@@ -290,6 +301,9 @@ class _Fields:
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
+        for name, types in rule.get("unset", {}).items():  # as if not given
+            if name in self.given and _types(self.given[name]) <= {*types}:
+                del self.given[name]
         self.defaults: dict[str, Any] = {**rule.get("defaults", {}), **preset}
         self.path, self.preset = path, preset
         self.read: dict[str, None] = {}
@@ -406,6 +420,7 @@ class _Study:
         fields = _Fields(config, rule, path, preset or {})
         turns = bool(rule.get("rotations"))
         if turns:
+            self.values(fields, rule)
             fields.check(rule)
             turns = all(fields.get(name) in values for name, values in rule["on"].items())
         if turns:
@@ -417,6 +432,27 @@ class _Study:
         self.read.update(fields.read)
         if not flat and not rule.get("null") and (turns or not rule.get("rotations")):
             self.silent(fields, rule, self.parts[start:])
+
+    def values(self, fields: _Fields, rule: dict[str, Any]) -> None:
+        """Warn of values of a type that a class does not take, and of effects not known."""
+        layers, given = rule["layers"], fields.given
+        listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
+        listed = listed if isinstance(listed, list) else []
+        for name, takes in rule.get("takes", {}).items():
+            where, met = fields.name(name), rule.get("when", {}).get(name, {})
+            for one in sorted(_types(given[name]) - {*takes}) if name in given else ():
+                if not listed or one not in met or any(kind in met[one] for kind in listed):
+                    wanted = " or ".join(TYPES[own] for own in takes)
+                    text = f"{where} must be {wanted}: with {TYPES[one]} its class fails, or does"
+                    self.warn("other-type", 2, where, f"{text} something else.")
+                    fields.read[where] = None
+        for name, value in {**rule.get("reaches", {}), LAYERWISE: None}.items():
+            if given.get(name) not in (None, {}, value):
+                where = fields.name(name)
+                without = "without it" if value is None else f"with {value!r}"
+                text = f"{where} changes what rotates by a rule that is not known: this is the card"
+                self.warn("not-known", 1, where, f"{text} {without}.")
+                fields.read[where] = None
 
     def rotations(self, fields: _Fields, rule: dict[str, Any]) -> None:
         """Add the rotations of a part."""
@@ -552,11 +588,12 @@ class _Study:
         if "//" in head_from:
             self.guessed(fields, head_from, head_dim)
         dim, width_from = fields.first(one["dim"])
-        whole = dim
+        whole, at = dim, fields.name(width_from.split()[0])
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
         if one["partial"] is not None or kind != "default":
             fraction, words = self.fraction(fields, one["partial"] or WHOLE, parameters)
-            width_from += f" x {words}" if fraction != 1.0 else ""
+            if fraction != 1.0:
+                width_from, at = f"{width_from} x {words}", words
             if kind == "proportional":
                 told["partial_rotary_factor"] = fraction
             elif one["partial"] is None and fraction != 1.0:
@@ -564,6 +601,9 @@ class _Study:
                 raise ValueError(f"{text}heads, got {fraction:g}")
             else:
                 dim = int(dim * fraction)
+        if rule.get("uneven") and dim % 2:
+            text = f"{width_from} makes {dim} channels, an odd number: its class fails."
+            self.warn("width-odd", 2, at, text)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
         if kind in rule.get("needs", ()) and fields.null("head_dim"):
             text = f"head_dim must be given with rope_type {kind!r}: its class fails without it."
@@ -856,6 +896,14 @@ class _Study:
 def _type_in(parameters: dict[str, Any]) -> Any:
     """Return the type of rescaling as spelt in ``rope_parameters``."""
     return parameters.get("rope_type", parameters.get("type", "default"))
+
+
+def _types(value: Any) -> set[str]:
+    """Return the letters of the types of a value, of all entries of a list."""
+    letters = {type(None): "n", bool: "b", int: "i", float: "f", str: "s", dict: "d", list: "l"}
+    if isinstance(value, list):
+        return {letters[type(one)].upper() for one in value} or {"e"}
+    return {letters[type(value)]}
 
 
 def _snake(name: str) -> str:

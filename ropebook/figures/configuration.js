@@ -44,10 +44,17 @@ const REQUIRED = {
 };
 const LISTS = ["short_factor", "long_factor"];
 const ZERO = ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"];
+const LAYERWISE = "per_layer_config"; // fields of single layers, of any class
 const DICTS = ["rope_scaling", "rope_parameters"];
 const WHOLE = { fields: ["partial_rotary_factor"], default: 1 }; // read, where whole heads rotate, by rescalings
 const MOST_LAYERS = 10_000;
 const DEFAULT = "the class's default";
+/** Types of a field's value, by the letters with which takes of a rule names them. */
+const TYPES = {
+  ...{ n: "null", b: "true or false", i: "an integer", f: "a float", s: "a text", d: "a dict", e: "an empty list" },
+  ...{ N: "a list of nulls", B: "a list of true and false", I: "a list of integers", F: "a list of floats" },
+  ...{ S: "a list of texts", D: "a list of dicts", L: "a list of lists" },
+};
 const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
@@ -120,6 +127,11 @@ class Fields {
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
+    for (const [name, types] of Object.entries(rule.unset ?? {})) {
+      if (this.given.has(name) && typesOf(this.given.get(name)).every((one) => types.includes(one))) {
+        this.given.delete(name); // as if not given
+      }
+    }
     this.defaults = { ...rule.defaults, ...preset };
     Object.assign(this, { path, preset });
     this.read = new Set();
@@ -232,7 +244,10 @@ class Study {
     }
     const fields = new Fields(config, rule, path, preset);
     const rotations = Boolean(rule.rotations?.length);
-    if (rotations) fields.check(rule);
+    if (rotations) {
+      this.values(fields, rule);
+      fields.check(rule);
+    }
     const on = Object.entries(rule.on ?? {});
     const turns = rotations && on.every(([name, values]) => values.some((value) => equal(fields.get(name), value)));
     if (turns) this.rotations(fields, rule);
@@ -241,6 +256,34 @@ class Study {
     }
     for (const name of fields.read) this.read.add(name);
     if (!flat.length && !rule.null && (turns || !rotations)) this.silent(fields, rule, this.parts.slice(start));
+  }
+  /** Warn of values of a type that a class does not take, and of effects not known. */
+  values(fields, rule) {
+    const { given } = fields;
+    const found = given.get((rule.layers.types ?? rule.layers.switch)?.field);
+    const listed = Array.isArray(found) ? found : [];
+    for (const [name, takes] of Object.entries(rule.takes ?? {})) {
+      if (!given.has(name)) continue;
+      const [where, met] = [fields.name(name), get(rule.when, name, {})];
+      for (const one of typesOf(given.get(name)).sort()) {
+        const meets =
+          !listed.length || !has(met, one) || listed.some((kind) => met[one].some((own) => equal(own, kind)));
+        if (takes.includes(one) || !meets) continue;
+        const wanted = [...takes].map((own) => TYPES[own]).join(" or ");
+        const text = `${where} must be ${wanted}: with ${TYPES[one]} its class fails, or does something else.`;
+        this.warn("other-type", 2, where, text);
+        fields.read.add(where);
+      }
+    }
+    for (const [name, value] of Object.entries({ ...rule.reaches, [LAYERWISE]: null })) {
+      const own = given.get(name) ?? null;
+      if (own === null || (isDict(own) && !truthy(own)) || equal(own, value)) continue;
+      const where = fields.name(name);
+      const without = value === null ? "without it" : `with ${repr(value)}`;
+      const text = `${where} changes what rotates by a rule that is not known: this is the card ${without}.`;
+      this.warn("not-known", 1, where, text);
+      fields.read.add(where);
+    }
   }
   rotations(fields, rule) {
     const layers = layersOf(fields, rule.layers, this.kinds, rule.rope.nested);
@@ -371,15 +414,19 @@ class Study {
     if (headFrom.includes("//")) this.guessed(fields, headFrom, head);
     let [dim, widthFrom] = fields.first(one.dim);
     const whole = dim;
+    let at = fields.name(widthFrom.split(" ")[0]);
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
     if (one.partial !== null || kind !== "default") {
       const [fraction, words] = this.fraction(fields, one.partial ?? WHOLE, parameters);
-      if (fraction !== 1) widthFrom += ` x ${words}`;
+      if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`, words];
       if (kind === "proportional") told.partial_rotary_factor = fraction;
       else if (one.partial === null && fraction !== 1) {
         const text = `${words} must be 1 with rope_type ${repr(kind)}, for its class rotates whole heads`;
         throw new Refused(`${text}, got ${general(fraction)}`);
       } else dim = Math.trunc(dim * fraction);
+    }
+    if (rule.uneven && dim % 2) {
+      this.warn("width-odd", 2, at, `${widthFrom} makes ${dim} channels, an odd number: its class fails.`);
     }
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
     if ((rule.needs ?? []).includes(kind) && fields.none("head_dim")) {
@@ -670,6 +717,18 @@ class Study {
       }
     }
   }
+}
+
+/** The letters of the types of a value, of all entries of a list. */
+function typesOf(value) {
+  const letter = (x) => {
+    if (x === null || x === undefined) return "n";
+    if (typeof x === "boolean" || typeof x === "string") return typeof x === "string" ? "s" : "b";
+    if (Array.isArray(x) || isDict(x)) return isDict(x) ? "d" : "l";
+    return isWhole(x) ? "i" : "f";
+  };
+  if (!Array.isArray(value)) return [letter(value)];
+  return value.length ? [...new Set(value.map((one) => letter(one).toUpperCase()))] : ["e"];
 }
 
 /** What a function returns; that the parameters named so do not fit is said of them. */

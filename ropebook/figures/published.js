@@ -141,10 +141,12 @@ export const grouped = (x) => number(x).replace(/^-?\d+/, (whole) => whole.repla
 export function general(value) {
   const x = Number(value);
   if (x === 0) return "0";
-  const [mantissa, power] = x.toExponential(5).split("e");
+  const tie = /^(-?\d\.\d{4}[02468])50*(e.*)$/.exec(x.toExponential(40)); // goes to the even digit
+  const rounded = tie ? tie[1] + tie[2] : x.toExponential(5);
+  const [mantissa, power] = rounded.split("e");
   const exponent = Number(power);
   const bare = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
-  if (exponent >= -4 && exponent < 6) return bare(x.toFixed(5 - exponent));
+  if (exponent >= -4 && exponent < 6) return bare(Number(rounded).toFixed(5 - exponent));
   return `${bare(mantissa)}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 

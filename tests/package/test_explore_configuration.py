@@ -82,7 +82,10 @@ def rescaling(draw: random.Random) -> Any:
         "truncate": draw.choice([True, False, 1]),
         "short_factor": [1.0] * draw.choice([16, 32, 48, 64]),
         "long_factor": [2.5] * draw.choice([16, 32, 48, 64]),
-        "mrope_section": draw.choice([[16, 24, 24], [11, 11, 10], [8, 12, 12], "x"]),
+        "mrope_section": draw.choice(
+            [[16, 24, 24], [11, 11, 10], [8, 12, 12], "x", [], [64], None]
+        ),
+        "mrope_interleaved": draw.choice([True, False]),
         "rope_theta": draw.choice(BASES),
         "partial_rotary_factor": draw.choice([1, 0.5, 0.25, 0, 2]),
         "original_max_position_embedding": 4096,
@@ -136,6 +139,13 @@ def drawn(draw: random.Random, rule: dict[str, Any], name: str, depth: int = 0) 
     if "switch" in rule.get("layers", {}) and draw.random() < 0.4:
         field = rule["layers"]["switch"]["field"]
         config[field] = [draw.choice([0, 1]) for _ in range(config["num_hidden_layers"])]
+    for key in [*rule.get("takes", ()), *rule.get("unset", ()), *rule.get("reaches", ())]:
+        if draw.random() < 0.06:
+            config[key] = draw.choice(
+                [None, True, False, 0, 1, 4, 2.0, "4", [], [1] * 4, ["1"], {}]
+            )
+    if draw.random() < 0.02:
+        config["per_layer_config"] = draw.choice([None, {}, {"0": {"head_dim": 64}}])
     for field, part in rule.get("parts", {}).items():
         inner = load_rules()["types"].get(part["type"], {})
         if draw.random() < 0.8 and depth < 3:

@@ -1,0 +1,217 @@
+"""Ask a class what it does with values of other types, and which other fields reach a rotation.
+
+`types_of` completes a rule that was found (`rules`): what its evaluation neither refuses, warns of,
+nor predicts.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any
+
+from ropescope.configuration import LAYERWISE, evaluate
+
+from .asking import Family, RefusedError, disagreement, raw_of, value_of
+
+__all__ = ["types_of"]
+
+ABOUT = re.compile(
+    r"layer|pattern|interval|head|_dim|rope|rotary|window|position|hidden_size|alibi|theta|partial"
+    r"|pct|every|dense|context_len"
+)
+"""Names of fields that may reach a rotation."""
+
+LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|rope_(parameters|scaling)$|model_type")
+"""Names that are about something else, or asked as dicts (`rules.rope_rule`)."""
+
+POPPED = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)""")
+"""Fields that a class takes without having them."""
+
+LISTED = re.compile("layer|pattern|interval|dense|window|every|num_")
+"""Names of numbers that small ones change."""
+
+LAYERS = ("types", "switch")
+FRACTIONS = (5 / 16, 11 / 32, 0.3, 0.26)
+"""Parts of a head that make odd widths."""
+
+
+def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
+    """Return ``takes``, ``when``, ``unset``, ``reaches`` and ``uneven`` of a rule."""
+    found: dict[str, Any] = {"takes": {}, "when": {}, "unset": {}, "reaches": {}}
+    for name in _names(family, rule):
+        own = _own(family, name)
+        values = _values(family, rule, name)
+        answers = {k: _answer(family, rule, name, v) for k, v in values.items() if k not in own}
+        reaches = name not in rule["read"] and any(
+            _answer(family, rule, name, value) == "other" for value in _varied(family, name, own)
+        )
+        bad = [k for k, v in answers.items() if v == "bad" or (v == "other" and not reaches)]
+        if bad:
+            fine = [k for k, answer in answers.items() if answer and k not in bad]
+            found["takes"][name] = "".join([*own, *fine])
+            met = {k: _types_met(family, rule, name, values[k]) for k in bad}
+            if met := {k: types for k, types in met.items() if types is not None}:
+                found["when"][name] = met
+        if unset := "".join(letter for letter, answer in answers.items() if answer == "unset"):
+            found["unset"][name] = unset
+        if reaches:
+            defaults = (value_of(family.default, name), 0, 1)
+            plain = (one for one in defaults if isinstance(one, bool | int | float | str))
+            same = (one for one in plain if _answer(family, rule, name, one) == "fine")
+            found["reaches"][name] = next(same, None)
+    if _uneven(family, rule):
+        found["uneven"] = True
+    return {k: v for k, v in found.items() if v}
+
+
+def _names(family: Family, rule: dict[str, Any]) -> list[str]:
+    """Return fields that a class reads, or that are named as what may reach a rotation."""
+    names = {one.name for one in fields(family.made)}
+    with suppress(OSError, TypeError):
+        names |= set(POPPED.findall(inspect.getsource(family.made)))
+    names = {name for name in names if ABOUT.search(name)} - {LAYERWISE}
+    names |= {name for name in rule["read"] if re.fullmatch(r"\w+", name)}
+    plain = {family.plain(name) for name in names} - {*rule.get("parts", ())}
+    return sorted(name for name in plain if not LEFT.search(name))
+
+
+def _own(family: Family, name: str) -> str:
+    """Return the letters of the types that a field has by its class."""
+    value = _default(family, name)
+    told = next((str(one.type) for one in fields(family.made) if one.name == name), "int | None")
+    if value is not None:
+        letter = _letter(value)
+        if letter == "l":
+            return "".join(sorted({_letter(one).upper() for one in value})) or "I"
+        return letter
+    inner = {"int": "i", "float": "f", "bool": "b", "str": "s"}
+    listed = re.findall(r"list\[([\w |]+)\]", told)
+    words = [inner[w].upper() for one in listed for w in re.findall(r"\w+", one) if w in inner]
+    told = re.sub(r"list\[.*?\]", "", told)
+    words += [inner[word] for word in re.findall(r"\w+", told) if word in inner]
+    words += ["d"] if "dict" in told.lower() else []
+    words += ["S"] if "list" in told and not listed else []
+    return "".join(dict.fromkeys(words)) or "i"
+
+
+def _default(family: Family, name: str) -> Any:
+    """Return a field of the small configuration; None where it is of none of these types."""
+    value = family.small.get(name, value_of(family.default, name))
+    return value if isinstance(value, tuple(KINDS.values())) else None
+
+
+KINDS: dict[str, Any] = {"b": bool, "i": int, "f": float, "s": str, "d": dict, "l": list}
+
+
+def _letter(value: Any) -> str:
+    return next((k for k, one in KINDS.items() if isinstance(value, one)), "n")
+
+
+def _values(family: Family, rule: dict[str, Any], name: str) -> dict[str, Any]:
+    """Return a value of each type for a field."""
+    value = _default(family, name)
+    number = value if isinstance(value, int | float) else 1
+    count = value_of(family.loaded(family.raw()), rule["layers"]["count"][0]) or 6
+    return {
+        "n": None, "b": True, "i": int(number), "f": float(number), "s": str(value or 4), "e": [],
+        "d": {}, "N": [None] * count, "B": [True] * count, "I": [1] * count, "F": [1.0] * count,
+        "S": ["1"] * count,
+    }  # fmt: skip
+
+
+def _varied(family: Family, name: str, own: str) -> Iterator[Any]:
+    """Yield other values of a field, of its own type."""
+    config = family.loaded(family.raw())
+    value, count = value_of(config, name), value_of(config, "num_hidden_layers") or 6
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int) or own == "i":
+        yield from {0, 1, 3} - {value} if LISTED.search(name) else {2 * (value or 4)}
+    elif isinstance(value, float) or own == "f":
+        yield 2.0 * (value or 0.5)
+    elif isinstance(value, str) or own == "s":
+        yield from ("nope", "none", "alibi")
+    elif isinstance(value, list) and value and isinstance(value[0], str):
+        yield from (value[::-1], [value[0]] * len(value), [value[-1]] * len(value))
+        if set(value) <= {"dense", "sparse"}:
+            yield from ([one] * len(value) for one in ("dense", "sparse"))
+    elif isinstance(value, list) or set(own) & {"I", "F", "B"}:
+        yield from ([0] * count, [1] * count, [777.0] * count, [1e4] * (count - 1) + [0])
+
+
+def _answer(family: Family, rule: dict[str, Any], name: str, value: Any, **more: Any) -> str | None:
+    """Return what a class does with a value of a field.
+
+    ``"fine"`` if the rule predicts it; ``"unset"`` if the field is as if not given and the rule
+    says something else; ``"bad"`` if it fails, ``"other"`` if it does something else; None where
+    the rule refuses it or says so.
+    """
+    raw = raw_of(family, **more, **{name: value})
+    names = frozenset(one.name for one in fields(family.made))
+    try:
+        spec = evaluate(raw, {raw["model_type"]: rule}, names)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        spec = None
+    own = [one for one in spec.warnings if one.code != "no-effect"] if spec else []
+    if any(one.severity and one.field == name for one in own):
+        return None
+    try:
+        config = family.loaded({k: v for k, v in raw.items() if k != "model_type"}).to_dict()
+        plain = family.loaded(family.raw(**more, **{name: "leave out"})).to_dict()
+    except Exception:  # whatever it raises
+        return "bad" if spec else None
+    if config == plain and (value is None or value == []):
+        left = raw_of(family, **more, **{name: "leave out"})
+        same = spec and spec.parts == evaluate(left, {raw["model_type"]: rule}).parts
+        return "fine" if same else "unset"
+    if spec is None:
+        return None
+    try:
+        heard = family.hear(**more, **{name: value})
+    except RefusedError:
+        return "bad"
+    return "fine" if disagreement(rule, raw, heard) is None else "other"
+
+
+def _types_met(family: Family, rule: dict[str, Any], name: str, value: Any) -> list[Any] | None:
+    """Return the types of layers with which a class fails; None where it does so with all."""
+    layers = rule["layers"]
+    listing = next((layers[own]["field"] for own in LAYERS if own in layers), name)
+    if listing == name:
+        return None
+    types = [*layers.get("rotation", ()), *layers.get("rest", ()), *layers.get("absent", ())]
+    count = value_of(family.loaded(family.raw()), layers["count"][0])
+    types = types if "types" in layers else [1]
+    met = [
+        one for one in types
+        if _answer(family, rule, name, value, **{listing: [one] * count}) not in ("fine", "unset")
+    ]  # fmt: skip
+    return met if len(met) < len(types) else None
+
+
+def _uneven(family: Family, rule: dict[str, Any]) -> bool:
+    """Return whether a class fails with an odd number of channels that rotate."""
+    trial = {**rule, "uneven": True}
+    changes: list[dict[str, Any]] = [
+        {name: value}
+        for name in sorted({"partial_rotary_factor", "rotary_pct"} & {*rule["read"]})
+        for value in FRACTIONS
+    ]
+    changes += [{name: 7} for name in ("rotary_dim", "qk_rope_head_dim") if name in rule["read"]]
+    kinds = [kind for kind in rule["rope"]["kinds"] if kind]
+    if rule["rope"]["dict"] and any(one["partial"] for one in rule["rotations"]):
+        for value in FRACTIONS:
+            told = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": value}
+            changes.append({"rope_parameters": dict.fromkeys(kinds, told) if kinds else told})
+    for change in changes:
+        raw = raw_of(family, **change)
+        with suppress(ValueError):
+            spec = evaluate(raw, {raw["model_type"]: trial})
+            if any(one.code == "width-odd" for one in spec.warnings):
+                try:
+                    return disagreement(rule, raw, family.hear(**change)) is not None
+                except RefusedError:
+                    return True
+    return False
