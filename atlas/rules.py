@@ -358,6 +358,9 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
             fits = {**other, "every": name, "or": default}
             break
     if field != "layer_types":
+        with suppress(RefusedError):  # a list that is too long
+            family.hear(num_hidden_layers=6, **{field: [1] * 7})
+            fits["cut"] = True
         return fits
     old = {k: v for k, v in LEGACY.items() if v in str(fits)}
     for name, value in product(OTHERS, (0, 4, 128)):
@@ -845,8 +848,10 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     if needs:
         found["needs"] = needs
     kinds = value_of(family.default, "layer_types") or ["full_attention"]
-    told = {"head_dim": 16, "layer_types": [kinds[0]] * family.small.get("num_hidden_layers", 2)}
-    refuses = [k for k, v in told.items() if refused(**{k: v})]
+    own = value_of(family.loaded(family.raw()), "layer_types") or []
+    same = [kinds[0]] * family.small.get("num_hidden_layers", 2)
+    told = {"head_dim": [16], "layer_types": [same, own]}
+    refuses = [k for k, values in told.items() if all(refused(**{k: v}) for v in values)]
     if refuses and not refused():
         found["refuses"] = refuses
     elif not any("head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]):

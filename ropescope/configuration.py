@@ -337,7 +337,7 @@ class _Fields:
         """Raise where a size is none, or does not divide as its class wants."""
         read = dict(self.read)
         for name in rule.get("refuses", ()):
-            if name in self.given:
+            if self.given.get(name) is not None:
                 raise ValueError(f"{self.name(name)} must be left out, got {self.given[name]!r}")
         for name, null in rule.get("sizes", {}).items():
             if name in self.given and self.count(name) is None and not null:
@@ -414,7 +414,14 @@ class _Study:
                 why = inner.get("null", f"{named!r} is no known model_type")
                 self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
             counts = spec.get("always") or own is None
-            self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
+            try:
+                self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
+            except ValueError as error:
+                astray = [one for one in inner.get("read", ()) if config.get(one) is not None]
+                if own is not None or not astray:
+                    raise
+                words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
+                raise ValueError(words) from error
         for where, why in absent.items() if len(self.parts) == start else ():
             self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
         fields = _Fields(config, rule, path, preset or {})

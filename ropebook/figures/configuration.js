@@ -163,7 +163,7 @@ class Fields {
   check(rule) {
     const read = new Set(this.read);
     for (const name of rule.refuses ?? []) {
-      if (!this.given.has(name)) continue;
+      if ((this.given.get(name) ?? null) === null) continue;
       throw new Refused(`${this.name(name)} must be left out, got ${repr(this.given.get(name))}`);
     }
     for (const [name, none] of Object.entries(rule.sizes ?? {})) {
@@ -237,7 +237,13 @@ class Study {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
         this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
       }
-      this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
+      try {
+        this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
+      } catch (problem) {
+        const astray = (inner.read ?? []).filter((one) => get(config, one) !== null);
+        if (!(problem instanceof Refused) || own !== null || !astray.length) throw problem;
+        throw new Refused(`${problem.message}; outside of ${where}, ${astray.join(", ")} are not read`);
+      }
     }
     if (this.parts.length === start) {
       for (const [where, why] of absent) this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
