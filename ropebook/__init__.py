@@ -8,6 +8,7 @@
 `bugs`        Twelve published one-line bugs, each applied to a copy of `rope_minimal`
 `atlas`       The rotations of some two hundred model families, as a table
 `engines`     The rotations of other runtimes, as tables
+`labs`        Six tasks for the reader's own code, with checks that name the slip
 ============  ===================================================================================
 
 These are the parts of the book beside its chapters. `figures`, `proofs` and `timing` each need the

@@ -1,0 +1,236 @@
+"""What the labs share: a reader's number, answers that are asked safely, and the certificate."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+__all__ = ["OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "read", "seed_of", "verify"]
+
+T = TypeVar("T")
+
+OPEN = "not solved yet"
+NOBODY = "your name"
+"""Stands in the unsolved notebooks where the reader writes his or her own."""
+
+
+class Slip(Exception):  # noqa: N818 -- of a reader's answer, not of a program
+    """What is wrong with an answer, in words."""
+
+
+def seed_of(text: str) -> int:
+    """Return the 32-bit FNV-1a hash of a text in UTF-8."""
+    state = 0x811C9DC5
+    for byte in text.encode():
+        state = (state ^ byte) * 0x01000193 & 0xFFFFFFFF
+    return state
+
+
+class Draw:
+    """A small generator of numbers (mulberry32): the same numbers in Python and on the page."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def below(self, count: int) -> int:
+        """Return an integer from 0 to ``count - 1``."""
+        self.state = (self.state + 0x6D2B79F5) & 0xFFFFFFFF
+        t = (self.state ^ self.state >> 15) * (self.state | 1) & 0xFFFFFFFF
+        t ^= t + ((t ^ t >> 7) * (t | 61) & 0xFFFFFFFF) & 0xFFFFFFFF
+        return ((t ^ t >> 14) & 0xFFFFFFFF) * count >> 32
+
+    def one_of(self, options: Sequence[T]) -> T:
+        """Return one of some options."""
+        return options[self.below(len(options))]
+
+
+def read(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return an answer as finite float64 numbers of a shape; raise `Slip` where it is not."""
+    try:
+        found = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Slip(f"{what} should be real numbers, got {type(answer).__name__}") from None
+    if found.shape != shape:
+        raise Slip(f"{what} should have shape {shape}, got {found.shape}")
+    if not np.isfinite(found).all():
+        raise Slip(f"{what} should be finite, and holds inf or nan")
+    return found
+
+
+def call(function: Any, *arguments: Any) -> Any:
+    """Return what a reader's function returns; raise `Slip` where it raises or writes into them."""
+    if not callable(function):
+        raise Slip(f"it should be a function, got {type(function).__name__}")
+    given = [np.array(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    try:
+        found = function(*given)
+    except NotImplementedError:
+        raise Slip(OPEN) from None
+    except Exception as error:
+        shapes = ", ".join(
+            f"shape {one.shape}" if isinstance(one, np.ndarray) else type(one).__name__
+            for one in arguments
+        )
+        what = f"{type(error).__name__}: {error}"
+        raise Slip(f"your function raises {what} (called with {shapes})") from None
+    if found is None or found is ...:
+        raise Slip(OPEN)
+    for before, after in zip(arguments, given, strict=True):
+        if isinstance(before, np.ndarray) and not np.array_equal(before, after):
+            raise Slip("your function writes into its argument: work on a copy")
+    return found
+
+
+def agree(found: Any, wanted: Any, tolerance: float = 1e-6) -> bool:
+    """Return whether numbers have one shape and differ by at most a part of the largest."""
+    found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
+    if found.shape != wanted.shape:
+        return False
+    return bool(np.abs(found - wanted).max() <= tolerance * max(np.abs(wanted).max(), 1e-12))
+
+
+def name_slip(
+    found: Any, wanted: Any, slips: Iterable[tuple[str, Any]], otherwise: str, tol: float = 1e-6
+) -> None:
+    """Raise `Slip` unless numbers agree: with the words of the first slip that gives the same."""
+    if agree(found, wanted, tol):
+        return
+    for words, value in slips:
+        if agree(found, value, tol):
+            raise Slip(words)
+    raise Slip(otherwise)
+
+
+class Lab:
+    """A lab in the variant of one reader; a subclass has a method for each part, ``_check_PART``.
+
+    Attributes
+    ----------
+    number, title
+        Which lab it is.
+    parts
+        What the reader's answers are called, in order.
+    who
+        The reader, as the certificate names him or her.
+    seed
+        The reader's own number, from which the variant is drawn.
+    solved
+        The parts that were right when they were last checked.
+    """
+
+    number: ClassVar[int]
+    title: ClassVar[str]
+    parts: ClassVar[tuple[str, ...]]
+
+    def __init__(self, who: str | int) -> None:
+        if isinstance(who, bool) or not isinstance(who, (str, int)):
+            raise TypeError(f"who must be your name or your number, got {who!r}")
+        self.who = " ".join(str(who).replace("·", " ").split())
+        if not self.who:
+            raise ValueError(f"who must be your name or your number, got {who!r}")
+        self.seed = seed_of(f"rope lab {self.number} for {self.who.casefold()}")
+        self.solved: set[str] = set()
+        self.random = np.random.default_rng(self.seed)
+        self._draw(Draw(self.seed))
+
+    def _draw(self, draw: Draw) -> None:
+        """Draw the reader's variant."""
+        raise NotImplementedError
+
+    def _task(self) -> list[str]:
+        """Return the lines that describe the reader's variant."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        head = f"Lab {self.number}: {self.title}. For {self.who}, number {self.seed}."
+        return "\n".join([head, *(f"- {line}" for line in self._task())]).translate(
+            {96: None, 36: None}
+        )
+
+    def _repr_markdown_(self) -> str:
+        head = f"**Lab {self.number}: {self.title}.** For {self.who}, number {self.seed}."
+        return "\n".join([head, "", *(f"- {line}" for line in self._task())])
+
+    def diagnose(self, part: str, answer: Any) -> str:
+        """Return what is wrong with an answer, in a sentence; "" where it is right.
+
+        Parameters
+        ----------
+        part
+            One of `parts`.
+        answer
+            A number, an array or a function, as the task asks for; None where there is none yet.
+
+        Raises
+        ------
+        ValueError
+            If the lab has no such part.
+        """
+        if part not in self.parts:
+            raise ValueError(f"part must be one of {', '.join(self.parts)}, got {part!r}")
+        self.solved.discard(part)
+        if answer is None or answer is ...:
+            return OPEN
+        check: Callable[[Any], None] = getattr(self, f"_check_{part}")
+        try:
+            check(answer)
+        except Slip as slip:
+            return str(slip)
+        self.solved.add(part)
+        return ""
+
+    def check(self, **answers: Any) -> None:
+        """Print for each answer, given by the name of its part, whether it is right or what is not.
+
+        Raises
+        ------
+        ValueError
+            If no answer is given, or the lab has no such part.
+        """
+        if not answers:
+            raise ValueError(f"answers must name a part: {', '.join(self.parts)}")
+        for part, answer in answers.items():
+            print(f"{part}: {self.diagnose(part, answer) or 'right'}")
+
+    @property
+    def missing(self) -> str:
+        """What is still missing before the certificate, "" where nothing is."""
+        left = [part for part in self.parts if part not in self.solved]
+        if left:
+            return f"{len(left)} of {len(self.parts)} parts to go: {', '.join(left)}"
+        return self.missing_name
+
+    @property
+    def missing_name(self) -> str:
+        """What is to be done where the reader has not written a name, "" where it stands."""
+        nobody = self.who.casefold() == NOBODY
+        return f"write your own name into labs.begin, instead of {NOBODY!r}" if nobody else ""
+
+    def certificate(self) -> None:
+        """Print the reader's certificate, or what is missing."""
+        print(f"no certificate yet: {self.missing}" if self.missing else line_of(self))
+
+
+def line_of(lab: Lab) -> str:
+    """Return the certificate of a lab that is solved."""
+    mark = seed_of(f"rope lab {lab.number} solved by {lab.who.casefold()}")
+    return f"RoPE lab {lab.number} · {lab.who} · {lab.seed} · {mark:08X}"
+
+
+def verify(line: str) -> tuple[bool, str]:
+    """Return whether a line is a certificate of this book, and that in words.
+
+    It is a receipt and no seal: who reads this module can write one. `ropebook.pytest_labs` asks
+    the answers themselves.
+    """
+    found = re.search(r"RoPE lab ([1-6]) · (.+?) · (\d+) · ([0-9A-F]{8})\s*$", line)
+    if not found:
+        return False, f"not a certificate: {line.strip()}"
+    number, who, seed, mark = found.groups()
+    same = who.casefold()
+    if int(seed) != seed_of(f"rope lab {number} for {same}"):
+        return False, f"lab {number}, {who}: not this reader's number"
+    if int(mark, 16) != seed_of(f"rope lab {number} solved by {same}"):
+        return False, f"lab {number}, {who}: the mark at the end is not right"
+    return True, f"lab {number}, {who}: solved"

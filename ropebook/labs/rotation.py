@@ -1,0 +1,166 @@
+"""Lab 1: write the rotation."""
+
+from typing import Any
+
+import numpy as np
+
+from .lab import Draw, Lab, Slip, agree, call, name_slip, read
+from .turns import LAYOUT, Turn, explain, series
+
+__all__ = ["WriteTheRotation", "check_rotation"]
+
+
+def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose: str) -> None:
+    """Raise `Slip` unless a reader's ``rotate(x, positions)`` is a rotation with its parameters."""
+    places = random.permutation(40)[:6]
+    x = random.standard_normal((6, true.head_dim))
+    found = read(call(function, x, places), x.shape, "what your function returns")
+    explain(lambda turn: turn(x, places), found, true, whose)
+    if not agree(found, true(x, places)):
+        raise Slip(_no_rotation(function, found, x, places, true))
+    whole = np.rint(4 * x).astype(np.int64)
+    got = read(call(function, whole, places), x.shape, "what your function returns")
+    if not agree(got, true(whole, places)):
+        raise Slip("vectors of integers come out cut to integers: make x floating point first")
+    alone = read(call(function, x[:1], places[:1]), x[:1].shape, "what it returns for one token")
+    if not agree(alone, true(x[:1], places[:1])):
+        raise Slip("it is right for six tokens at once, and not for one alone")
+
+
+def _no_rotation(
+    function: Any, found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Turn
+) -> str:
+    """Say what an answer does that is no rotation with other parameters."""
+    if agree(found, x):
+        return "your vectors come out as they went in: nothing turns"
+    a, b = np.array(true.pairs()).T
+    angle = true.direction * (places[:, None] + true.first) * np.array(true.inv_freq)
+    cos, sin = np.cos(angle), np.sin(angle)
+    for words, one, two in (
+        ("both sines have the plus sign; one of the two needs a minus", sin, sin),
+        ("both sines have the minus sign; one of the two needs a plus", -sin, -sin),
+        ("the second channel is computed from the first as already written: keep both before "
+         "you write", None, None),
+    ):  # fmt: skip
+        y = np.array(x)
+        if one is None:
+            y[:, a] = x[:, a] * cos - x[:, b] * sin
+            y[:, b] = x[:, b] * cos + y[:, a] * sin
+        else:
+            y[:, a] = x[:, a] * cos + x[:, b] * one
+            y[:, b] = x[:, b] * cos + x[:, a] * two
+        if agree(found, y):
+            return words
+    if agree(found, _halves_with_repeated(x, angle)):
+        return (
+            "you rotate halves with cosines made for adjacent pairs: the two channels of a pair "
+            "are turned by two different angles"
+        )
+    lengths = np.hypot(found[:, a], found[:, b]) / np.hypot(x[:, a], x[:, b])
+    if not np.allclose(lengths, true.factor, rtol=1e-6):
+        token, pair = np.argwhere(~np.isclose(lengths, true.factor, rtol=1e-6))[0]
+        return (
+            f"no rotation: the length of pair {pair}, channels {a[pair]} and {b[pair]}, is "
+            f"multiplied by {lengths[token, pair]:.3g} at position {places[token]}, and should be "
+            f"by {true.factor:.3g}"
+        )
+    z, w = x[:, a] + 1j * x[:, b], found[:, a] + 1j * found[:, b]
+    off = np.angle(w / z / np.exp(1j * angle))
+    token, pair = np.argwhere(np.abs(off) > 1e-6)[0]
+    return (
+        f"lengths are kept, but pair {pair}, channels {a[pair]} and {b[pair]}, is "
+        f"{off[token, pair]:.3g} radians off at position {places[token]}: look at its frequency"
+    )
+
+
+def _halves_with_repeated(x: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """Return the published bug ``halves`` of `ropebook.bugs`, over the channels that rotate."""
+    if 2 * angle.shape[1] != x.shape[1]:
+        return np.zeros(0)
+    left, right = np.split(x, 2, axis=-1)
+    angle = np.repeat(angle, 2, axis=-1)
+    return x * np.cos(angle) + np.concatenate((-right, left), axis=-1) * np.sin(angle)
+
+
+class WriteTheRotation(Lab):
+    """Lab 1: frequencies, one rotation, and the score that knows the distance alone."""
+
+    number = 1
+    title = "write the rotation"
+    parts = ("inv_freq", "slowest", "rotate", "score")
+
+    def _draw(self, draw: Draw) -> None:
+        self.head_dim = draw.one_of((8, 12, 16, 20))
+        self.base = 100 * (3 + draw.below(4000))
+        self.interleaved = bool(draw.below(2))
+        bank = series(self.head_dim, self.base)
+        self._turn = Turn(self.head_dim, self.head_dim, bank, self.interleaved)
+
+    def _task(self) -> list[str]:
+        return [
+            f"your head has {self.head_dim} channels (`lab.head_dim`)",
+            f"your base is {self.base:,} (`lab.base`)",
+            f"your pairs are {LAYOUT[self.interleaved]}: {self._turn.pairs()[:2]} and so on",
+            "pair $i$ turns counter-clockwise, by its frequency for each position, from position 0",
+        ]
+
+    def _check_inv_freq(self, answer: Any) -> None:
+        theta, D = np.array(self._turn.inv_freq), self.head_dim
+        if np.shape(answer) == (D,):
+            raise Slip(f"one frequency for each pair: {D // 2}, not one for each of {D} channels")
+        found = read(answer, theta.shape, "inv_freq")
+        explain(lambda turn: np.array(turn.inv_freq), found, self._turn)
+        slips = [
+            ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta)
+        ]
+        name_slip(found, theta, slips, "these are not the frequencies of your base and width")
+
+    def _check_slowest(self, answer: Any) -> None:
+        found = read(answer, (), "slowest")
+        theta = self._turn.inv_freq
+        last, base = theta[-1], float(self.base)
+        name_slip(
+            found, 2 * np.pi / last,
+            [
+                (f"you counted to pair {self.head_dim // 2}: the last one is number "
+                 f"{self.head_dim // 2 - 1}, because pairs are counted from 0", 2 * np.pi * base),
+                ("this is 1 over the frequency; a whole turn is 2 pi radians", 1 / last),
+                ("this is half a turn", np.pi / last),
+                ("this is the frequency, in radians a token", last),
+                ("this is the fastest pair", 2 * np.pi / theta[0]),
+                ("you count in degrees: the frequency is in radians", 360 / last),
+            ],
+            "not so: how many radians is a turn, and how many a token?", tol=2e-3,
+        )  # fmt: skip
+
+    def _check_rotate(self, answer: Any) -> None:
+        check_rotation(answer, self._turn, self.random, "the task")
+
+    def _check_score(self, answer: Any) -> None:
+        q, k = self.random.standard_normal((2, self.head_dim))
+        distances = [0, 3, 11]
+        found = read([call(answer, q, k, far) for far in distances], (3,), "your three scores")
+
+        def scores(turn: Turn) -> np.ndarray:
+            return np.stack([turn(q[None], np.array([far]))[0] @ k for far in distances])
+
+        true = scores(self._turn)
+        a, b = np.array(self._turn.pairs()).T
+        z, w = q[a] + 1j * q[b], k[a] + 1j * k[b]
+        turned = [np.exp(1j * far * np.array(self._turn.inv_freq)) for far in distances]
+        for words, slip in (
+            ("you divide by the square root of the width; the task asks for the dot product",
+             true / np.sqrt(self.head_dim)),
+            ("the key is not conjugated: this multiplies the two",
+             [np.real(np.sum(z * w * t)) for t in turned]),
+            ("you take absolute values; the score is the real part",
+             [abs(np.sum(z * np.conj(w) * t)) for t in turned]),
+            ("you take the imaginary part; the score is the real part",
+             [np.imag(np.sum(z * np.conj(w) * t)) for t in turned]),
+            ("the distance does not matter in yours: turned both by one angle, it cancels",
+             [q @ k] * 3),
+        ):  # fmt: skip
+            if agree(found, slip):
+                raise Slip(words)
+        explain(scores, found, self._turn)
+        name_slip(found, true, [], "not the dot product of the two, as they stand that far apart")

@@ -1,0 +1,515 @@
+"""The labs: solutions pass for any reader, unsolved notebooks do not, slips get their names."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rope_minimal import permute_qk, rotate_complex
+from ropebook import labs
+from ropebook.labs import verify
+from ropebook.labs.lab import OPEN, Draw, line_of, seed_of
+from ropebook.pytest_labs import run_file
+from ropescope import identify
+
+ROOT = Path(__file__).parents[2]
+SOLUTIONS = Path(__file__).parent / "lab_solutions"
+READERS = ("Ada Lovelace", "4711", "Žižka Šimon", *(f"reader {i}" for i in range(9)))
+NOTEBOOKS = {int(path.name[4]): path for path in (ROOT / "notebooks").glob("lab-*.ipynb")}
+each_lab = pytest.mark.parametrize("number", labs.LABS)
+
+
+def solved(number, who, tmp_path):
+    """Return the names of a solution for a reader."""
+    text = (SOLUTIONS / f"lab_{number}.py").read_text("utf8")
+    path = tmp_path / f"{number}.py"
+    path.write_text(text.replace("a teacher", who), "utf8")
+    space, error = run_file(path)
+    assert error == ""
+    return space
+
+
+@each_lab
+def test_the_solution_passes_for_every_reader(number, tmp_path, capsys):
+    for who in READERS:
+        space = solved(number, who, tmp_path)
+        lab = space["lab"]
+        assert lab.who == who
+        lab.check(**{part: space[part] for part in lab.parts})
+        assert capsys.readouterr().out.splitlines() == [f"{part}: right" for part in lab.parts]
+        lab.certificate()
+        right, words = verify(capsys.readouterr().out)
+        assert right, words
+
+
+@each_lab
+def test_an_answer_copied_from_another_reader_is_not_right(number, tmp_path):
+    """Some parts ask everybody the same; of five readers' answers none passes another's lab."""
+    spaces = [solved(number, who, tmp_path) for who in READERS[:5]]
+    for mine in spaces:
+        lab = labs.begin(number, mine["lab"].who)
+        for other in spaces:
+            words = [lab.diagnose(part, other[part]) for part in lab.parts]
+            assert any(words) == (other is not mine)
+
+
+# ---- slips, each written as a reader would write it ----------------------------------------------
+
+
+def halves(x):
+    half = x.shape[-1] // 2
+    return np.concatenate((-x[..., half:], x[..., :half]), axis=-1)
+
+
+def in_layout(lab, interleaved, base=None, sign=1, shift=0):
+    return lambda x, m: rotate_complex(
+        x, sign * (m + shift), base or lab.base, interleaved=interleaved
+    )
+
+
+def repeated(lab):
+    def rotate(x, m):
+        angle = np.repeat(
+            m[:, None] * lab.base ** (-np.arange(0, x.shape[1], 2) / x.shape[1]), 2, 1
+        )
+        return x * np.cos(angle) + halves(x) * np.sin(angle)
+
+    return rotate
+
+
+def both_plus(lab):
+    def rotate(x, m):
+        a, b = (slice(0, None, 2), slice(1, None, 2)) if lab.interleaved else np.split(
+            np.arange(lab.head_dim), 2
+        )  # fmt: skip
+        angle = m[:, None] * lab.base ** (-np.arange(0, x.shape[1], 2) / x.shape[1])
+        y = np.array(x, float)
+        y[:, a] = x[:, a] * np.cos(angle) + x[:, b] * np.sin(angle)
+        y[:, b] = x[:, b] * np.cos(angle) + x[:, a] * np.sin(angle)
+        return y
+
+    return rotate
+
+
+def in_place(lab):
+    def rotate(x, m):
+        x *= 2
+        return x
+
+    return rotate
+
+
+def by_row(lab):
+    return lambda x, m: in_layout(lab, lab.interleaved)(x, np.arange(len(x)))
+
+
+def as_given(lab):
+    return lambda x, m: in_layout(lab, lab.interleaved)(x, m).astype(x.dtype)
+
+
+def width_of(lab):
+    return np.arange(0, lab.head_dim, 2) / lab.head_dim
+
+
+def stranger(lab, **changes):
+    """A rotation like the stranger's but for some of what `identify` finds."""
+    found = identify(lambda x, m: np.stack([lab.stranger(one, m) for one in x]), lab.head_dim)
+    sign, shift = changes.get("sign", 1), changes.get("shift", 0)
+    pairs = changes.get("pairs", found.pairs)
+
+    def twin(x, m):
+        y, (a, b) = np.array(x, float), np.array(pairs).T
+        angle = sign * found.direction * (m[:, None] + lab._turn.first + shift) * found.inv_freq
+        z = (y[:, a] + 1j * y[:, b]) * np.exp(1j * angle) * found.attention_factor
+        y[:, a], y[:, b] = z.real, z.imag
+        return y
+
+    return twin
+
+
+def other_pairs(lab):
+    start, half = lab.head_dim - lab._turn.width if lab._turn.at_end else 0, lab._turn.width // 2
+    if lab._turn.interleaved:
+        return [(start + i, start + i + half) for i in range(half)]
+    return [(start + 2 * i, start + 2 * i + 1) for i in range(half)]
+
+
+def kept(lab):
+    return np.clip((lab.length * lab.inv_freq / (2 * np.pi) - 1) / 31, 0, 1)
+
+
+def published(lab):
+    return kept(lab) * lab.inv_freq + (1 - kept(lab)) * lab.inv_freq / lab.factor
+
+
+def ramp(change):
+    def by_parts(inv_freq, length, factor):
+        keep = change(length * inv_freq / (2 * np.pi), length * inv_freq)
+        return keep * inv_freq + (1 - keep) * inv_freq / factor
+
+    return lambda lab: by_parts
+
+
+def drop(delta):
+    """A drop that closes the gap in the positions, and moves the keys by some other way."""
+
+    def make(lab):
+        def function(keys, positions, start, stop):
+            stay = np.r_[0:start, stop : len(keys)]
+            new = np.arange(len(stay))
+            way = delta(stay, new, start, stop)
+            return rotate_complex(keys[stay], way, lab.base), new
+
+        return function
+
+    return make
+
+
+def trunc(lab):
+    def rounded(x):
+        part, exponent = np.frexp(x)
+        return np.ldexp(np.trunc(np.ldexp(part, lab.bits)), exponent - lab.bits)
+
+    return rounded
+
+
+def bits(lab, more):
+    def rounded(x):
+        part, exponent = np.frexp(x)
+        return np.ldexp(np.rint(np.ldexp(part, lab.bits + more)), exponent - lab.bits - more)
+
+    return rounded
+
+
+def convert(lab, heads=None, but=(), also=(), back=False):
+    def function(weights):
+        new = {}
+        for name, rows in weights.items():
+            count = {"q_proj": lab.heads, "q_norm": 1, "k_norm": 1}.get(name[:6], lab.kv_heads)
+            moves = (name[:2] in ("q_", "k_") or name in also) and name not in but
+            inverse = lab.was_interleaved == back
+            new[name] = permute_qk(rows, heads or count, inverse=inverse) if moves else rows
+        return new
+
+    return function
+
+
+def one_token(lab):
+    """A test that looks at a token's score with itself alone, where nothing is turned."""
+
+    def scores(weights):
+        x = np.random.default_rng(3).standard_normal(lab.width)
+        q, k = (
+            (weights[f"{z}_proj.weight"] @ x + weights[f"{z}_proj.bias"]).reshape(-1, lab.head_dim)
+            for z in "qk"
+        )
+        return [q[h] @ k[h // 2] for h in range(lab.heads)]
+
+    return lambda old, new: np.allclose(scores(old), scores(new))
+
+
+def table_is(lab):
+    return next(one for one in ("table", "product", "positions") if one != lab._stage)
+
+
+SLIPS = [
+    (1, "rotate", lambda lab: in_layout(lab, not lab.interleaved), "your pairs are"),
+    (1, "rotate", lambda lab: in_layout(lab, lab.interleaved, sign=-1), "direction reversed"),
+    (1, "rotate", lambda lab: in_layout(lab, lab.interleaved, shift=1), "positions start at 1"),
+    (1, "rotate", lambda lab: in_layout(lab, lab.interleaved, base=10_000), "your base is 10,000"),
+    (
+        *(1, "rotate", lambda lab: in_layout(lab, not lab.interleaved, sign=-1, shift=1)),
+        r"your pairs are .*; direction reversed.*; positions start at 1",
+    ),
+    (
+        *(1, "rotate", by_row),
+        "the row of x for its position",
+    ),
+    (1, "rotate", both_plus, "both sines have the plus sign"),
+    (1, "rotate", in_place, "writes into its argument"),
+    (1, "rotate", lambda lab: lambda x, m: x[:2], "should have shape"),
+    (1, "rotate", lambda lab: lambda x, m: x @ m, "your function raises ValueError"),
+    (1, "rotate", lambda lab: lambda x, m: np.array(x), "nothing turns"),
+    (
+        *(1, "rotate", as_given),
+        "cut to integers",
+    ),
+    (1, "inv_freq", lambda lab: 10_000 ** -width_of(lab), "your base is 10,000"),
+    (1, "inv_freq", lambda lab: lab.base ** -(width_of(lab) / 2), "exponent is i/D"),
+    (1, "inv_freq", lambda lab: 2 * np.pi * lab.base ** width_of(lab), "wavelengths"),
+    (1, "inv_freq", lambda lab: np.repeat(lab.base ** -width_of(lab), 2), "one frequency for each"),
+    (1, "slowest", lambda lab: 2 * np.pi * lab.base, "you counted to pair"),
+    (
+        *(1, "score", lambda lab: lambda q, k, far: in_layout(lab, lab.interleaved)(
+            k[None], np.array([far]))[0] @ q),
+        "direction reversed",
+    ),
+    (1, "score", lambda lab: lambda q, k, far: q @ k, "the distance does not matter"),
+    (2, "pairs", other_pairs, "your pairs are"),
+    (2, "pairs", lambda lab: lab._turn.pairs()[::-1], "reverse order"),
+    (2, "pairs", lambda lab: [(b, a) for a, b in lab._turn.pairs()], "lower channel"),
+    (2, "pairs", lambda lab: [(a + 1, b + 1) for a, b in lab._turn.pairs()], "from 1"),
+    (2, "direction", lambda lab: -lab._turn.direction, "direction reversed"),
+    (2, "first", lambda lab: lab._turn.first + 1, "how many positions"),
+    (2, "factor", lambda lab: lab._turn.factor**2, "square root"),
+    (2, "twin", lambda lab: stranger(lab, sign=-1), "direction reversed"),
+    (2, "twin", lambda lab: stranger(lab, shift=-lab._turn.first - 1), "positions start at -1"),
+    (
+        *(2, "twin", lambda lab: stranger(lab, pairs=other_pairs(lab))),
+        "your pairs are (interleaved|half-split), the stranger's are (half-split|interleaved)",
+    ),
+    (2, "twin", lambda lab: lab.stranger, "write a function of your own"),
+    (3, "fresh", lambda lab: np.flatnonzero(kept(lab) > 0), "been all the way round"),
+    (3, "fresh", lambda lab: np.flatnonzero(kept(lab) <= 0) + 1, "from 1"),
+    (3, "interpolated", lambda lab: lab.inv_freq * lab.factor, "speed the pairs up"),
+    (3, "ntk_base", lambda lab: lab.base * lab.factor, r"\(D - 2\)/D"),
+    (3, "by_parts", ramp(lambda r, _: 1 - np.clip((r - 1) / 31, 0, 1)), "ramp is reversed"),
+    (3, "by_parts", ramp(lambda _, r: np.clip((r - 1) / 31, 0, 1)), "radians for turns"),
+    (3, "by_parts", ramp(lambda r, _: 1.0 * (r >= 1)), "leave the ramp out"),
+    (3, "mine", lambda lab: lab.inv_freq, "still meet new angles"),
+    (3, "mine", lambda lab: lab.inv_freq / lab.factor, "the step to the next token"),
+    (
+        *(3, "mine", published),
+        "that is by parts",
+    ),
+    (4, "move", lambda lab: lambda k, d: rotate_complex(k, -d, lab.base), "direction reversed"),
+    (
+        *(4, "move", lambda lab: lambda k, d: rotate_complex(k, d, lab.base, interleaved=True)),
+        "your pairs are interleaved, the cache's are half-split",
+    ),
+    (4, "drop", drop(lambda old, new, start, stop: new), "the cache was rotated twice"),
+    (4, "drop", drop(lambda old, new, start, stop: 0 * new), "the keys have not moved"),
+    (4, "drop", drop(lambda old, new, start, stop: old - new), "direction reversed"),
+    (
+        *(4, "drop", drop(lambda old, new, start, stop: 0 * new + start - stop)),
+        "moved the keys before the gap",
+    ),
+    (4, "next_position", lambda lab: lambda m, pad: np.full(3, 8), "counts slots"),
+    (4, "next_position", lambda lab: lambda m, pad: (~pad).sum(1), "counts tokens"),
+    (
+        *(4, "mended", lambda lab: rotate_complex(lab.broken, -lab.positions, lab.base)),
+        "were healthy",
+    ),
+    (4, "mended", lambda lab: lab.broken, "nothing is mended"),
+    (5, "rounded", trunc, "you cut off"),
+    (5, "rounded", lambda lab: bits(lab, 1), "the leading one is among"),
+    (5, "rounded", lambda lab: bits(lab, -1), "the leading one counts once"),
+    (5, "rounded", lambda lab: lambda x: np.rint(x * 2**lab.bits) / 2**lab.bits, "a fixed grid"),
+    (5, "last_exact", lambda lab: 2 ** (lab.bits - 1), "twice as far"),
+    (5, "last_exact", lambda lab: 2**lab.bits + 1, "first that is missing"),
+    (5, "crowd", lambda lab: 2 ** (int(lab.token).bit_length() - lab.bits), "even neighbour"),
+    (5, "position_error", lambda lab: lab._errors(lab.bits, lab.pair)[1], "the other of the two"),
+    (5, "stage", table_is, "^then "),
+    (6, "order", lambda lab: np.argsort(permute_qk(np.arange(lab.head_dim), 1,
+                                                   inverse=not lab.was_interleaved)),
+     "direction reversed"),
+    (6, "row", lambda lab: lab.row % lab.head_dim, "not so: row|within its head|counted"),
+    (6, "row", lambda lab: lab._row(True), "direction reversed"),
+    (6, "convert", lambda lab: convert(lab, back=True), "q_proj.weight: direction reversed"),
+    (6, "convert", lambda lab: convert(lab, but=("k_norm.weight",)), "k_norm.weight: not moved"),
+    (6, "convert", lambda lab: convert(lab, also=("v_proj.weight",)), "values are not rotated"),
+    (6, "convert", lambda lab: lambda w: convert(lab)(convert(lab)(w)), "converted twice"),
+    (6, "runs", lambda lab: lab.head_dim, "number of channels"),
+    (6, "alike", one_token, "a right conversion is refused|at distances over 0|lets pass"),
+    (6, "alike", lambda lab: lambda old, new: True, "lets pass a checkpoint in which nothing"),
+    (6, "alike", lambda lab: lambda old, new: False, "a right conversion is refused"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("number", "part", "answer", "words"), SLIPS, ids=[f"{n}-{p}-{w}" for n, p, _, w in SLIPS]
+)
+def test_a_slip_is_named(number, part, answer, words):
+    for who in READERS[:5]:
+        lab = labs.begin(number, who)
+        said = lab.diagnose(part, answer(lab))
+        assert re.search(words, said), f"{who}: {said!r}"
+        assert part not in lab.solved
+        assert line_of(lab) not in said
+
+
+def test_every_lab_names_at_least_four_slips():
+    assert all(sum(n == number for n, *_ in SLIPS) >= 4 for number in labs.LABS)
+
+
+def test_the_published_bug_of_halves_is_named():
+    """In heads of the layout that it takes for halves."""
+    found = [labs.begin(1, who) for who in READERS]
+    split = [lab for lab in found if not lab.interleaved]
+    assert split
+    for lab in split:
+        assert "cosines made for adjacent pairs" in lab.diagnose("rotate", repeated(lab))
+
+
+# ---- the certificate and the number --------------------------------------------------------------
+
+
+def test_a_reader_is_one_whatever_the_case_and_the_spaces():
+    seeds = {labs.begin(2, who).seed for who in ("Ada Lovelace", " ada  LOVELACE ", "ADA lovelace")}
+    assert len(seeds) == 1
+    assert labs.begin(2, 4711).seed == labs.begin(2, "4711").seed
+    assert labs.begin(2, "Ada").seed != labs.begin(3, "Ada").seed
+
+
+def test_the_numbers_are_those_of_the_published_algorithms():
+    """FNV-1a of its authors' test vectors; mulberry32 as its author's JavaScript computes it."""
+    assert [seed_of(text) for text in ("", "a", "foobar")] == [0x811C9DC5, 0xE40C292C, 0xBF9CF968]
+    script = """
+      let a = 12345; const out = [];
+      for (let i = 0; i < 6; i++) {
+        let t = a += 0x6D2B79F5;
+        t = Math.imul(t ^ t >>> 15, t | 1);
+        t ^= t + Math.imul(t ^ t >>> 7, t | 61);
+        out.push(Math.floor(((t ^ t >>> 14) >>> 0) / 4294967296 * 1000));
+      }
+      console.log(JSON.stringify(out));
+    """
+    node = next(
+        (path for path in (Path(sys.executable).with_name("node"),) if path.exists()), "node"
+    )
+    wanted = json.loads(subprocess.run([node, "-e", script], stdout=-1, check=True).stdout)
+    draw = Draw(12345)
+    assert [draw.below(1000) for _ in wanted] == wanted
+
+
+@each_lab
+def test_a_changed_certificate_is_refused(number):
+    line = line_of(labs.begin(number, "Ada Lovelace"))
+    assert verify(line) == (True, f"lab {number}, Ada Lovelace: solved")
+    assert not verify(line.replace("Ada", "Eva"))[0]
+    assert not verify(line.replace(f"lab {number}", f"lab {number % 6 + 1}"))[0]
+    assert not verify(line[:-1] + ("0" if line[-1] != "0" else "1"))[0]
+    assert verify("lab 1, done") == (False, "not a certificate: lab 1, done")
+
+
+def test_a_teacher_verifies_with_one_command():
+    lines = [line_of(labs.begin(2, who)) for who in READERS]
+    command = [sys.executable, "-m", "ropebook.labs"]
+    done = subprocess.run([*command, *lines], cwd=ROOT, stdout=-1, text=True)
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [f"lab 2, {who}: solved" for who in READERS]
+    spoilt = "\n".join([*lines, lines[0].replace("Ada", "Eva")])
+    done = subprocess.run(command, cwd=ROOT, input=spoilt, stdout=-1, text=True)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1] == "lab 2, Eva Lovelace: not this reader's number"
+
+
+def test_there_is_no_certificate_before_the_last_part_nor_for_nobody(tmp_path, capsys):
+    space = solved(3, "your name", tmp_path)
+    lab = labs.begin(3, "your name")
+    lab.certificate()
+    assert capsys.readouterr().out.startswith("no certificate yet: 5 of 5 parts to go: fresh, ")
+    lab.check(**{part: space[part] for part in lab.parts})
+    lab.check(mine=lab.inv_freq, fresh=None)
+    capsys.readouterr()
+    lab.certificate()
+    assert capsys.readouterr().out == "no certificate yet: 2 of 5 parts to go: fresh, mine\n"
+    lab.check(mine=space["mine"], fresh=space["fresh"])
+    capsys.readouterr()
+    lab.certificate()
+    assert "write your own name into labs.begin" in capsys.readouterr().out
+
+
+# ---- what a wrong kind of answer is told ---------------------------------------------------------
+
+
+@each_lab
+@pytest.mark.parametrize("answer", ["x", [1, 2], {}, object(), -5, 1e9, np.eye(3), lambda: 1])
+def test_any_answer_gets_a_sentence(number, answer):
+    lab = labs.begin(number, "Ada")
+    for part in lab.parts:
+        words = lab.diagnose(part, answer)
+        assert words, part
+        assert "Traceback" not in words
+    for part in lab.parts:
+        assert lab.diagnose(part, None) == OPEN
+
+
+def test_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="number must be one of the labs 1 to 6, got 7"):
+        labs.begin(7, "Ada")
+    with pytest.raises(ValueError, match="who must be your name or your number, got ' '"):
+        labs.begin(1, " ")
+    with pytest.raises(TypeError, match="who must be your name or your number, got None"):
+        labs.begin(1, None)
+    with pytest.raises(ValueError, match="part must be one of inv_freq, slowest"):
+        labs.begin(1, "Ada").check(turn=3)
+    with pytest.raises(ValueError, match="answers must name a part: inv_freq"):
+        labs.begin(1, "Ada").check()
+    with pytest.raises(ValueError, match=r"x must have shape \(T, 24\) and positions"):
+        next(lab for i in range(9) if (lab := labs.begin(2, i)).head_dim == 24).stranger(
+            np.ones(24), np.arange(1)
+        )
+
+
+# ---- pytest --lab --------------------------------------------------------------------------------
+
+
+def ask(*arguments):
+    """Run pytest on files of students, from a folder that knows nothing of this project."""
+    command = [sys.executable, "-m", "pytest", "-p", "ropebook.pytest_labs", "-q", "--no-header"]
+    return subprocess.run(
+        [*command, "-p", "no:cacheprovider", *map(str, arguments)],
+        cwd=Path(arguments[-1]).parent,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_class_is_checked_with_one_command(tmp_path):
+    handed_in = tmp_path / "class"
+    handed_in.mkdir()
+    right = (SOLUTIONS / "lab_4.py").read_text("utf8")
+    adas = right.replace("a teacher", "Ada").splitlines(keepends=True)
+    cells = [("code", "%matplotlib inline\n1 / 0"), ("markdown", "my answer"), ("code", adas)]
+    notebook = {"cells": [{"cell_type": kind, "source": source} for kind, source in cells]}
+    (handed_in / "ada.ipynb").write_text(json.dumps(notebook))
+    (handed_in / "bob.py").write_text(
+        right.replace("a teacher", "Bob").replace("(keys, delta,", "(keys, -delta,")
+    )
+    (handed_in / "eva.py").write_text("from ropebook import labs\nlab = labs.begin(1, 'Eva')\n")
+    done = ask("--lab", 4, handed_in)
+    assert done.returncode == 1
+    assert "ada.ipynb" not in done.stdout.partition("short test summary")[2]
+    assert "Bob: move: direction reversed" in done.stdout
+    assert "no labs.begin(4, name) in this file" in done.stdout
+    assert "Traceback" not in done.stdout
+    assert ask("--lab", 4, handed_in / "ada.ipynb").returncode == 0
+    assert "--lab must be 1 to 6, got 9" in ask("--lab", 9, handed_in / "ada.ipynb").stdout
+
+
+@each_lab
+def test_an_unsolved_notebook_runs_and_fails_as_it_should(number):
+    space, error = run_file(NOTEBOOKS[number])
+    assert error == ""
+    lab = space["lab"]
+    assert type(lab) is labs.LABS[number]
+    assert lab.solved == set()
+    assert {lab.diagnose(part, space[part]) for part in lab.parts} == {OPEN}
+    done = ask("--lab", number, NOTEBOOKS[number])
+    assert done.returncode == 1
+    assert f"{len(lab.parts)} failed" in done.stdout
+    assert done.stdout.count(f"your name: {lab.parts[-1]}: {OPEN}") >= 1
+
+
+@each_lab
+def test_a_notebook_with_the_solution_in_its_cells_passes(number, tmp_path):
+    """The solution goes into the stubs' places: names and order are those of the notebook."""
+    notebook = json.loads(NOTEBOOKS[number].read_text("utf8"))
+    text = (SOLUTIONS / f"lab_{number}.py").read_text("utf8").replace("a teacher", "Ada")
+    checks = [
+        cell
+        for cell in notebook["cells"]
+        if cell["cell_type"] == "code" and "lab.check(" in "".join(cell["source"])
+    ]
+    asked = re.findall(r"lab\.check\((\w+)=\1\)", "".join("".join(c["source"]) for c in checks))
+    assert tuple(asked) == labs.LABS[number].parts
+    notebook["cells"].append({"cell_type": "code", "source": text})
+    path = tmp_path / "solved.ipynb"
+    path.write_text(json.dumps(notebook), "utf8")
+    assert ask("--lab", number, path).returncode == 0
