@@ -19,6 +19,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `model_card`            How does your model rotate, and how far does it carry?
 `myth_fails`            Under a myth: the assertion that states it must fail
 `number`                Predict, then look: a number, graded in the page
+`page_lab`              Labs 2 and 5 of `ropebook.labs`, short, in the page
 `precision_microscope`  Where does rounding hurt the angles?
 `real_head`             Which pairs does a real head need for what it reads?
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
@@ -43,6 +44,7 @@ from .figure import Figure
 from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
 from .model_card import ModelCard, model_card
+from .page_lab import PageLab, page_lab
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .real_head import RealHead, real_head
@@ -69,6 +71,7 @@ __all__ = [
     "LayoutThreads",
     "ModelCard",
     "NumberQuestion",
+    "PageLab",
     "PrecisionMicroscope",
     "RealHead",
     "RescalingFaders",
@@ -92,6 +95,7 @@ __all__ = [
     "model_card",
     "myth_fails",
     "number",
+    "page_lab",
     "precision_microscope",
     "real_head",
     "rescaling_faders",

@@ -12,9 +12,11 @@ import pytest
 from rope_minimal import permute_qk, rotate_complex
 from ropebook import labs
 from ropebook.labs import verify
+from ropebook.labs.bits import to_bits
 from ropebook.labs.lab import OPEN, Draw, line_of, seed_of
 from ropebook.pytest_labs import run_file
 from ropescope import identify
+from tests.tools.node import PROGRAM, Node
 
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = Path(__file__).parent / "lab_solutions"
@@ -368,10 +370,7 @@ def test_the_numbers_are_those_of_the_published_algorithms():
       }
       console.log(JSON.stringify(out));
     """
-    node = next(
-        (path for path in (Path(sys.executable).with_name("node"),) if path.exists()), "node"
-    )
-    wanted = json.loads(subprocess.run([node, "-e", script], stdout=-1, check=True).stdout)
+    wanted = json.loads(subprocess.run([PROGRAM, "-e", script], stdout=-1, check=True).stdout)
     draw = Draw(12345)
     assert [draw.below(1000) for _ in wanted] == wanted
 
@@ -444,6 +443,95 @@ def test_bad_arguments_are_named():
         next(lab for i in range(9) if (lab := labs.begin(2, i)).head_dim == 24).stranger(
             np.ones(24), np.arange(1)
         )
+
+
+# ---- the two labs in the page --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def node():
+    process = Node()
+    yield process
+    process.close()
+
+
+def test_the_page_draws_the_variants_of_the_notebooks(node):
+    for who in (*READERS, " ada  LOVELACE ", "İpek ß", "a · b"):
+        one, lab = node.call("page_lab.js", "stranger", who), labs.begin(2, who)
+        turn = lab._turn
+        found = [one[k] for k in ("seed", "headDim", "width", "direction", "first", "factor")]
+        assert found == [
+            *(lab.seed, lab.head_dim, turn.width, turn.direction, turn.first, turn.factor)
+        ]
+        for channel, place in ((0, 0), (lab.head_dim - 1, 3), (one["asked"], 1), (7, 41)):
+            x = np.eye(lab.head_dim)[[channel]]
+            said = node.call("page_lab.js", "answerOf", one, channel, place)
+            np.testing.assert_allclose(said, lab.stranger(x, np.array([place]))[0], atol=1e-12)
+        one, lab = node.call("page_lab.js", "format", who), labs.begin(5, who)
+        found = [one[name] for name in ("seed", "bits", "token", "last", "pair")]
+        assert found == [lab.seed, lab.bits, lab.token, lab.last, lab.pair]
+        assert lab.diagnose("crowd", one["crowd"]) == ""
+        assert lab.diagnose("position_error", one["worst"] * one["theta"]) == ""
+
+
+def test_the_page_rounds_as_the_notebook_does(node):
+    x = [0, -5.5, 129, 130.5, 3.0, 2**20 - 1, 1e-7, 6.5, 7.5]
+    found = [node.call("page_lab.js", "toBits", value, 7) for value in x]
+    assert found == to_bits(x, 7).tolist()
+
+
+PAGE_SLIPS = {
+    2: lambda one: {
+        "partner": (one["asked"], "no pair by itself"),
+        "layout": (("half-split", "interleaved")[not one["interleaved"]], "the stranger's are"),
+        "width": (one["headDim"], "come back as they were"),
+        "direction": (("counter-clockwise", "clockwise")[one["direction"] > 0], "reversed"),
+        "first": (one["first"] + 1, "how many steps"),
+    },
+    5: lambda one: {
+        "last": (2 ** (one["bits"] + 1), "half as far"),
+        "crowd": (one["gap"], "the even neighbour"),
+        "error": (one["worst"], "not the angle"),
+    },
+}
+PAGE_ANSWERS = {
+    2: lambda one: {
+        "partner": partner_of(one),
+        "layout": ("half-split", "interleaved")[one["interleaved"]],
+        "width": one["width"],
+        "direction": ("clockwise", "counter-clockwise")[one["direction"] > 0],
+        "first": one["first"],
+    },
+    5: lambda one: {
+        "last": 2 ** one["bits"],
+        "crowd": one["crowd"],
+        "error": one["worst"] * one["theta"],
+    },
+}
+
+
+def partner_of(one):
+    place = one["asked"] - one["start"]
+    half = one["width"] // 2
+    return one["start"] + (place ^ 1 if one["interleaved"] else (place + half) % one["width"])
+
+
+@pytest.mark.parametrize("number", PAGE_SLIPS)
+def test_answers_in_the_page_are_told_what_is_wrong(node, number):
+    for who in READERS:
+        one = node.call("page_lab.js", {2: "stranger", 5: "format"}[number], who)
+        slips, right = PAGE_SLIPS[number](one), PAGE_ANSWERS[number](one)
+        assert slips.keys() == right.keys()
+        for part, (answer, words) in slips.items():
+            state, said = node.call("page_lab.js", "asked", number, one, part, str(answer))
+            assert state == "wrong"
+            assert re.search(words, said), (who, part, said)
+            said = node.call("page_lab.js", "asked", number, one, part, str(right[part]))
+            assert said == ["right", "**Right.**"], (who, part)
+            assert node.call("page_lab.js", "asked", number, one, part, "")[0] == "missing"
+        line = node.call("page_lab.js", "certificate", number, who, one["seed"])
+        assert verify(line) == (True, f"lab {number} in the page, {who}: solved")
+        assert not verify(line.replace(" in the page", ""))[0]
 
 
 # ---- pytest --lab --------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ MADE = {
     "axioms": lambda: figures.axioms(PROVED),
     "choice": lambda: figures.choice("**Which** of `a` & b?", ["a", "b"], "a", "Look."),
     "number": lambda: figures.number("How many?", 4, 0, "Count."),
+    "page lab": lambda: figures.page_lab(5),
 }
 EACH = pytest.mark.parametrize("name", MADE)
 

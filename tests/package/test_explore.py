@@ -475,6 +475,7 @@ NUMBER = {"prompt": "?", "answer": 1, "tolerance": 0, "why": "w"}
         *((figures.choice, QUESTION, TypeError, "options", bad) for bad in ("yes", {"a"}, None)),
         *((figures.choice, QUESTION, ValueError, "answer", bad) for bad in ("c", 2)),
         (figures.choice, QUESTION, TypeError, "answer", 0.0),
+        (figures.page_lab, {}, ValueError, "number", 3),
         (figures.choice, QUESTION, ValueError, "prompt", ""),
         *((figures.number, NUMBER, ValueError, "answer", bad) for bad in (math.nan, 10**400)),
         (figures.number, NUMBER, ValueError, "tolerance", -0.1),
@@ -560,7 +561,7 @@ def test_the_browser_knows_limits_options_and_controls():
 
 # ---- controls -----------------------------------------------------------------------------------
 
-QUESTIONS = {"choice_question", "number_question"}
+QUESTIONS = {"choice_question", "number_question", "page_lab"}
 """What a reader answers; they and the atlas have tests of their own."""
 
 
