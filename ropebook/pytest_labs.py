@@ -30,6 +30,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a lab without files, and one that does not exist."""
+    number = config.getoption("lab")
+    if number is None:
+        return
+    from ropebook.labs import LABS
+
+    if number not in LABS:
+        raise pytest.UsageError(f"--lab must be 1 to {max(LABS)}, got {number}")
+    if config.args_source is not pytest.Config.ArgsSource.ARGS:
+        raise pytest.UsageError("--lab needs the files or folders to check")
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LabFile | None":
     """Take a file as a student's where a lab is asked for."""
     number = parent.config.getoption("lab")
@@ -75,7 +88,7 @@ def run_file(path: Path) -> tuple[dict[str, Any], str]:
 
     A cell of a notebook that fails does not keep those after it from running.
     """
-    space: dict[str, Any] = {"__name__": path.stem}
+    space: dict[str, Any] = {"__name__": path.stem, "display": print}
     first = ""
     for number, code in enumerate(_cells(path), 1):
         try:
@@ -98,8 +111,6 @@ class LabFile(pytest.File):
         """Yield a test for each part of the lab."""
         from ropebook.labs import LABS
 
-        if self.number not in LABS:
-            raise self.CollectError(f"--lab must be 1 to {max(LABS)}, got {self.number}")
         for part in LABS[self.number].parts:
             yield LabPart.from_parent(self, name=part)
 

@@ -82,7 +82,7 @@ def call(function: Any, *arguments: Any) -> Any:
     return found
 
 
-def agree(found: Any, wanted: Any, tolerance: float = 1e-6) -> bool:
+def agree(found: Any, wanted: Any, tolerance: float = 1e-5) -> bool:
     """Return whether numbers have one shape and differ by at most a part of the largest."""
     found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
     if found.shape != wanted.shape:
@@ -91,7 +91,7 @@ def agree(found: Any, wanted: Any, tolerance: float = 1e-6) -> bool:
 
 
 def name_slip(
-    found: Any, wanted: Any, slips: Iterable[tuple[str, Any]], otherwise: str, tol: float = 1e-6
+    found: Any, wanted: Any, slips: Iterable[tuple[str, Any]], otherwise: str, tol: float = 1e-5
 ) -> None:
     """Raise `Slip` unless numbers agree: with the words of the first slip that gives the same."""
     if agree(found, wanted, tol):

@@ -542,9 +542,9 @@ def ask(*arguments):
     command = [sys.executable, "-m", "pytest", "-p", "ropebook.pytest_labs", "-q", "--no-header"]
     return subprocess.run(
         [*command, "-p", "no:cacheprovider", *map(str, arguments)],
-        cwd=Path(arguments[-1]).parent,
+        cwd=folder if (folder := Path(arguments[-1]).parent).is_absolute() else None,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        stdout=subprocess.PIPE,
+        capture_output=True,
         text=True,
     )
 
@@ -568,7 +568,10 @@ def test_a_class_is_checked_with_one_command(tmp_path):
     assert "no labs.begin(4, name) in this file" in done.stdout
     assert "Traceback" not in done.stdout
     assert ask("--lab", 4, handed_in / "ada.ipynb").returncode == 0
-    assert "--lab must be 1 to 6, got 9" in ask("--lab", 9, handed_in / "ada.ipynb").stdout
+    assert (
+        ask("--lab", 9, handed_in / "ada.ipynb").stderr == "ERROR: --lab must be 1 to 6, got 9\n\n"
+    )
+    assert "--lab needs the files or folders" in ask("--lab=4").stderr
 
 
 @each_lab
