@@ -397,6 +397,11 @@ def test_a_teacher_verifies_with_one_command():
     assert done.stdout.splitlines()[-1] == "lab 2, Eva Lovelace: not this reader's number"
 
 
+def test_the_certificate_on_the_page_of_the_labs_is_one():
+    lines = re.findall(r"RoPE lab .*?[0-9A-F]{8}", (ROOT / "book" / "labs.md").read_text("utf8"))
+    assert [verify(line) for line in lines] == [(True, "lab 2, Ada Lovelace: solved")] * 2
+
+
 def test_there_is_no_certificate_before_the_last_part_nor_for_nobody(tmp_path, capsys):
     space = solved(3, "your name", tmp_path)
     lab = labs.begin(3, "your name")
