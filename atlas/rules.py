@@ -60,9 +60,9 @@ A rule
 ``lengths``, ``read``
     Whether ``max_position_embeddings`` is known; fields of the rule.
 ``takes``, ``when``, ``unset``
-    By field: the types of value that its class takes, where it fails or does something else with
-    another one (letters of `ropescope.configuration.TYPES`); those other types that matter only to
-    some types of layers, or where the list of layers is not given; those that are as if not given.
+    By field: the types of value that its class takes, and those with which it fails or does
+    something else (letters of `ropescope.configuration.TYPES`); where these do so with some types
+    of layers alone, or only if the list of layers is not given; types that are as if not given.
 ``reaches``, ``uneven``
     Fields that change what rotates by a rule that is not known, with their defaults; whether an odd
     number of channels that rotate makes the class fail (`types`).

@@ -29,8 +29,10 @@ LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|rope_(parameters|scaling
 POPPED = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)""")
 """Fields that a class takes without having them."""
 
-LISTED = re.compile("layer|pattern|interval|dense|window|every|num_")
-"""Names of numbers that small ones change."""
+HEARD = re.compile(
+    r"layer|pattern|interval|dense|window|every|rope|rotary|theta|alibi|position_embedding|interleave"
+)
+"""Names of fields with which a class is not only loaded, but heard."""
 
 LAYERS = ("types", "switch")
 FRACTIONS = (5 / 16, 11 / 32, 0.3, 0.26)
@@ -44,13 +46,14 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         own = _own(family, name)
         values = _values(family, rule, name)
         answers = {k: _answer(family, rule, name, v) for k, v in values.items() if k not in own}
-        reaches = name not in rule["read"] and any(
+        heard = rule["part"] == "text" and name not in rule["read"] and HEARD.search(name)
+        reaches = bool(heard) and any(
             _answer(family, rule, name, value) == "other" for value in _varied(family, name, own)
         )
         bad = [k for k, v in answers.items() if v == "bad" or (v == "other" and not reaches)]
         if bad:
             fine = [k for k, answer in answers.items() if answer and k not in bad]
-            found["takes"][name] = "".join([*own, *fine])
+            found["takes"][name] = ["".join([*own, *fine]), "".join(bad)]
             met = {k: _types_met(family, rule, name, values[k]) for k in bad}
             if met := {k: types for k, types in met.items() if types is not None}:
                 found["when"][name] = met
@@ -61,7 +64,7 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
             plain = (one for one in defaults if isinstance(one, bool | int | float | str))
             same = (one for one in plain if _answer(family, rule, name, one) == "fine")
             found["reaches"][name] = next(same, None)
-    if _uneven(family, rule):
+    if rule["part"] == "text" and _uneven(family, rule):
         found["uneven"] = True
     return {k: v for k, v in found.items() if v}
 
@@ -128,7 +131,7 @@ def _varied(family: Family, name: str, own: str) -> Iterator[Any]:
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int) or own == "i":
-        yield from {0, 1, 3} - {value} if LISTED.search(name) else {2 * (value or 4)}
+        yield from {0, 1, 3} - {value}
     elif isinstance(value, float) or own == "f":
         yield 2.0 * (value or 0.5)
     elif isinstance(value, str) or own == "s":
@@ -157,6 +160,8 @@ def _answer(family: Family, rule: dict[str, Any], name: str, value: Any, **more:
     own = [one for one in spec.warnings if one.code != "no-effect"] if spec else []
     if any(one.severity and one.field == name for one in own):
         return None
+    if spec is None and value is not None and value != []:
+        return None
     try:
         config = family.loaded({k: v for k, v in raw.items() if k != "model_type"}).to_dict()
         plain = family.loaded(family.raw(**more, **{name: "leave out"})).to_dict()
@@ -166,7 +171,7 @@ def _answer(family: Family, rule: dict[str, Any], name: str, value: Any, **more:
         left = raw_of(family, **more, **{name: "leave out"})
         same = spec and spec.parts == evaluate(left, {raw["model_type"]: rule}).parts
         return "fine" if same else "unset"
-    if spec is None:
+    if spec is None or rule["part"] != "text" or not (name in rule["read"] or HEARD.search(name)):
         return None
     try:
         heard = family.hear(**more, **{name: value})

@@ -445,9 +445,9 @@ class _Study:
         layers, given = rule["layers"], fields.given
         listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
         listed = listed if isinstance(listed, list) else []
-        for name, takes in rule.get("takes", {}).items():
+        for name, (takes, fails) in rule.get("takes", {}).items():
             where, met = fields.name(name), rule.get("when", {}).get(name, {})
-            for one in sorted(_types(given[name]) - {*takes}) if name in given else ():
+            for one in sorted(_types(given[name]) & {*fails}) if name in given else ():
                 if not listed or one not in met or any(kind in met[one] for kind in listed):
                     wanted = " or ".join(TYPES[own] for own in takes)
                     text = f"{where} must be {wanted}: with {TYPES[one]} its class fails, or does"

@@ -268,13 +268,13 @@ class Study {
     const { given } = fields;
     const found = given.get((rule.layers.types ?? rule.layers.switch)?.field);
     const listed = Array.isArray(found) ? found : [];
-    for (const [name, takes] of Object.entries(rule.takes ?? {})) {
+    for (const [name, [takes, fails]] of Object.entries(rule.takes ?? {})) {
       if (!given.has(name)) continue;
       const [where, met] = [fields.name(name), get(rule.when, name, {})];
       for (const one of typesOf(given.get(name)).sort()) {
         const meets =
           !listed.length || !has(met, one) || listed.some((kind) => met[one].some((own) => equal(own, kind)));
-        if (takes.includes(one) || !meets) continue;
+        if (!fails.includes(one) || !meets) continue;
         const wanted = [...takes].map((own) => TYPES[own]).join(" or ");
         const text = `${where} must be ${wanted}: with ${TYPES[one]} its class fails, or does something else.`;
         this.warn("other-type", 2, where, text);

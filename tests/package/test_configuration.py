@@ -187,6 +187,13 @@ WARNED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
     "guess": (
         {"model_type": "qwen2", "num_attention_heads": 33}, ("head-width-guessed", "hidden_size"),
     ),
+    "lengths of others": ({"n_ctx": 4096}, ("no-effect", "n_ctx")),
+    "half of two": (
+        {"rope_scaling": {**YARN, "mscale": 0.7}}, ("no-effect", "rope_scaling.mscale"),
+    ),
+    "fields of a layer": (
+        {"per_layer_config": {"0": {"head_dim": 64}}}, ("not-known", "per_layer_config"),
+    ),
     "lost": (
         {"rope_theta": "leave out", "rope_parameters": {"rope_type": "linear", "factor": 2.0}},
         ("base-lost", "rope_parameters"),
@@ -218,6 +225,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "true": ({"num_attention_heads": True}, "num_attention_heads must be a positive integer"),
     "a null base": ({"rope_theta": None}, "rope_theta must be a positive number"),
     "an infinite base": ({"rope_theta": float("inf")}, "rope_theta must be a positive number"),
+    "more than any float": ({"rope_theta": 10**400}, "rope_theta must be a positive number"),
     "a list": ({"rope_scaling": [1]}, "rope_scaling must be a dict or null"),
     "a type": ({"rope_scaling": {"type": "yran", "factor": 2}}, r"did you mean 'yarn'\?"),
     "no factor": ({"rope_scaling": {"type": "linear"}}, "rope_scaling must have factor"),
@@ -294,6 +302,77 @@ def test_the_tables_of_transformers_have_these_frequencies(kind: str, told: dict
     assert np.allclose(part.inv_freq, own[own > 0], rtol=1e-6)
     assert part.attention_factor == pytest.approx(table.attention_scaling)
     assert kind in PARAMETERS
+
+
+TYPED: dict[str, tuple[dict[str, Any], str]] = {
+    "null for a pattern": (
+        {"model_type": "gemma3_text", "sliding_window_pattern": None}, "sliding_window_pattern",
+    ),
+    "null for the wider heads": (
+        {"model_type": "gemma4_text", "global_head_dim": None}, "global_head_dim",
+    ),
+    "no window": ({"model_type": "cohere2", "sliding_window": None}, "sliding_window"),
+    "a text for a flag": ({"model_type": "falcon", "alibi": "false"}, "alibi"),
+    "a text for a layout": ({"model_type": "deepseek_v3", "rope_interleave": "no"},
+                            "rope_interleave"),
+    "an empty list": ({"model_type": "smollm3", "no_rope_layers": []}, "no_rope_layers"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_value_of_a_type_that_a_class_does_not_take_is_told(name: str) -> None:
+    config, field = TYPED[name]
+    assert ("other-type", field) in codes(rope_of(config))
+    left = {k: v for k, v in config.items() if k != field}
+    assert field not in {one for _, one in codes(rope_of(left))}
+
+
+def test_a_window_is_missed_by_layers_that_have_one() -> None:
+    config = {"model_type": "exaone4", "num_hidden_layers": 4, "sliding_window": None}
+    full = ["full_attention"] * 4
+    assert ("other-type", "sliding_window") in codes(rope_of(config))
+    assert "sliding_window" not in {
+        field for _, field in codes(rope_of({**config, "layer_types": full}))
+    }
+
+
+@pytest.mark.parametrize(
+    ("config", "field"),
+    [
+        ({"model_type": "cohere2_moe", "first_k_dense_replace": 2}, "first_k_dense_replace"),
+        ({"model_type": "granite_swa", "layer_rope_theta": [1e4] * 23 + [0]}, "layer_rope_theta"),
+    ],
+)
+def test_a_field_whose_rule_is_not_known_is_told(config: dict[str, Any], field: str) -> None:
+    assert ("not-known", field) in codes(rope_of(config))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "stablelm", "hidden_size": 400, "num_attention_heads": 4},
+        {"model_type": "gptj", "rotary_dim": 63},
+    ],
+)
+def test_an_odd_number_of_channels_is_told(config: dict[str, Any]) -> None:
+    assert "width-odd" in {code for code, _ in codes(rope_of(config))}
+
+
+@pytest.mark.parametrize("sections", [None, [], [64], [32, 32], [16, 16, 16, 16]])
+def test_sections_are_as_many_as_axes(sections: Any) -> None:
+    text = {**QWEN, "model_type": "qwen2_5_vl_text", "rope_scaling": {"mrope_section": sections}}
+    with pytest.raises(ValueError, match="mrope_section must be 3 whole numbers"):
+        rope_of(text)
+
+
+def test_an_arrangement_of_axes_that_is_not_read_is_told() -> None:
+    text = {"model_type": "qwen3_vl_text", "rope_theta": 5e6, "rope_scaling": {
+        "rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": False,
+    }}  # fmt: skip
+    told = ("no-effect", "rope_scaling.mrope_interleaved")
+    assert told in codes(rope_of(text))
+    text["rope_scaling"]["mrope_interleaved"] = True  # type: ignore[index]
+    assert told not in codes(rope_of(text))
 
 
 @needs("fuyu", "persimmon")
