@@ -125,15 +125,15 @@ class Against(NamedTuple):
         return f"{self.task} at {texts}: ahead in {self.found.wins} of 8 seeds, {so}"
 
 
-def contest(name: str) -> list[Against] | None:
-    """Return a card's comparisons with RoPE; None while one of them has not been measured."""
+def contest(name: str) -> list[Against]:
+    """Return those of a card's comparisons with RoPE that have been measured."""
     one, found = load()[name], []
     for task, times in one["against"]:
         record = _records()[task]
         try:
             measured(record, one["encoding"])
         except LookupError:
-            return None
+            continue
         sides = one["encoding"], "rope"
         both = (compare(record, *order, times=times) for order in (sides, sides[::-1]))
         found.append(Against(task, times, *both))
@@ -150,7 +150,7 @@ def verdict(name: str) -> str:
     if "encoding" not in one:
         return one["verdict"]
     found = contest(name)
-    if found is None or not all(each.found.twice for each in found):
+    if len(found) < len(one["against"]) or not all(each.found.twice for each in found):
         return "not run yet"
     stand = [each.found.stands for each in found]
     if any(stand):
@@ -161,5 +161,8 @@ def verdict(name: str) -> str:
 def contest_card(name: str) -> HTML:
     """Return a card whose numbers and verdict come from the record, where it has them."""
     found = contest(name)
-    words = "; ".join(each.words for each in found) if found else "the runs are not recorded yet"
+    done = {(each.task, each.times) for each in found}
+    lacking = [task for task, times in load()[name]["against"] if (task, times) not in done]
+    said = [each.words for each in found] + [f"{task}: not recorded yet" for task in lacking]
+    words = "; ".join(said)
     return card(name, verdict(name), words=words)
