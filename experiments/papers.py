@@ -107,6 +107,10 @@ def filters() -> HTML:
 # ---- cards whose numbers come from the record of recent.py ---------------------------------------
 
 
+def place(task: str, times: int) -> str:
+    return f"{task} at {'the window' if times == 1 else f'{times} windows'}"
+
+
 class Against(NamedTuple):
     """An encoding against RoPE on one task and length."""
 
@@ -119,10 +123,9 @@ class Against(NamedTuple):
     @property
     def words(self) -> str:
         """Say who is ahead in how many seeds, and whether the other rates and steps agree."""
-        texts = "the window" if self.times == 1 else f"{self.times} windows"
         so = "better" if self.found.stands else "worse" if self.back.stands else "undecided"
         so = so if self.found.twice else "twice the steps not recorded yet"
-        return f"{self.task} at {texts}: ahead in {self.found.wins} of 8 seeds, {so}"
+        return f"{place(self.task, self.times)}: ahead in {self.found.wins} of 8 seeds, {so}"
 
 
 def contest(name: str) -> list[Against]:
@@ -162,7 +165,10 @@ def contest_card(name: str) -> HTML:
     """Return a card whose numbers and verdict come from the record, where it has them."""
     found = contest(name)
     done = {(each.task, each.times) for each in found}
-    lacking = [task for task, times in load()[name]["against"] if (task, times) not in done]
-    said = [each.words for each in found] + [f"{task}: not recorded yet" for task in lacking]
-    words = "; ".join(said)
+    lacking = [at for at in map(tuple, load()[name]["against"]) if at not in done]
+    words = "; ".join(each.words for each in found)
+    if lacking:
+        words += (
+            f"{'; ' if found else ''}not recorded yet: {', '.join(place(*at) for at in lacking)}"
+        )
     return card(name, verdict(name), words=words)
