@@ -398,7 +398,9 @@ def test_a_teacher_verifies_with_one_command():
 
 
 def test_the_certificate_on_the_page_of_the_labs_is_one():
-    lines = re.findall(r"RoPE lab .*?[0-9A-F]{8}", (ROOT / "book" / "labs.md").read_text("utf8"))
+    lines = re.findall(
+        r"RoPE lab .*? · [0-9A-F]{8}\b", (ROOT / "book" / "labs.md").read_text("utf8")
+    )
     assert [verify(line) for line in lines] == [(True, "lab 2, Ada Lovelace: solved")] * 2
 
 
