@@ -30,5 +30,6 @@ RUNTIMES: dict[str, dict[str, str]] = {
     "liger": {"TRITON_INTERPRET": "1"},
     "openvino": {},
     "ncnn": {},
+    "tinygrad": {"DEV": "PYTHON"},
 }
 """Modules of `engines.runtimes`, and what they need in their environment."""

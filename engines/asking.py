@@ -185,6 +185,7 @@ def compared(name: str, make: Callable[[dict[str, Any]], Case]) -> dict[str, Any
     off = np.abs(report.inv_freq / waves - 1.0)
     return {
         "rule": name,
+        "layout": report.layout,
         "frequencies_off": short(float(off.max()), 2),
         "factor": short(report.attention_factor),
         "factor_there": short(factor),
@@ -230,6 +231,7 @@ def _by_length(case: Case, name: str) -> dict[str, Any]:
         when = "by the position" if apart(out, with_far) else "at start"
     length = call(case.rotate, np.eye(case.head_dim), [100], case.dtype)[:, 0]
     return {
+        "layout": report.layout,
         "when": when,
         "short_call": alone,
         "long_call": long,

@@ -25,8 +25,9 @@ READ: list[dict[str, str]] = [
          "table"),
     _row("MLC LLM", "mlc-ai/mlc-llm: python/mlc_llm/op/position_embedding.py", "01ced33",
          "half-split, or interleaved with rope_type gptj; angles of each element in float32, no "
-         "table; its YaRN interpolates by a base that is factor times as large, where the paper "
-         "divides frequencies, and has no attention factor"),
+         "table; its YaRN passes the index of an element for the width, so no ramp is left: with a "
+         "head of 64 and base 10,000 it is plain RoPE of factor times the base; no attention "
+         "factor"),
 ]  # fmt: skip
 """A name, the repository and file, the commit, the day, and what it says."""
 
@@ -35,14 +36,14 @@ OBSTACLES: list[dict[str, str]] = [
     {"name": name, "why": why}
     for name, why in (
         ("flash-attention",
-         "its Triton kernel, behind a guard that asks for a GPU, was not tried by the interpreter"),
-        ("xformers, Transformer Engine, TensorRT-LLM, ExLlamaV2, LMDeploy",
+         "its source archive (2.8.3.post2) unpacks without CUDA; its Triton kernel, with the guard "
+         "that asks for a GPU emptied, was begun by the interpreter and not heard to the end"),
+        ("xformers, TensorRT-LLM, ExLlamaV2, LMDeploy",
          "not tried: their packages are built for CUDA"),
+        ("Transformer Engine",
+         "not tried: its package is built for CUDA, its rotation has a form in plain torch, too"),
         ("CTranslate2, mistral.rs, MLC LLM, WebLLM", "not tried: what they offer is whole models"),
         ("PaddlePaddle 3.3.1", "imports, but its fused rotation was not called"),
-        ("tinygrad 0.14.0",
-         "tried: its processor device calls the compiler clang, and its "
-         "wheel leaves out a module that its language model imports"),
         ("MaxText 0.2.5", "tried: needs Python 3.12, and this environment has 3.11"),
     )
 ]  # fmt: skip

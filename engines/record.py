@@ -10,7 +10,8 @@
         frequency in float64, or what the runtime said instead; ``apart_at_2_24``: whether 2**24
         and the position after it are rotated differently, None where they are not rotated.
     ``rules``
-        What the rules of `engines.asking.RULES` become there: ``frequencies_off`` is the largest
+        What the rules of `engines.asking.RULES` become there, and in which ``layout``:
+        ``frequencies_off`` is the largest
         relative difference from transformers, ``factor`` the attention factor that was heard and
         ``factor_there`` transformers', or ``refused`` the runtime's own words. Of dynamic NTK and
         LongRoPE ``when`` the frequencies are chosen, with the speeds of one pair in parts of the

@@ -22,6 +22,7 @@ from ropebook.figures.atlas import FIELDS
 from ropescope import Finding, Report, Severity
 from ropescope.configuration import load_rules
 from ropescope.differences import LOST
+from ropescope.elsewhere import load_engines
 
 __all__ = ["AFTER", "Row", "atlas_data", "card_data", "compact", "read_atlas", "record"]
 
@@ -304,11 +305,14 @@ def card_data() -> dict[str, str]:
     """Return what `ropebook.figures.model_card` needs, each as JSON, in which 1.0 is no integer.
 
     ``rules`` are those that `ropescope.rope_of` evaluates; ``rows`` hold of each public checkpoint
-    its name, its aliases, its configuration, and the names of what was not seen of it.
+    its name, its aliases, its configuration, and the names of what was not seen of it;
+    ``engines`` are the runtimes of `ropescope.elsewhere`.
     """
     known = json.loads((RESULTS / "checkpoints.json").read_text("utf8"))
     rows = [[one["name"], one["aliases"], one["config"], one.get("unseen", [])] for one in known]
-    return {"rules": _small(load_rules()), "rows": _small(rows)}
+    return {
+        "rules": _small(load_rules()), "rows": _small(rows), "engines": _small(load_engines()),
+    }  # fmt: skip
 
 
 def _small(value: Any) -> str:

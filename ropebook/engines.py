@@ -7,9 +7,15 @@ from typing import Any
 from atlas import load
 from ropescope.formulas import name_arrangement
 
-__all__ = ["axes_table", "finding", "lengths_table", "others", "record", "rotations", "rules_table"]
+__all__ = [
+    "axes_table", "brief", "finding", "lengths_table", "others", "record", "rotations",
+    "rules_table",
+]  # fmt: skip
 
 FAR, FARTHEST = "131071", "1000003"
+
+OWN_LENGTH = re.compile(r"llama3 .*, factor=8, original_max_position_embeddings=(\d+), low_.*")
+"""What a rule was named, if its only difference may be the trained length."""
 
 
 def record() -> dict[str, Any]:
@@ -32,12 +38,37 @@ def _first(entry: dict[str, Any]) -> dict[str, Any]:
     return entry["rotations"][0]
 
 
+def _named(entry: dict[str, Any]) -> str:
+    """Return a runtime's name, with the versions of another package that it names."""
+    versions = entry["version"]
+    name = re.sub(r"[\w-]+(?=\))", lambda m: " ".join((m[0], *_of(versions, m[0]))), entry["name"])
+    return re.sub(r"(?= \(|$)", f" {_version(entry)}", name, count=1)
+
+
+def _of(versions: dict[str, str], package: str) -> tuple[str, ...]:
+    return tuple(version for name, version in versions.items() if name == package.lower())
+
+
+def _version(entry: dict[str, Any]) -> str:
+    return next(iter(entry["version"].values())).split(" ")[0]
+
+
+def _as_given(entry: dict[str, Any]) -> bool:
+    """Return whether a runtime fuses a graph, in which layout and direction are the caller's."""
+    return "as given" in (_first(entry)["note"] or "")
+
+
 def _layouts(entry: dict[str, Any]) -> str:
     """Return the layouts that a runtime has, each with the first call that had it."""
+    if _as_given(entry):
+        return "as the graph says (half-split was given)"
     found: dict[str, str] = {}
     for one in entry["rotations"]:
         if one["layout"] and one["axes"] == 1 and one["width"] == one["head_dim"]:
             found.setdefault(one["layout"], one["options"] or one["function"])
+    for one in entry["rules"] if found else ():
+        if one.get("layout"):
+            found.setdefault(one["layout"], one["options"])
     if not found:  # of several axes only
         found = {one["layout"]: one["function"] for one in entry["rotations"][:1]}
     return "; ".join(f"{layout} ({_code(option)})" for layout, option in found.items())
@@ -69,12 +100,15 @@ def _end(entry: dict[str, Any]) -> str:
     first = _first(entry)
     if "caller makes" in (first["note"] or ""):
         return "the caller's"
-    return "no table" if isinstance(first["far"].get(FARTHEST), float) else "–"
+    far = first["far"].get(FARTHEST)
+    if isinstance(far, str):
+        return f"raises `{far.split(':')[0]}`"
+    return "–" if far is None else "no table"
 
 
 def _off(entry: dict[str, Any], position: str) -> str:
     value = _first(entry)["far"].get(position)
-    return f"{value:.1g}" if isinstance(value, (int, float)) else "–"
+    return f"{value:.1g}" if isinstance(value, (int, float)) else "raises" if value else "–"
 
 
 def rotations() -> str:
@@ -85,24 +119,30 @@ def rotations() -> str:
     )  # fmt: skip
     rows = [
         (
-            f"{entry['name']} {next(iter(entry['version'].values()))}",
-            _layouts(entry), _partial(entry), _off(entry, FAR), _off(entry, FARTHEST),
-            _halves(entry), _end(entry),
+            _named(entry), _layouts(entry), _partial(entry), _off(entry, FAR),
+            _off(entry, FARTHEST), _halves(entry), _end(entry),
         )
         for entry in record()["heard"].values()
     ]  # fmt: skip
     return _table(head, rows)
 
 
-def _cell(one: dict[str, Any] | None) -> str:
+def _layout(one: dict[str, Any], entry: dict[str, Any]) -> str | None:
+    """Return the layout of a rule, if the runtime turns so by this rule alone."""
+    others = {rotation["layout"] for rotation in entry["rotations"]}
+    return one["layout"] if one.get("layout") not in (None, *others) else None
+
+
+def _cell(one: dict[str, Any] | None, layout: str | None = None) -> str:
     """Return what a rule has become, in words."""
     if one is None:
         return "–"
     if "refused" in one:
         return "refused"
-    said = []
+    said = [] if layout is None else [layout]
     if one["frequencies_off"] > 1e-5:
-        said.append(f"frequencies off by {one['frequencies_off']:.2g}")
+        percent = float(f"{100 * one['frequencies_off']:.2g}")
+        said.append(f"frequencies off by {percent:g} %")
     if abs(one["factor"] / one["factor_there"] - 1.0) > 1e-4:
         said.append(f"factor {one['factor']:.4g}, not {one['factor_there']:.4g}")
     return "; ".join(said) or "same"
@@ -117,10 +157,11 @@ def rules_table() -> str:
         cells = []
         for entry in heard.values():
             found = [one for one in entry["rules"] if one["rule"] == name]
-            cells.append(_cell(found[0] if found and "when" not in found[0] else None))
+            one = found[0] if found and "when" not in found[0] else None
+            cells.append(_cell(one, one and _layout(one, entry)))
         if any(cell != "–" for cell in cells):
             rows.append((name, *cells))
-    return _table(("Rule", *(entry["name"] for entry in heard.values())), rows)
+    return _table(("Rule", *map(_named, heard.values())), rows)
 
 
 def _long_call(found: list[Any]) -> str:
@@ -133,7 +174,7 @@ def _long_call(found: list[Any]) -> str:
 def lengths_table() -> str:
     """Return when dynamic NTK and LongRoPE choose their frequencies."""
     rows = [
-        (one["rule"], entry["name"], one["when"], f"{one['short_call']:.4g}",
+        (one["rule"], _named(entry), one["when"], f"{one['short_call']:.4g}",
          _long_call(one["long_call"]), f"{one['there']:.4g}")
         for entry in record()["heard"].values()
         for one in entry["rules"]
@@ -155,7 +196,7 @@ def axes_table() -> str:
                 still = one["head_dim"] - one["width"]
                 said += f"; {still} channels stay" if still else ""
                 options = _code(one["options"])
-                rows.append((entry["name"], f"{_code(one['function'])}, {options}", said))
+                rows.append((_named(entry), f"{_code(one['function'])}, {options}", said))
     return _table(("Runtime", "Asked", "Pairs"), rows)
 
 
@@ -173,5 +214,90 @@ def others() -> str:
     missing = [(one["name"], one["why"]) for one in whole["obstacles"]]
     return "\n\n".join(
         (_table(("Read", "What it says", "Where, commit, day"), read),
-         _table(("Not asked", "Why"), missing))
+         _table(("Not asked", "What was tried"), missing))
     )  # fmt: skip
+
+
+ORDER = ("ggml", "mlx", "vllm", "sglang", "onnx", "litgpt", "torchtune", "torchtitan")
+"""The runtimes that stand first in a card; the others follow in the order of the record."""
+
+
+def brief(whole: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return of a record what `ropescope.elsewhere` needs: runtimes that rotate text, in short."""
+    heard = whole["heard"]
+    found = []
+    for entry in [heard[name] for name in dict.fromkeys((*ORDER, *heard))]:
+        if _as_given(entry):
+            continue
+        turns: dict[tuple[str, str, str], list[Any]] = {}
+        for one in filter(_plain, entry["rotations"]):
+            said = "; ".join(text for grave, text, *_ in one["findings"] if grave > 1)
+            turns.setdefault(key := _turn(one), [*key, _call(one), said])
+        if turns:
+            found.append({
+                "name": _named(entry),
+                "turns": list(turns.values()), "rules": _rules(entry), "ends": _ends(entry),
+                "far": _far(entry),
+            })  # fmt: skip
+    return found
+
+
+def _plain(one: dict[str, Any]) -> bool:
+    """Return whether a rotation is of texts: one series, no rescaling but of channels."""
+    grid = one["axes"] in (2, 4) or (one["axes"] == 3 and "Each axis" in str(one["findings"]))
+    scaled = one["rescaling"] and one["rescaling"][0] != "proportional"
+    return not grid and not scaled and bool(one["base"]) and one["attention_factor"] == 1
+
+
+def _turn(one: dict[str, Any]) -> tuple[str, str, str]:
+    """Return layout, whether a part of the head, and the order of axes."""
+    order = {1: ""}.get(one["axes"], "blocks" if len(one.get("sections", "")) == 3 else "by turns")
+    layout = one["layout"].replace("read interleaved, written half-split", "interleaved")
+    return layout, "all" if order else one["place"], order
+
+
+def _call(one: dict[str, Any]) -> str:
+    return ": ".join(filter(None, (one["function"], one["options"])))
+
+
+def _rules(entry: dict[str, Any]) -> dict[str, Any] | None:
+    """Return by rule what differs from transformers in words; its own trained length and layout."""
+    if "caller makes" in (_first(entry)["note"] or ""):
+        return None
+    found: dict[str, Any] = {}
+    for one in entry["rules"]:
+        said = _chosen(one) if "when" in one else _cell(one).replace("same", "")
+        own = OWN_LENGTH.fullmatch(one.get("named") or "") if said else None
+        if own:
+            said += f", for it was turned as trained on {int(own[1]):,}"
+        layout = _layout(one, entry)
+        more = [own and int(own[1]), layout]
+        found[one["rule"]] = [said, *more] if any(more) else said
+    return found
+
+
+def _chosen(one: dict[str, Any]) -> str:
+    """Return when frequencies are chosen, and the speeds, where transformers differs."""
+    by_length = one["when"] == "by the length of the call"
+    if by_length and abs(one["long_call"][-1] / one["there"] - 1.0) < 1e-3:
+        return ""
+    long = _long_call(one["long_call"]).split(", ")[-1].replace("`", "")
+    return (
+        f"chosen {one['when']}: the second pair at {one['short_call']:.4g} of its plain speed in a "
+        f"short call, in a long one {long}, in transformers {one['there']:.4g}"
+    )
+
+
+def _far(entry: dict[str, Any]) -> str:
+    off = _off(entry, FAR)
+    return "" if off == "raises" else f"angles off by {off} rad at {int(FAR):,}"
+
+
+def _ends(entry: dict[str, Any]) -> str:
+    """Return where positions end: those of a table, and those of float32."""
+    said = _end(entry)
+    return "; ".join(filter(None, (
+        f"past its table {said}".replace("`", "") if said.startswith("raises") else "",
+        "positions in float32, whole to 16,777,216" if _first(entry)["apart_at_2_24"] is False
+        else "",
+    )))  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 
 from .configuration import Caution, rope_of
 from .differences import Difference
+from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
 from .picture import pairs_ring
 from .report import Report
@@ -105,6 +106,7 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
                 f"The rows of this file are {checkpoint.layout}; those of a Hugging Face "
                 f"checkpoint of this family are {part['layout']}."})  # fmt: skip
             part["layout"] = checkpoint.layout
+        part["elsewhere"] = elsewhere(part)
     found["warnings"] = [*found["warnings"], *warnings]
     return {"source": str(checkpoint.path), **found}
 
@@ -151,6 +153,26 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
+    return rows + _elsewhere(part["elsewhere"])
+
+
+def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
+    """Return the lines on other runtimes: those of which the same is said in one."""
+    if not found:
+        return []
+    named = [f"{one['runtime']}: {one['call'].split(': ')[-1]}" for one in found]
+    rows = [
+        ("elsewhere", "as heard of a head of 64, base 10,000, beside transformers; more: --json")
+    ]
+    for verdict in VERDICTS:
+        said: dict[str, list[str]] = {}
+        for name, one in zip(named, found, strict=True):
+            if one["verdict"] == verdict:
+                said.setdefault(one["words"], []).append(name)
+        rows += [
+            (verdict, f"{'; '.join(names)}{' – ' * bool(words)}{words}")
+            for words, names in said.items()
+        ]
     return rows
 
 

@@ -1,9 +1,11 @@
 """diffusers: the rotations of Flux, CogVideoX, HunyuanVideo, LTX and Wan."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 from diffusers.models.embeddings import apply_rotary_emb, get_3d_rotary_pos_embed
+from diffusers.models.transformers import transformer_wan
 from diffusers.models.transformers.transformer_flux import FluxPosEmbed
 from diffusers.models.transformers.transformer_hunyuan_video import HunyuanVideoRotaryPosEmbed
 from diffusers.models.transformers.transformer_ltx import (
@@ -49,6 +51,20 @@ def ltx(x: Tensor, at: Tensor) -> Tensor:
     return apply_ltx(x, (cos, sin))
 
 
+def wan(x: Tensor, at: Tensor) -> Tensor:
+    """Return x at positions of a video: the query that Wan's processor hands to attention."""
+    same = torch.nn.Identity()
+    parts = dict.fromkeys(("to_q", "to_k", "to_v", "norm_q", "norm_k"), same)
+    attention = SimpleNamespace(
+        **parts, add_k_proj=None, fused_projections=False, heads=1, to_out=[same, same]
+    )
+    video = torch.empty(1, 4, SIZE, SIZE, SIZE)
+    tables = transformer_wan.WanRotaryPosEmbed(x.shape[-1], (1, 1, 1), 1024)(video)
+    transformer_wan.dispatch_attention_fn = lambda query, *_, **__: query
+    processor = transformer_wan.WanAttnProcessor()
+    return processor(attention, x, rotary_emb=tuple(table[:, flat(at)] for table in tables))
+
+
 def cases() -> list[Case]:
     """Return what is asked of diffusers."""
     video = torch.empty(1, 4, SIZE, SIZE, SIZE)
@@ -64,4 +80,6 @@ def cases() -> list[Case]:
              in_video(hunyuan), 128, sizes, kind),
         Case("LTXVideoRotaryPosEmbed, apply_rotary_emb", "20 frames, 2,048 by 2,048", ltx, 96,
              (16, 16, 16), kind, "coordinates are fractions of the video, from -1 to 1"),
+        Case("WanRotaryPosEmbed, WanAttnProcessor", "attention_head_dim=128, max_seq_len=1024",
+             wan, 128, sizes, kind),
     ]  # fmt: skip

@@ -33,8 +33,22 @@ def cases() -> list[Case]:
     ]  # fmt: skip
 
 
+def whole(rotate: Any) -> Any:
+    """Return a function that rotates x as part of a whole text, whose length sets the table."""
+
+    def among(x: Tensor, at: Tensor) -> Tensor:
+        rows = x.new_zeros(len(x), int(at.max()) + 1, x.shape[-1])
+        rows[:, at] = x
+        return rotate(rows, torch.arange(rows.shape[1]))[:, at]
+
+    return among
+
+
 def rescaled(rule: dict[str, Any]) -> Case:
     """Return the case of a rule in its own words."""
+    if rule["rope_type"] == "dynamic":
+        ntk = each(max_seq_len=ORIGINAL, scaling={"rope_type": "ntk"})
+        return Case("RotaryEmbedding", "scaling=ntk", whole(ntk), dtype=torch.float32)
     if rule["rope_type"] == "llama3":
         scaling = dict(rule) | {"original_max_position_embeddings": ORIGINAL}
         scaling["rope_type"] = "llama3"

@@ -2,6 +2,7 @@
 import { rescaledFrequencies, roundTo } from "./aliasing.js";
 import { configOf, filesOf, readFiles } from "./checkpoint_file.js";
 import { ropeOf } from "./configuration.js";
+import { elsewhere, VERDICTS } from "./elsewhere.js";
 import { drawDial, drawFullTurn } from "./hands.js";
 import { make, setRich } from "./kit/dom.js";
 import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./kit/draw.js";
@@ -395,8 +396,9 @@ const SEVERITY = ["Note", "Warning", "Wrong"];
 const KEPT = ["wanted", "part", "text", "name", "rows", "weights", "notes"];
 
 export default figure((fig) => {
-  const { rules: rulesText, rows } = fig.model.get("data");
+  const { rules: rulesText, rows, engines } = fig.model.get("data");
   const rules = parse(rulesText);
+  const runtimes = JSON.parse(engines);
   const models = choices(parse(rows), rules);
   const bring = makeBring(fig, models);
   const problem = fig.element("p", { className: "rope-problem", role: "alert" });
@@ -414,6 +416,7 @@ export default figure((fig) => {
     height: (width) => (wide(width) ? 214 : 304),
   });
   const table = fig.element("table", { className: "rope-card" });
+  const others = makeElsewhere(fig, runtimes);
   const blocks = fig.element("div", { className: "rope-blocks" });
   const link = makeLink(fig, models);
 
@@ -442,6 +445,7 @@ export default figure((fig) => {
     problem.hidden = !wrong;
     warnings.hidden = !spec;
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
+    others.show(part, found.rows);
     turning.canvas.hidden = part?.part !== "text";
     down.hidden = true;
     link.show(traits);
@@ -655,6 +659,44 @@ function showWarnings(list, cautions) {
 function showLines(table, found) {
   const rows = found.map(([name, what]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, what)));
   table.replaceChildren(make("tbody", {}, ...rows));
+}
+
+const HEADS = { otherwise: "differs in", so: "turned so by", "not heard": "not all was asked of" };
+
+/** What other runtimes were told when they turned so, folded: { show(part, rows) }. */
+function makeElsewhere(fig, runtimes) {
+  const summary = make("summary");
+  const table = make("table", { className: "rope-card" });
+  const node = fig.element("details", { className: "rope-elsewhere" }, summary, table);
+  return {
+    show(part, rows) {
+      const layout = rows && part?.part === "text" ? rows : part?.layout;
+      const found = part ? elsewhere({ ...part, layout }, runtimes) : [];
+      node.hidden = !found.length;
+      const counts = VERDICTS.map((verdict) => found.filter((one) => one.verdict === verdict).length);
+      const said = VERDICTS.map((verdict, i) => counts[i] && `${HEADS[verdict]} ${counts[i]}`).filter(Boolean);
+      summary.textContent = `In ${found.length} other runtimes: ${said.join(", ")}`;
+      const bodies = VERDICTS.filter((_, i) => counts[i]).map((verdict) => {
+        const some = found.filter((one) => one.verdict === verdict);
+        const head = make("tr", {}, make("th", { scope: "rowgroup", colSpan: 2 }, HEADS[verdict]));
+        return make("tbody", {}, head, ...some.map(runtimeRow));
+      });
+      table.replaceChildren(...bodies);
+    },
+  };
+}
+
+function runtimeRow({ runtime, call, words: said, limits }) {
+  const what = make(
+    "td",
+    {},
+    make("code", {}, call),
+    [said, limits]
+      .filter(Boolean)
+      .map((one) => `. ${one[0].toUpperCase()}${one.slice(1)}`)
+      .join(""),
+  );
+  return make("tr", {}, make("th", { scope: "row" }, runtime), what);
 }
 
 function showBlocks(node, { why, blocks = [], factor, trained }, part, { wanted }, longer) {

@@ -35,7 +35,7 @@ class ModelCard(Figure):
 
     @traitlets.validate("data")
     def _check_data(self, given: Any) -> dict[str, Any]:
-        for name in ("rules", "rows"):
+        for name in ("rules", "rows", "engines"):
             if not isinstance(given["value"].get(name), str):
                 raise ValueError(f"data must hold {name} as JSON, see ropebook.atlas.card_data")
         return given["value"]

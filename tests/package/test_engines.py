@@ -16,7 +16,10 @@ from atlas import load
 from engines.asking import FAR, RULES
 from engines.findings import FINDINGS, again
 from engines.read import OBSTACLES, READ
-from ropebook.engines import axes_table, lengths_table, others, rotations, rules_table
+from ropebook.engines import axes_table, brief, lengths_table, others, rotations, rules_table
+from ropescope import card, elsewhere
+from ropescope.configuration import rope_of
+from tests.tools import rows
 
 ROOT = Path(__file__).parents[2]
 PYTHON = ROOT / ".venv-engines" / "bin" / "python"
@@ -27,7 +30,18 @@ installed = pytest.mark.skipif(
     not (ROOT / ".venv-engines" / ".done").exists(), reason="make engines installs the runtimes"
 )
 
-SAME = ("layout", "place", "width", "axes", "direction", "is_rotation", "numbers", "table_end")
+SAME = (
+    "function",
+    "options",
+    "layout",
+    "place",
+    "width",
+    "axes",
+    "direction",
+    "is_rotation",
+    "numbers",
+    "table_end",
+)
 
 
 def test_every_runtime_is_heard_with_its_version() -> None:
@@ -97,13 +111,122 @@ def test_the_rules_that_are_told_as_equal_agree_in_frequencies_and_factor() -> N
 
 def test_the_tables_have_a_row_for_everything() -> None:
     for entry in HEARD.values():
-        assert entry["name"] in rotations()
+        assert entry["name"].split(" (")[0] in rotations()
     for one in READ:
         assert one["says"] in others()
     count = sum(one["axes"] > 1 for entry in HEARD.values() for one in entry["rotations"])
     assert len(axes_table().splitlines()) == count + 2
     when = sum("when" in one for entry in HEARD.values() for one in entry["rules"])
     assert len(lengths_table().splitlines()) == when + 2
+
+
+# What the command says of them ----------------------------------------------------------------
+
+KEYS = {entry["name"].split(" (")[0]: key for key, entry in HEARD.items()}
+
+FLAGS = {
+    "ggml": ("mode NEOX (2)", "mode NORM (0)"),
+    "mlx": ("traditional=False", "traditional=True"),
+    "onnx": ("interleaved=0", "interleaved=1"),
+    "vllm": ("is_neox_style=True", "is_neox_style=False"),
+    "sglang": ("is_neox_style=True", "is_neox_style=False"),
+    "megatron": ("rotary_interleaved=False", "rotary_interleaved=True"),
+    "litgpt": ("apply_rope(x, *build_rope_cache(...))", "apply_rope_interleave"),
+    "torchtune": ("Phi3RotaryPositionalEmbeddings", "RotaryPositionalEmbeddings"),
+    "torchtitan": ("CosSinRoPE", "ComplexRoPE"),
+    "executorch": ("use_hf_rope=True", "use_hf_rope=False"),
+    "ncnn": ("interleaved 0=0", "interleaved 0=1"),
+}
+"""How the documentation of each runtime calls half-split and interleaved."""
+
+
+def of_runtimes(model: str) -> dict[str, dict[str, str]]:
+    """Return what the command says of each runtime, by its name in the record."""
+    (part, *_) = card.specification(model)["parts"]
+    return {KEYS[one["runtime"].split(" (")[0].rsplit(" ", 1)[0]]: one for one in part["elsewhere"]}
+
+
+def check_flags() -> None:
+    """Assert that the command names the flag of the layout, for all runtimes that have both."""
+    for n, model in enumerate(("Qwen/Qwen2.5-7B-Instruct", "CohereLabs/c4ai-command-r7b-12-2024")):
+        said = of_runtimes(model)
+        assert set(FLAGS) < set(said)
+        for name, flags in FLAGS.items():
+            assert said[name]["call"].split(": ")[-1] == flags[n], name
+            version = next(iter(HEARD[name]["version"].values())).split()[0]
+            assert f" {version}" in said[name]["runtime"]
+
+
+def test_what_the_command_knows_is_the_record_in_short() -> None:
+    file = Path(card.__file__).parent / "engines.json"
+    assert file.read_text("utf8") == rows.engines(), "run python -m tests.tools.rows"
+    names = {KEYS[one["name"].split(" (")[0].rsplit(" ", 1)[0]] for one in elsewhere.load_engines()}
+    assert names == set(HEARD) - {"diffusers", "openvino"}  # no texts; the caller's graph
+
+
+def test_a_flag_is_that_of_the_layout_and_a_wrong_one_in_the_record_is_seen(monkeypatch) -> None:
+    check_flags()
+    for name, flags in FLAGS.items():
+        wrong = load("engines")
+        for one in wrong["heard"][name]["rotations"]:
+            if one["options"] in flags:
+                one["options"] = flags[1 - flags.index(one["options"])]
+            elif one["function"] in flags:
+                one["function"] = flags[1 - flags.index(one["function"])]
+        monkeypatch.setattr(elsewhere, "load_engines", lambda wrong=wrong: brief(wrong))
+        with pytest.raises(AssertionError, match=name):
+            check_flags()
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        ("linear", {"rope_type": "linear", "factor": 4.0}),
+        ("llama3", RULES["llama3"]),
+        *((name, told) for name, told in RULES.items() if name.startswith("yarn")),
+    ],
+)
+def test_what_is_said_of_a_rescaling_is_what_was_heard(rule, told) -> None:
+    parameters = told | {"rope_theta": 1e4, "original_max_position_embeddings": 4096}
+    config = {"model_type": "llama", "max_position_embeddings": 16384}
+    said = said_of(config | {"rope_parameters": parameters}, [rule])
+    for name, entry in HEARD.items():
+        heard = {one["layout"] for one in entry["rotations"] if one["axes"] == 1}
+        if name not in said or (heard == {"interleaved"} and name != "fms"):
+            continue
+        found = [one for one in entry["rules"] if one["rule"] == rule]
+        if not found:
+            assert said[name]["verdict"] != "so"
+            continue
+        (one,) = found
+        off = one["frequencies_off"]
+        same = off < 1e-5 and math.isclose(one["factor"], one["factor_there"], rel_tol=1e-4)
+        same &= "half-split" in heard or one["layout"] == "half-split"
+        assert said[name]["verdict"] == ("so" if same else "otherwise")
+        if off > 1e-5:
+            assert f"off by {float(f'{100 * off:.2g}'):g} %" in said[name]["words"]
+
+
+def said_of(config: dict[str, Any], rules: list[str]) -> dict[str, dict[str, str]]:
+    """Return what is said of a configuration that needs these rules, by runtime."""
+    (part,) = rope_of(config).to_dict()["parts"]
+    assert elsewhere.rules_of(part) == rules
+    found = elsewhere.elsewhere(part)
+    return {KEYS[one["runtime"].split(" (")[0].rsplit(" ", 1)[0]]: one for one in found}
+
+
+def test_what_a_runtime_has_of_its_own_fits_a_model_or_not() -> None:
+    of = {}
+    for length in (4096, 8192):
+        rule = RULES["llama3"] | {"rope_theta": 5e5, "original_max_position_embeddings": length}
+        of[length] = said_of({"model_type": "llama", "rope_parameters": rule}, ["llama3"])
+    assert [of[n]["megatron"]["verdict"] for n in of] == ["otherwise", "so"]
+    assert "as trained on 8,192" in of[4096]["megatron"]["words"]
+    assert "interleaved pairs only" in of[4096]["fms"]["words"]
+    rule = RULES["yarn, no truncation"] | {"rope_theta": 1e4}
+    rule |= {"original_max_position_embeddings": 4096}
+    said = said_of({"model_type": "llama", "rope_parameters": rule}, ["yarn, no truncation"])
+    assert said["fms"]["verdict"] == "so"  # its YaRN alone is half-split
 
 
 def drawn(names: list[str]) -> list[str]:

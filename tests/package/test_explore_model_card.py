@@ -12,6 +12,7 @@ from rope_minimal import inverse_frequencies
 from ropebook import aliasing
 from ropescope.card import matches
 from ropescope.configuration import load_rules, rope_of
+from ropescope.elsewhere import VERDICTS, elsewhere, load_engines
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
 ALL_ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
@@ -89,6 +90,18 @@ def test_the_page_and_the_command_find_the_same_checkpoints(node):
         assert [row["name"] for _, row in matches(name)] == theirs, name
     assert found[names.index("qwen25")] == found[names.index("qwen2.5")]
     assert found[names.index("qwen25")][0] == "Qwen/Qwen2.5-7B-Instruct"
+
+
+def test_the_page_and_the_command_say_the_same_of_other_runtimes(node):
+    texts = [json.dumps(row["config"]) for row in ROWS]
+    engines = json.dumps(load_engines())
+    found = node.ask(TWIN, "others", texts, json.dumps(load_rules()), engines)
+    some = set()
+    for row, theirs in zip(ROWS, found, strict=True):
+        ours = [elsewhere(part) for part in rope_of(row["config"]).to_dict()["parts"]]
+        assert theirs == ours, row["name"]
+        some |= {one["verdict"] for part in ours for one in part}
+    assert some == set(VERDICTS)
 
 
 @pytest.mark.parametrize(

@@ -136,6 +136,29 @@ def test_glm_4_5_turns_half_of_each_head(visit):
     expect(card.figure.locator(".rope-warnings")).to_contain_text("was not seen: config.json")
 
 
+def test_other_runtimes_and_all_names_are_seen_on_a_phone(visit):
+    seen = visit(width=390, height=844)
+    card = OnPage(seen.open(PAGE), "model-card")
+    chips = card.figure.locator(".rope-chips")
+    for name in ("", "llama"):
+        card.figure.get_by_label("Choose a model").fill(name)
+        hidden = chips.evaluate("node => node.scrollHeight - node.clientHeight")
+        assert hidden <= 1
+    choose(card, "gpt-oss-20b")
+    others = card.figure.locator("details.rope-elsewhere")
+    others.locator("summary").click()
+    for name, words in (
+        ("MLX 0.32.4 (with mlx-lm 0.32.2)", "frequencies off by 9.1 %"),
+        ("vLLM 0.32.0", "is_neox_style=True"),
+    ):
+        row = others.locator("tr").filter(has=card.page.get_by_role("rowheader", name=name))
+        expect(row).to_contain_text(words)
+        box = row.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+    assert seen.problems == []
+
+
 def test_of_a_gguf_the_header_is_read(visit):
     seen = visit()
     card = OnPage(seen.open(PAGE), "model-card")

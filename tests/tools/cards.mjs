@@ -1,6 +1,7 @@
 // What the page says of configurations at a length: the cards of all their parts, and what to write.
 import { configOf } from "../../ropebook/figures/checkpoint_file.js";
 import { ropeOf } from "../../ropebook/figures/configuration.js";
+import { elsewhere } from "../../ropebook/figures/elsewhere.js";
 import { choices, lines, recipe, search, words } from "../../ropebook/figures/model_card.js";
 import { parse } from "../../ropebook/figures/published.js";
 
@@ -33,4 +34,10 @@ export function searched(names, rows, rules) {
       .map((one) => one.name)
       .filter((one) => publicly.has(one)),
   );
+}
+
+/** What the page says of other runtimes, of each part of each configuration. */
+export function others(texts, rules, engines) {
+  const [known, runtimes] = [parse(rules), JSON.parse(engines)];
+  return texts.map((text) => ropeOf(configOf(text).config, known).parts.map((part) => elsewhere(part, runtimes)));
 }

@@ -1,10 +1,12 @@
-"""Writes the rows of public checkpoints that the command knows by name: names and fields alone.
+"""Writes what the command knows in short: public checkpoints by name, and other runtimes.
 
-``python -m tests.tools.rows`` takes them from the atlas, which has the sources, too.
+``python -m tests.tools.rows`` takes both from the atlas, which has the sources, too.
 """
 
 import json
 from pathlib import Path
+
+from ropebook.engines import brief, record
 
 ROOT = Path(__file__).parents[2]
 KEPT = ("name", "aliases", "config", "unseen")
@@ -17,5 +19,11 @@ def rows() -> str:
     return "[\n" + ",\n".join(json.dumps(row) for row in kept) + "\n]\n"
 
 
+def engines() -> str:
+    """Return the file of other runtimes: one on each line."""
+    return "[\n" + ",\n".join(json.dumps(one) for one in brief(record())) + "\n]\n"
+
+
 if __name__ == "__main__":
     (ROOT / "ropescope" / "checkpoints.json").write_text(rows(), "utf8")
+    (ROOT / "ropescope" / "engines.json").write_text(engines(), "utf8")
