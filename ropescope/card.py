@@ -43,6 +43,8 @@ def specification(source: str | Path) -> dict[str, Any]:
         return _of(read(source))
     found = rope_of({"model_type": str(source)}).to_dict()
     if found["known"]:
+        for part in found["parts"]:
+            part["elsewhere"] = elsewhere(part)
         return {"source": f"{source}, as its class is by default", **found}
     return _of(_row(str(source)))
 
