@@ -26,7 +26,8 @@ STYLE = """
 html[data-theme="dark"] .paper-holds { --paper: #66bb6a; }
 html[data-theme="dark"] .paper-holds-in-part { --paper: #e0a030; }
 html[data-theme="dark"] .paper-fails { --paper: #ef5350; }
-html[data-theme="dark"] .bd-content div.cell_output .text_html:has(.paper, .paper-filter) {
+html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper),
+html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper-filter) {
   background: none; color: inherit; padding: 0; }
 .paper p { margin: 0.15rem 0; }
 .paper dl { display: grid; grid-template-columns: 7rem 1fr; gap: 0.2rem 0.8rem; margin: 0.4rem 0; }
