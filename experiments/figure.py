@@ -1,8 +1,8 @@
-"""Data of the recorded runs for the interactive figure of chapter 8."""
+"""Data of the recorded runs for the interactive figures of chapters 8 and 16."""
 
 from typing import Any
 
-from . import summary
+from . import recent, summary
 from .encodings import ENCODINGS
 from .run import TIMES
 from .tasks import TASKS, Task
@@ -37,3 +37,66 @@ def _scores(task: Task, run: dict[str, Any]) -> dict[str, Any]:
         return [tests[str(n)][task.unit] for n in TIMES if str(n) in tests]
 
     return {"scores": scores(run["test"]["none"]), "bfloat16": scores(run["test"]["bfloat16"])}
+
+
+# ---- encodings of 2024 to 2026 ------------------------------------------------------------------
+
+METHODS = {
+    "rope": ("RoPE", "one rotation to move a cached key"),
+    "learned_bank": ("learned frequencies", "what RoPE pays"),
+    "clipped": ("CoPE (clipped)", "a window known beforehand"),
+    "fourier": ("FoPE (Fourier)", "100 drawn numbers and scores that change with the place"),
+    "rope_pp": ("RoPE++", "twice the scores for the same cached keys"),
+    "pope": ("PoPE", "scores twice as wide"),
+    "grape_m": ("GRAPE, multiplicative", "positions that the text sets, one number a token"),
+    "selective": ("Selective RoPE", "positions that the text sets, 16 numbers a token"),
+    "repo": ("RePo", "positions that the text sets, in layer 2"),
+    "grape_a": ("GRAPE, additive", "a bias that query and key set"),
+    "alibi": ("ALiBi", "a bias in every score"),
+    "t5": ("T5 bias", "a bias in every score"),
+    "tapa": ("TAPA", "a cosine for every score"),
+    "bases": ("two bases", "far keys in one layer only"),
+    "local_nope": ("local RoPE, then none", "far keys in one layer only, unordered there"),
+    "layers": ("RoPE, then none", "a second layer without order"),
+    "drope": ("DroPE", "a quarter of the steps again, and then order"),
+    "nope": ("no encoding", "order"),
+}
+"""Encodings by name: the words of the figure, and what each pays beside the weights it adds."""
+
+
+def recent_methods_data() -> dict[str, Any]:
+    """Return the data of `ropebook.figures.recent_methods`: the score of every seed.
+
+    Returns
+    -------
+    dict
+        ``times``; ``tasks``, a list with ``name``, ``unit`` and ``scores``, by the words of the
+        method, for each length one a seed; ``pays``, by the same words, with ``added``, the number
+        of weights that are trained beside RoPE's, and ``also``, in words.
+    """
+    records = recent.records()
+
+    def scores(task: Task, name: str) -> list[list[float]]:
+        return [summary.values(records[task.name], name, task.unit, times=n) for n in TIMES]
+
+    tasks = [
+        {
+            "name": task.name,
+            "unit": task.unit,
+            "scores": {words: scores(task, name) for name, (words, _) in METHODS.items()},
+        }
+        for task in recent.TASKS.values()
+        if task.name != "parity"  # whose record is not complete yet
+    ]
+    pays = {w: {"added": added(name), "also": also} for name, (w, also) in METHODS.items()}
+    return {"times": list(TIMES), "tasks": tasks, "pays": pays}
+
+
+def added(encoding: str) -> int:
+    """Return how many weights a model of the contest trains beside those of RoPE."""
+
+    def count(name: str) -> int:
+        models = recent.build(recent.TASKS["copy"], name, (0,))
+        return sum(w.numel() for w in models.parameters() if w.requires_grad)
+
+    return count(encoding) - count("rope")

@@ -22,6 +22,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `page_lab`              Labs 2 and 5 of `ropebook.labs`, short, in the page
 `precision_microscope`  Where does rounding hurt the angles?
 `real_head`             Which pairs does a real head need for what it reads?
+`recent_methods`        Where do two encodings part, how surely, and at what price?
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?
 `three_clocks`          After an image in the text, where does the next word stand?
@@ -48,6 +49,7 @@ from .page_lab import PageLab, page_lab
 from .precision_microscope import PrecisionMicroscope, precision_microscope
 from .questions import ChoiceQuestion, NumberQuestion, choice, myth_fails, number
 from .real_head import RealHead, real_head
+from .recent_methods import RecentMethods, recent_methods
 from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
 from .three_clocks import ThreeClocks, three_clocks
@@ -74,6 +76,7 @@ __all__ = [
     "PageLab",
     "PrecisionMicroscope",
     "RealHead",
+    "RecentMethods",
     "RescalingFaders",
     "Rotor",
     "ThreeClocks",
@@ -98,6 +101,7 @@ __all__ = [
     "page_lab",
     "precision_microscope",
     "real_head",
+    "recent_methods",
     "rescaling_faders",
     "rotor",
     "three_clocks",

@@ -22,6 +22,18 @@ export function signFlip(differences) {
   return as / ways;
 }
 
+/** p-values with Holm's correction. */
+export function holm(p) {
+  const corrected = [];
+  let soFar = 0;
+  const order = p.map((_, i) => i).sort((i, j) => p[i] - p[j]);
+  order.forEach((i, rank) => {
+    soFar = Math.max(soFar, Math.min(1, (p.length - rank) * p[i]));
+    corrected[i] = soFar;
+  });
+  return corrected;
+}
+
 /** Compare a with b, each seed with itself; `less`: whether less is better. */
 export function compare(a, b, less) {
   const differences = a.map((value, i) => value - b[i]);

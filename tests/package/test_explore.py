@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipywidgets.widgets.widget import _instances
 
-from experiments.figure import trained_models_data
+from experiments.figure import recent_methods_data, trained_models_data
 from experiments.real import heads as real_heads
 from rope_minimal import inverse_frequencies, reference, wavelengths
 from ropebook import aliasing, figures
@@ -41,6 +41,7 @@ GIVEN = {  # what a figure cannot be without
     "axioms": lambda: {"families": PROVED},
     "model_card": lambda: {"data": card_data()},
     "real_head": lambda: {"data": real_heads.load()},
+    "recent_methods": lambda: {"data": recent_methods_data()},
     "trained_models": lambda: {"data": trained_models_data()},
 }
 
@@ -433,6 +434,13 @@ BAD = {
         *(("head", "a sink"), ("out", 33), ("factor", 0.5), ("rounded", "fp8"), ("query", 68)),
     ],
     ("real_head", TypeError): [("first", 0.5), ("start", True)],
+    ("recent_methods", ValueError): [
+        ("first", "xPos"),
+        ("length", 0),
+        ("length", 9),
+        ("task", "a"),
+    ],
+    ("recent_methods", TypeError): [("length", 1.5)],
     ("rescaling_faders", ValueError): [("preset", "boost")],
     ("rotor", ValueError): [("m", 12), ("theta", 181), ("m", 10**400)],
     ("rotor", TypeError): [("n", 1.5), ("plays", "no")],
@@ -589,6 +597,7 @@ CONTROLS = {  # in sight, and in the fold
     "precision_microscope": "Number type, What is rounded | Error of the, Positions up to",
     "real_head": "A head that reads, Positions divided by (PI) | First pair left out, "
     "Pairs left out, Base, Channels paired, Rounded to bfloat16, First position",
+    "recent_methods": "Length (windows), Compared with",
     "rescaling_faders": "Rescaling | Compare with",
     "rotor": " | Turn per word θ (degrees), Query at word m, Key at word n",
     "three_clocks": "Pairs among the axes",

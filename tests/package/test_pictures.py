@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 
-from experiments.figure import trained_models_data
+from experiments.figure import recent_methods_data, trained_models_data
 from experiments.real import heads as real_heads
 from experiments.real.model import Change
 from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
@@ -20,6 +20,7 @@ from ropebook import aliasing, figures
 from ropebook.atlas import card_data
 from ropebook.figures import palette
 from ropebook.figures.byte_budget import FORMS, SHAPES
+from ropebook.figures.recent_methods import METHODS
 from ropebook.figures.trained_models import ENTRIES
 from tests.tools.pictures import angles, shown
 
@@ -750,6 +751,51 @@ def test_the_heads_of_the_columns_sort_and_the_switch_shows_16_bits(node, models
     again = shown(node, made, press=("find", "in 16 bits", "in 16 bits"))
     assert again.values["half"] is False
     assert "ahead" in dict(again.plots[0].texts())
+
+
+# ---- encodings of 2024 to 2026 ------------------------------------------------------------------
+
+
+@WIDTHS
+@pytest.mark.parametrize("length", [1, 8])
+@pytest.mark.parametrize("task", ["language", "recall"])
+def test_every_seed_of_a_recent_method_stands_at_its_score(node, task, length, width):
+    data = recent_methods_data()
+    made = figures.recent_methods(data, "TAPA", "no encoding", length, task)
+    seen = shown(node, made, width=width)
+    (plot,) = seen.plots
+    rows = {text: at[1] for text, at in plot.texts() if text in METHODS}
+    assert list(rows) == METHODS
+    low = max(rows.values())
+    ticks = plot.texts(r"^[\d.]+$", below(low))
+    columns = [one for one in data["tasks"] if width > 560 or one["name"] == task]
+    assert len(ticks) == 2 * len(columns)
+    colors = dict.fromkeys(METHODS, seen.colors["muted"])
+    colors |= {"TAPA": seen.colors["accent"], "no encoding": seen.colors["ink"]}
+    for i, column in enumerate(columns):
+        (worst, (x0, _)), (best, (x1, _)) = ((float(t), at) for t, at in ticks[2 * i : 2 * i + 2])
+        assert (worst > best) == (column["unit"] == "bits")
+        for name, height in rows.items():
+            found = plot.discs(colors[name], 2.4)
+            own = found[(abs(found[:, 1] - height) < 2) & (found[:, 0] > x0 - 9)]
+            own = own[own[:, 0] < x1 + 9]
+            at = column["scores"][name][data["times"].index(length)]
+            wanted = x0 + (np.array(at) - worst) / (best - worst) * (x1 - x0)
+            np.testing.assert_allclose(sorted(own[:, 0]), sorted(wanted), atol=1e-6)
+        sign = -1 if column["unit"] == "bits" else 1
+        a, b = (
+            np.array(column["scores"][n][data["times"].index(length)])
+            for n in ("TAPA", "no encoding")
+        )
+        gains = sign * (a - b)
+        middle, half = (x0 + x1) / 2, (x1 - x0) / 2
+        for color, of in (("accent", gains[gains > 0]), ("warm", gains[gains < 0])):
+            found = plot.discs(seen.colors[color], 3).reshape(-1, 2)
+            own = found[(found[:, 0] > x0 - 9) & (found[:, 0] < x1 + 9), 0]
+            back = (own - middle) / half
+            np.testing.assert_allclose(
+                sorted(np.sign(back) * back**2 * abs(best - worst)), sorted(of), atol=1e-6
+            )
 
 
 # ---- a real head --------------------------------------------------------------------------------

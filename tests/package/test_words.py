@@ -82,6 +82,19 @@ TRAINED = {
         "better in seven of eight seeds",
     ],
 }
+RECENT = {
+    "task": "language",
+    "unit": "bits",
+    "times": 8,
+    "first": "PoPE",
+    "second": "RoPE",
+    "medians": [2.9, 3.7749],
+    "verdicts": [
+        {"task": "copy", "side": "undecided", "p": 0.375},
+        {"task": "language", "side": "ahead", "p": 0.046875},
+    ],
+    "pays": [{"added": 64, "also": "wide scores"}, {"added": 0, "also": "one rotation"}],
+}
 AS_TRAINED = {"first": 0, "out": 0, "factor": 1, "base": 1e5, "paired": "as trained"}
 AS_TRAINED |= {"rounded": "nothing", "start": 0}
 SAME = {"key": 59, "word": "same", "back": 1, "weight": 0.93}
@@ -337,6 +350,23 @@ SENTENCES = [
     (
         ("trained_models", {**TRAINED, "half": True, "kept": 17, "verdicts": []}),
         "in 16 bits **all 17** encodings keep their printed score within the window to 0.01. ",
+    ),
+    (
+        ("recent_methods", RECENT),
+        "On language at 8 windows, **PoPE** gets **2.90 bits**, RoPE 3.77: **ahead**, p = 0.047 "
+        "after Holm.\n**PoPE** pays 64 weights, wide scores. **RoPE** pays one rotation.",
+    ),
+    (
+        (
+            "recent_methods",
+            {**RECENT, "task": "copy", "unit": "accuracy", "times": 1, "medians": [0.99865, 0.5]},
+        ),
+        "On copy within the window, **PoPE** gets **0.999**, RoPE 0.50: **undecided**, p = 0.38 "
+        "after Holm.\n",
+    ),
+    (
+        ("recent_methods", {**RECENT, "second": "PoPE"}),
+        "On language at 8 windows, **PoPE** gets **2.90**. Choose a second method.",
     ),
     (
         ("model_card", CARD, 131072, "A/model"),

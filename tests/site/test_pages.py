@@ -203,6 +203,7 @@ STEPPING = {
     "cache-shelf",
     "precision-microscope",
     "real-head",
+    "recent-methods",
     "rescaling-faders, own model",
     "trained-models",
     "worn-key",
