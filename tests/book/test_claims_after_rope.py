@@ -99,3 +99,67 @@ def test_what_a_method_pays(name):
         models.weights[f"{layer}_k"].data *= 2
         doubled = (heard(models, x, layer) - 2 * alone).abs().max() < 1e-6
         assert doubled == (name not in ("pope", "grape_a", "tapa"))
+
+
+# What was found ----------------------------------------------------------------------------------
+
+drawn = pytest.mark.drawn(1)
+
+
+@drawn
+@pytest.mark.parametrize("name", RECENT)
+def test_who_copies_within_the_window(name):
+    """Refuted if models trained here from new seeds copy more or less than the claim says."""
+    found = score("copy", name)
+    if name in ("grape_a", "tapa", "drope"):
+        assert found.max() < 0.25
+    elif name in ("pope", "repo"):
+        assert found.mean() > 0.4
+    else:
+        assert found.min() > 0.95
+
+
+@drawn
+@pytest.mark.parametrize("name", ["pope", "grape_a", "fourier", "local_nope"])
+def test_who_reads_four_windows_better_than_rope(name):
+    """Refuted if a new model of one of the four needs as many bits as RoPE's of its seed."""
+    assert (score("language", name, 4) < score("language", "rope", 4)).all()
+
+
+@drawn
+def test_a_local_layer_and_one_without_positions_copy_at_eight_windows():
+    """Refuted if new models lose the place in eight windows, or RoPE's do not."""
+    assert score("copy", "local_nope", 8).min() > 0.95
+    assert score("copy", "rope", 8).mean() < 0.9
+
+
+@drawn
+def test_it_is_the_rest_and_not_the_series():
+    """Refuted if FoPE without a series, its coefficients the identity, copies as badly as RoPE."""
+    seeds = (2000, 2001, 2002, 2003)
+    torch.set_num_threads(1)
+    assert score("copy", "fourier", 8, seeds).mean() > 0.5
+    plain = recent.build(TASKS["copy"], "fourier", seeds)
+    for layer in (0, 1):
+        for part in ("cos", "sin"):
+            plain.weights[f"{layer}_{part}"].data[:] = torch.eye(5)
+    run.fit(plain, TASKS["copy"], seeds, rate("copy", "fourier"), TASKS["copy"].steps)
+    found = run.score(plain, TASKS["copy"], "test", seeds, 4)
+    assert np.mean(found["accuracy"]) > 0.5
+
+
+@drawn
+def test_a_gap_in_training_hurts_little_and_its_end_more():
+    """Refuted if new models fail at the distances left out, or RoPE goes as far as no encoding."""
+    for name in ("rope", "nope", "fourier"):
+        assert score("recall", name).min() > 0.7
+    assert score("recall", "rope", 8).mean() < 0.75
+    assert score("recall", "nope", 8).mean() > score("recall", "rope", 8).mean()
+
+
+@drawn
+def test_what_is_left_when_rope_is_dropped():
+    """Refuted if new models copy or repeat once the rotation is gone, or read no better far out."""
+    assert score("copy", "drope").max() < 0.25
+    assert score("induction", "drope").max() < 0.3
+    assert (score("language", "drope", 8) < score("language", "rope", 8)).all()

@@ -33,7 +33,11 @@ def call(node, name, *args):
 
 
 def test_every_seed_of_the_record_is_in_the_figure(data, records):
-    assert [name for name in recent.TASKS if name != "parity"] == TASKS == [task["name"] for task in data["tasks"]]
+    assert (
+        [name for name in recent.TASKS if name != "parity"]
+        == TASKS
+        == [task["name"] for task in data["tasks"]]
+    )
     assert list(WORDS.values()) == METHODS
     assert list(TIMES) == LENGTHS == data["times"]
     assert set(WORDS) == {*recent.RECENT, *recent.OLD}

@@ -82,12 +82,15 @@ def sigmoid(z):
 
 @pytest.mark.parametrize("name", RECENT)
 def test_a_seed_starts_from_the_weights_of_the_contest(name):
+    """Refuted if a weight in common with RoPE's begins elsewhere, or too many come with it."""
     ours, rope = build(COPY, name, (3, 5)).weights, build(COPY, "rope", (3, 5)).weights
     alone = build(COPY, name, (5,)).weights
     for key, value in rope.items():
         assert torch.equal(ours[key][:, : value.shape[1]], value)
     for key, value in alone.items():
         assert torch.equal(value[0], ours[key][1])
+    count, size = (sum(w.numel() for w in weights.values()) for weights in (ours, rope))
+    assert count < 1.125 * size
 
 
 @pytest.mark.parametrize("name", RECENT)
