@@ -160,16 +160,20 @@ def test_overlapping_planes_are_rope_in_one_basis(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_turns_one_after_the_other_in_overlapping_planes_are_not_relative(seed):
     """Refuted if the product of the exponentials of two overlapping planes gives scores that are
-    constant along a diagonal, or that of planes without overlap does not."""
+    constant along a diagonal, or that of planes without overlap does not, or that of three of
+    which two undo each other."""
     rng = np.random.default_rng(seed)
     q, k = rng.normal(size=(2, 4))
     apart = np.zeros((2, 4, 4))
     apart[0, 0, 1], apart[0, 1, 0], apart[1, 2, 3], apart[1, 3, 2] = 1, -1, 0.3, -0.3
     overlap = [g / r for g, r in generators(seed, 2, 4)]
-    for pair, expected in ((apart, True), (overlap, False)):
-        first, second = (torch.matrix_exp(torch.from_numpy(g)).numpy() for g in pair)
-        power = np.linalg.matrix_power
-        at = [power(first, m) @ power(second, m) for m in range(6)]
+    undone = [overlap[0], -overlap[0], overlap[1]]
+    for factors, expected in ((apart, True), (overlap, False), (undone, True)):
+        steps = [torch.matrix_exp(torch.from_numpy(g)).numpy() for g in factors]
+        at = [
+            np.linalg.multi_dot([np.linalg.matrix_power(step, m) for step in steps])
+            for m in range(6)
+        ]
         scores = np.array([[(A @ q) @ (B @ k) for B in at] for A in at])
         assert relative(scores) == expected
 
@@ -274,7 +278,7 @@ def test_fourier_series_of_the_record_know_where_they_stand():
 # Claim D.6 ---------------------------------------------------------------------------------------
 
 
-def test_token_aware_phases_have_no_finite_contents():
+def test_token_aware_phases_need_a_channel_for_each_token():
     """Refuted if the record's TAPA, at one distance, gives 60 queries and 60 keys a matrix of
     scores of rank below 60, or RoPE one of a rank other than 32."""
     rank = {}
@@ -367,16 +371,19 @@ def path(q, k, w):
 
 def test_path_attention_by_its_closed_form():
     """Refuted if dropping tokens leaves PaTH's scores on earlier keys as a fresh reading has them,
-    or a beginning changes the scores within a piece, or keys behind a gap notice it."""
+    or a beginning changes the scores within a piece, or keys behind a gap notice it, or the
+    product of a piece does not carry the keys of a beginning to its last token."""
     rng = np.random.default_rng(0)
     q, k, w = rng.normal(size=(3, 40, 32))
     beta = 2 / (1 + np.exp(-rng.normal(size=40)))
     w *= (np.sqrt(beta) / np.linalg.norm(w, axis=1))[:, None]
     whole, fresh, alone = (path(q[p], k[p], w[p]) for p in (slice(None), KEPT, slice(20, None)))
-    product = np.eye(32)
-    for t in range(39, 7, -1):  # one score, by the product itself
-        product = product @ (np.eye(32) - np.outer(w[t], w[t]))
-    assert whole[39, 7] == pytest.approx(q[39] @ product @ k[7], abs=1e-9)
+    H = np.eye(32) - w[:, :, None] * w[:, None]
+    piece, early = np.linalg.multi_dot(H[39:19:-1]), np.zeros((0, 32))
+    for step, key in zip(H[:20], k[:20], strict=True):
+        early = np.vstack((early @ step, key))
+    assert whole[39, :20] == pytest.approx(early @ piece.T @ q[39], abs=1e-9)
+    assert off(early @ q[39], whole[39, :20]) > 0.1
     kept = whole[np.ix_(KEPT, KEPT)]
     assert off(kept[4:, 4:], fresh[4:, 4:]) < 1e-9
     assert off(kept[4:, :4], fresh[4:, :4]) > 0.1
@@ -443,7 +450,7 @@ def test_above_the_first_layer_the_place_itself_has_seen_the_dropped_text(name, 
 # Claim D.9 ---------------------------------------------------------------------------------------
 
 
-def test_only_the_circle_keeps_its_digits_far_out():
+def test_keys_that_grow_lose_their_digits_far_out():
     """Refuted if, in float32 at position 100,000, a shear or a Jordan block keeps five digits of a
     score, or RoPE does not keep six, or an xPos pair does not overflow."""
     rng = np.random.default_rng(0)
