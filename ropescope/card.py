@@ -155,7 +155,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
-    return rows + _elsewhere(part["elsewhere"])
+    return rows + _elsewhere(part.get("elsewhere", []))
 
 
 def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
