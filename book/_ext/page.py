@@ -77,6 +77,7 @@ def break_long_names(body: str) -> str:
 ICON_SCRIPT = re.compile(r'<script src="[^"]*/scripts/fontawesome\.js[^"]*"></script>')
 STYLE = re.compile(r"<style>.*?</style>\s*", re.DOTALL)
 SIDEBAR = '<div id="pst-primary-sidebar"'
+FOLD = '<summary><span class="toctree-toggle"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
 ARTICLE = '<div class="bd-article-container">'
 WIDE_PAGE = 'id="rosetta-one-rotation-in-many-runtimes-and-notations"'
@@ -119,8 +120,12 @@ def move_state_to_end(page: str) -> str:
 
 
 def name_sidebar(page: str) -> str:
-    """Make the sidebar a landmark: the book's sign stands in it, outside the list of chapters."""
-    return page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
+    """Make the sidebar a landmark, and name the folds in its list of chapters.
+
+    The book's sign stands in it, outside of that list.
+    """
+    page = page.replace(SIDEBAR, f'{SIDEBAR} role="region" aria-label="The book"')
+    return page.replace(FOLD, FOLD.replace("<summary", '<summary aria-label="Pages below"'))
 
 
 def widen_page_of_notations(page: str) -> str:
