@@ -70,7 +70,7 @@ def recent_methods_data() -> dict[str, Any]:
     Returns
     -------
     dict
-        ``times``; ``tasks``, a list with ``name``, ``unit`` and ``scores``, by the words of the
+        ``times``; ``methods``, in the order of the rows; ``tasks``, a list with ``name``, ``unit`` and ``scores``, by the words of the
         method, for each length one a seed; ``pays``, by the same words, with ``added``, the number
         of weights that are trained beside RoPE's, and ``also``, in words.
     """
@@ -89,7 +89,7 @@ def recent_methods_data() -> dict[str, Any]:
         if task.name != "parity"  # whose record is not complete yet
     ]
     pays = {w: {"added": added(name), "also": also} for name, (w, also) in METHODS.items()}
-    return {"times": list(TIMES), "tasks": tasks, "pays": pays}
+    return {"times": list(TIMES), "methods": list(pays), "tasks": tasks, "pays": pays}
 
 
 def added(encoding: str) -> int:

@@ -71,7 +71,7 @@ const sizesOf = (width) => (wide(width) ? SIZES.broad : SIZES.slim);
 export default figure((fig) => {
   const data = fig.model.get("data");
   const tasks = data.tasks.map(({ name }) => name);
-  const methods = Object.keys(data.pays);
+  const { methods } = data; // the page sorts the keys of its data
   const bottom = (width) => sizesOf(width).top + methods.length * sizesOf(width).row;
 
   const tabs = tasks.map((task) => {

@@ -54,8 +54,10 @@ class RecentMethods(Figure):
         names = [task.get("name") for task in value.get("tasks") or []]
         if names != TASKS:
             raise ValueError(f"data must hold the tasks {', '.join(TASKS)}; got {names!r}")
+        if value.get("methods") != METHODS:
+            raise ValueError(f"data must hold the methods of METHODS, got {value.get('methods')!r}")
         for held in (*(task.get("scores", {}) for task in value["tasks"]), value.get("pays", {})):
-            if list(held) != METHODS:
+            if set(held) != set(METHODS):
                 raise ValueError(f"data must hold the methods of METHODS, got {list(held)!r}")
         return value
 
