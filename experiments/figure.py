@@ -70,9 +70,10 @@ def recent_methods_data() -> dict[str, Any]:
     Returns
     -------
     dict
-        ``times``; ``methods``, in the order of the rows; ``tasks``, a list with ``name``, ``unit`` and ``scores``, by the words of the
-        method, for each length one a seed; ``pays``, by the same words, with ``added``, the number
-        of weights that are trained beside RoPE's, and ``also``, in words.
+        ``times``; ``methods``, in the order of the rows; ``tasks``, a list with ``name``, ``unit``
+        and ``scores``, by the words of the method, for each length one a seed; ``pays``, by the
+        same words, with ``added``, the number of weights that are trained beside RoPE's, and
+        ``also``, in words.
     """
     records = recent.records()
 
