@@ -101,11 +101,14 @@ atlas: .venv/.dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m atlas $(ARGS)
 
 # other runtimes, in an environment of their own (Linux, x86-64)
-.venv-engines/.done: engines/requirements.txt engines/package-lock.json requirements.txt | $(BIN)/uv
+.venv-engines/.done: engines/requirements.txt engines/apart.txt engines/package-lock.json requirements.txt | $(BIN)/uv
 	test -x .venv-engines/bin/python || $(PYTHON) -m venv .venv-engines
 	.venv-engines/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps \
 		$(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $$(grep -E '^torch==' requirements.txt)
 	VIRTUAL_ENV=.venv-engines $(BIN)/uv pip install --quiet --no-deps -r engines/requirements.txt
+	FLASH_ATTENTION_SKIP_CUDA_BUILD=TRUE FLASH_ATTENTION_FORCE_BUILD=TRUE VIRTUAL_ENV=.venv-engines \
+		$(BIN)/uv pip install --quiet --no-deps --no-build-isolation --require-hashes \
+		--target .venv-engines/apart -r engines/apart.txt
 	PATH="$(CURDIR)/.venv-engines/bin:$$PATH" npm ci --prefix engines --ignore-scripts --no-audit --no-fund
 	touch $@
 

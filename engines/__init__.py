@@ -28,8 +28,11 @@ RUNTIMES: dict[str, dict[str, str]] = {
     "gemma": {},
     "diffusers": {},
     "liger": {"TRITON_INTERPRET": "1"},
+    "flash_attn": {"TRITON_INTERPRET": "1"},
+    "xformers": {"TRITON_INTERPRET": "1"},
     "openvino": {},
     "ncnn": {},
+    "tvm": {},
     "tinygrad": {"DEV": "PYTHON"},
 }
 """Modules of `engines.runtimes`, and what they need in their environment."""

@@ -14,7 +14,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-__all__ = ["Standin", "alone"]
+__all__ = ["APART", "Standin", "alone"]
+
+APART = str(Path(sys.prefix) / "apart")
+"""A folder of packages that others would import, were they beside them."""
 
 
 class Nothing:

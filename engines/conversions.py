@@ -82,6 +82,8 @@ TABLE = {
         "llama, Llama 3's rescaling", "qwen2", "qwen3", "qwen3, tied", "gpt_neox",
         "gpt_neox, serial", "phi", "phi3", "stablelm", "starcoder2", "olmo2", "glm4", "smollm3"),
     ("gguf", "hf", "litgpt"): ("llama, as many keys", "llama", "gpt_neox", "gpt_neox, serial"),
+    ("gguf", "hf", "ctranslate2"): ("llama, as many keys", "llama", "llama, biases",
+        "llama, linear", "mistral", "qwen2", "qwen3"),
     ("hf", "meta", "executorch"): LLAMAS,
     ("hf", "meta", "onnxruntime"): LLAMAS[:2],
     ("meta", "mlx", "mlx-lm"): LLAMAS,
@@ -319,6 +321,21 @@ def asked(name: str, start: str, to: str, by: str, folder: Path) -> dict[str, An
     return row
 
 
+def not_carried(folder: Path) -> dict[str, Any]:
+    """Return how far CTranslate2 is from transformers with Llama 3's rule, and without it."""
+    name, by = "llama, Llama 3's rescaling", "ctranslate2"
+    config = drawn(name, folder)
+    found = engine.ENGINES[by](folder, TOKENS)
+    away = [residual(found, engine.transformers(folder, TOKENS))]
+    plain = {"rope_type": "default", "rope_theta": config["rope_parameters"]["rope_theta"]}
+    (folder / "config.json").write_text(json.dumps(config | {"rope_parameters": plain}))
+    away.append(residual(found, engine.transformers(folder, TOKENS)))
+    return {"model": name, "engine": by} | {
+        key: float(f"{x:.3g}")
+        for key, x in zip(("residual", "without the rule"), away, strict=True)
+    }
+
+
 def released(folder: Path) -> dict[str, Any] | None:
     """Return what engines make of a text with SmolLM2-135M, None where its package is missing."""
     import torch
@@ -372,12 +389,14 @@ def main(arguments: list[str] | None = None) -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         real = released(Path(folder)) or json.loads(RESULT.read_text())["released"]
-    packages = ("transformers", "mlx-lm", "litgpt", "executorch", "onnxruntime", "megatron-core")
+        lost = not_carried(Path(folder) / "hf again")
+    packages = ("transformers", "mlx-lm", "litgpt", "ctranslate2", "executorch", "onnxruntime",
+                "megatron-core")  # fmt: skip
     versions = {name: importlib.metadata.version(name) for name in packages}
     build = json.loads((engine.LIBRARY / "_nlcBuildMetadata.json").read_text())["buildOptions"]
     versions["llama.cpp"] = build["llamaCpp"]["release"].removeprefix("v")
     record = {"versions": versions, "seconds": round(time.perf_counter() - begin), "rows": found,
-              "released": real}  # fmt: skip
+              "a rule not carried": lost, "released": real}  # fmt: skip
     RESULT.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 

@@ -58,6 +58,14 @@ table, x, at = made(longest=8192).cos_sin_cache, torch.eye(64)[:1], torch.tensor
 torch.ops._C.rotary_embedding(at, x, x.clone(), 64, table[:4096], True)
 bool(torch.equal(x[0, :1], table[5000, :1]))
 """),
+    "tvm-yarn": ("tvm", """
+import numpy as np
+from engines.runtimes.tvm import each
+yarn = {"rope_type": "yarn", "factor": 4.0, "beta_fast": 32, "beta_slow": 1}
+rotate = each(**yarn, original_max_position_embeddings=4096)
+y = rotate(np.eye(64, dtype=np.float32)[[0, 32]][:, None], np.array([1]))[:, 0]  # position 1
+[round(float(np.arccos(y[n, channel])), 4) for n, channel in ((0, 0), (1, 32))]
+"""),
     "keras-dynamic": ("keras_hub", """
 from engines.runtimes.keras_hub import Layer
 plain, dynamic = (Layer(rope_type=t, scaling_factor=f) for t, f in (("linear", 1), ("dynamic", 4)))

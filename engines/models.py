@@ -8,6 +8,7 @@ import ctypes
 import functools
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,27 @@ def mlx_lm(folder: Path, tokens: np.ndarray) -> np.ndarray:
 
     model, _ = load_model(folder)
     return np.array(model(mx.array(tokens)[None]).astype(mx.float32))[0]
+
+
+def ctranslate2(folder: Path, tokens: np.ndarray) -> np.ndarray:
+    """Run a folder in Hugging Face's form, converted by CTranslate2's own converter."""
+    import torch
+    from ctranslate2 import Generator
+    from ctranslate2.converters.transformers import _MODEL_LOADERS
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    with torch.no_grad():
+        spec = _MODEL_LOADERS[type(model.config).__name__].get_model_spec(model)
+    words = [str(i) for i in range(model.config.vocab_size)]
+    spec.register_vocabulary(words)
+    spec.config.unk_token, spec.config.bos_token, spec.config.eos_token = words[:3]
+    spec.config.layer_norm_epsilon = model.config.rms_norm_eps
+    spec.validate()
+    with tempfile.TemporaryDirectory() as new:
+        spec.save(new)
+        engine = Generator(new, device="cpu", compute_type="float32", intra_threads=1)
+        return np.array(engine.forward_batch([tokens.tolist()]))[0]
 
 
 def litgpt(folder: Path, tokens: np.ndarray) -> np.ndarray:
@@ -309,5 +331,6 @@ def megatron(folder: Path, tokens: np.ndarray, *, interleaved: bool) -> np.ndarr
 
 ENGINES: dict[str, Callable[..., np.ndarray]] = {
     "transformers": transformers, "llama.cpp": llama_cpp, "mlx-lm": mlx_lm, "litgpt": litgpt,
+    "ctranslate2": ctranslate2,
     "executorch": executorch, "onnxruntime": onnxruntime, "megatron-core": megatron,
 }  # fmt: skip

@@ -98,6 +98,8 @@ def _end(entry: dict[str, Any]) -> str:
             raised = re.match(r"raises (\w+)", one["past_end"])
             return f"raises `{raised[1]}`" if raised else one["past_end"]
     first = _first(entry)
+    if "grows" in (first["note"] or ""):
+        return "it grows"
     if "caller makes" in (first["note"] or ""):
         return "the caller's"
     far = first["far"].get(FARTHEST)
@@ -138,7 +140,7 @@ def _cell(one: dict[str, Any] | None, layout: str | None = None) -> str:
     if one is None:
         return "–"
     if "refused" in one:
-        return "refused"
+        return "no rotation" if one["refused"].startswith("Not a rotation") else "refused"
     said = [] if layout is None else [layout]
     if one["frequencies_off"] > 1e-5:
         percent = float(f"{100 * one['frequencies_off']:.2g}")

@@ -57,6 +57,11 @@ def test_tools_make_two_slips_of_their_own() -> None:
     assert slips["llama, YaRN's factor 2", "the factor in yarn_attn_factor"] > 0.4
 
 
+def test_ctranslate2_turns_a_model_with_the_rule_of_llama_3_as_one_without() -> None:
+    lost = record()["a rule not carried"]
+    assert lost["without the rule"] < 1e-5 < 1e-2 < lost["residual"]
+
+
 def test_the_record_has_every_engine_and_every_family_that_is_written_to_gguf() -> None:
     rows = record()["rows"]
     asked = {row["model"].split(",")[0] for row in rows if row["engine"] == "llama.cpp"}
