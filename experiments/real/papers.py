@@ -80,11 +80,15 @@ def drift(model: Model, number: int, distance: int = 16) -> Any:
     return moved
 
 
-def copied(model: Model, number: int, left_out: tuple[int, ...]) -> Any:
-    """Return the loss of the second half of 256 random tokens that are said twice."""
+def copied(model: Model, number: int, left_out: tuple[int, ...], first: bool | None = None) -> Any:
+    """Return the loss of the second half of 256 random tokens that are said twice.
+
+    ``first`` False spares the first token's key, so that attention keeps its sink.
+    """
     draw = torch.Generator("cpu").manual_seed(number)
     text = torch.randint(1000, 40_000, (HALF,), generator=draw).repeat(2)
-    return float(model.losses(text, Change(left_out=left_out, near=128))[HALF:].mean())
+    change = Change(left_out=left_out, near=128, first=first)
+    return float(model.losses(text, change)[HALF:].mean())
 
 
 def sinks(model: Model, text: Tensor, change: Change) -> Any:
@@ -125,6 +129,9 @@ def jobs(file: Path, archive: Path) -> dict[str, Any]:
         found[f"drift/draw {number}"] = partial(drift, number=number)
         for name, pairs in {"as released": (), "0-7": FAST, "24-31": SLOW}.items():
             found[f"copied/{name}/draw {number}"] = partial(copied, number=number, left_out=pairs)
+        found[f"copied/24-31, sink spared/draw {number}"] = partial(
+            copied, number=number, left_out=SLOW, first=False
+        )
     for name, change in {"as released": Change(), "YaRN": RESCALINGS["YaRN"]}.items():
         found[f"sinks/{name}"] = partial(sinks, text=long["workshop"][0], change=change)
     for name, (text, needles) in long.items():
@@ -149,7 +156,7 @@ def judged() -> dict[str, bool]:
     moved = np.median(np.abs(np.mean([found[f"drift/draw {i}"] for i in range(6)], 0)), 1)
     cost = {
         n: np.median([found[f"copied/{n}/draw {i}"] - found[f"copied/as released/draw {i}"]
-                      for i in range(6)]) for n in ("0-7", "24-31")
+                      for i in range(6)]) for n in ("0-7", "24-31", "24-31, sink spared")
     }  # fmt: skip
     share = {n: np.array(found[f"sinks/{n}"])[12:].mean(0) for n in ("as released", "YaRN")}
     before, after = share["as released"][4:8].mean(), {n: s[10:].mean() for n, s in share.items()}
@@ -163,6 +170,7 @@ def judged() -> dict[str, bool]:
         "5": bool(cost["0-7"] < 0.2 and cost["24-31"] > 1),
         "6": bool(after["as released"] < before / 2 and after["YaRN"] > 0.75 * before),
         "7": bool((gain[:, 10:].mean(1) < 0).all() and (gain[:, :8].mean(1) >= 0.1).all()),
+        "8": bool(cost["24-31, sink spared"] > 1),
     }
 
 

@@ -144,8 +144,9 @@ def test_there_is_a_box_for_every_class_with_the_number_of_its_cards():
 THRESHOLDS = {
     "jin-massive": ("1", "2", "3"),
     "kim-model": ("4",),
-    "chiang": ("5",),
+    "chiang": ("5", "8"),
     "wertheimer": ("6",),
+    "cope-zero": ("7",),
 }
 
 
@@ -161,7 +162,7 @@ def test_every_threshold_is_judged_and_the_record_is_whole():
     assert [one["id"] for one in json.loads(file.read_text())["predictions"]] == [*asked.judged()]
     record = asked.load()
     assert set(record["about"]) == {"date", "torch", "device", "threads", "seconds"}
-    assert len(record) == 6 + 6 * 4 + 2 + 2 + 1
+    assert len(record) == 6 + 6 * 5 + 2 + 2 + 1
     assert np.shape(record["sinks/YaRN"]) == (LAYERS, 12)
     assert np.shape(record["drift/draw 0"]) == (LAYERS, 9)
     assert sum(record["massive/Milton"]["at"]) == LAYERS * 9
@@ -188,7 +189,10 @@ def test_the_watched_model_shows_values_and_reads_as_before():
 @pytest.mark.parametrize("number", [0, 5])
 def test_a_part_of_the_record_is_made_again(number):
     model, record = loaded(), asked.load()
-    for name in ("as released", "24-31"):
-        left_out = {"as released": (), "24-31": asked.SLOW}[name]
-        again = asked.copied(model, number, left_out)
+    for name, change in {
+        "as released": {"left_out": ()},
+        "24-31": {"left_out": asked.SLOW},
+        "24-31, sink spared": {"left_out": asked.SLOW, "first": False},
+    }.items():
+        again = asked.copied(model, number, **change)
         assert again == pytest.approx(record[f"copied/{name}/draw {number}"], abs=0.01)
