@@ -1,22 +1,29 @@
 """A pytest plugin: ``pytest --lab N FILE...`` asks the answers of a class to lab N.
 
-A file is a notebook or a Python file, a folder all of them in it. Its code runs here, as any test's
-does, in an empty namespace; then each part of the lab is a test, of the name that the answer has
-there. The variant is drawn from the name in the file's ``labs.begin(N, name)``, once more.
-Installing `ropebook` makes pytest know the option.
+A file is a notebook or a Python file, a folder all of them in it. Each runs in a process of its
+own, in an empty namespace and for a limited time; then each part of the lab is a test, of the
+answer that the file gave last to ``lab.check``, or else of what stands under the part's name. The
+variant is drawn from the name in the file's ``labs.begin(N, name)``, once more. Two files of one
+name are told. Installing `ropebook` makes pytest know the option, and so does
+``-p ropebook.pytest_labs``.
 """
 
 import json
-from collections.abc import Iterator
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from ropebook.labs import Lab
-
 __all__ = ["LabFile", "LabPart", "run_file"]
+
+FILES = pytest.StashKey[list["LabFile"]]()
 
 
 class NotSo(Exception):  # noqa: N818
@@ -24,10 +31,15 @@ class NotSo(Exception):  # noqa: N818
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option."""
-    parser.getgroup("labs of the book on RoPE").addoption(
+    """Add the options."""
+    group = parser.getgroup("labs of the book on RoPE")
+    group.addoption(
         "--lab", type=int, metavar="N", help="check the answers to lab N in notebooks or .py files"
     )
+    group.addoption(
+        "--lab-limit", type=float, default=120, metavar="SECONDS",
+        help="how long a file and its answers may take (%(default)s)",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"--lab must be 1 to {max(LABS)}, got {number}")
     if config.args_source is not pytest.Config.ArgsSource.ARGS:
         raise pytest.UsageError("--lab needs the files or folders to check")
+    config.stash[FILES] = []
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LabFile | None":
@@ -48,7 +61,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LabFile |
     number = parent.config.getoption("lab")
     if number is None or file_path.suffix not in (".ipynb", ".py"):
         return None
-    return LabFile.from_parent(parent, path=file_path, number=number)
+    file: LabFile = LabFile.from_parent(parent, path=file_path, number=number)
+    parent.config.stash[FILES].append(file)
+    return file
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -67,20 +82,17 @@ class _Nothing(pytest.File):
         return iter(())
 
 
-def _cells(path: Path) -> list[str]:
-    """Return the code of a file in the pieces in which it runs, without IPython's commands."""
-    text = path.read_text("utf8")
-    if path.suffix == ".py":
-        return [text]
-    cells = json.loads(text)["cells"]
-    return [
-        "\n".join(
-            "" if line.lstrip().startswith(("%", "!")) else line
-            for line in "".join(cell["source"]).splitlines()
-        )
-        for cell in cells
-        if cell["cell_type"] == "code"
-    ]
+# ---- a student's file, in the process of its own -------------------------------------------------
+
+
+def _compiled(code: str | bytes, name: str) -> Any:
+    """Compile code; a cell that is no Python without its lines that are IPython's commands."""
+    try:
+        return compile(code, name, "exec")
+    except SyntaxError:
+        if isinstance(code, bytes):
+            raise
+        return compile(re.sub(r"(?m)^([ \t]*)([%!?].*|.*\?[ \t]*)$", r"\1pass", code), name, "exec")
 
 
 def run_file(path: Path) -> tuple[dict[str, Any], str]:
@@ -88,15 +100,52 @@ def run_file(path: Path) -> tuple[dict[str, Any], str]:
 
     A cell of a notebook that fails does not keep those after it from running.
     """
-    space: dict[str, Any] = {"__name__": path.stem, "display": print}
-    first = ""
-    for number, code in enumerate(_cells(path), 1):
+    space: dict[str, Any] = {"__name__": "__main__", "display": print}
+    first, notebook = "", path.suffix == ".ipynb"
+    try:
+        cells: list[str | bytes] = [path.read_bytes()] if not notebook else [
+            "".join(cell["source"])
+            for cell in json.loads(path.read_text("utf-8-sig"))["cells"]
+            if cell["cell_type"] == "code"
+        ]  # fmt: skip
+    except (ValueError, TypeError, KeyError):
+        return space, "the file is no notebook: it cannot be read as one"
+    for number, code in enumerate(cells, 1):
         try:
-            exec(compile(code, f"{path.name}, code cell {number}", "exec"), space)
-        except Exception as error:
-            where = f"code cell {number}" if path.suffix == ".ipynb" else "the file"
+            exec(_compiled(code, f"{path.name}, code cell {number}"), space)
+        except (Exception, SystemExit) as error:
+            where = f"code cell {number}" if notebook else "the file"
             first = first or f"{where} raises {type(error).__name__}: {error}"
     return space, first
+
+
+def ask(number: int, path: Path, tell: Callable[[str, str], None]) -> None:
+    """Run a file and tell its reader and what is wrong with each part, or why it has none."""
+    from ropebook.labs import Lab, begin
+    from ropebook.labs.lab import OPEN
+
+    space, error = run_file(path)
+    why = f" ({error})" if error else ""
+    mine = [one for one in space.values() if isinstance(one, Lab) and one.number == number]
+    names = list(dict.fromkeys(one.who for one in mine))
+    if not mine:
+        return tell("file", f"no labs.begin({number}, name) in this file{why}")
+    if len({one.seed for one in mine}) > 1:
+        return tell("file", f"more than one reader in this file: {', '.join(names)}")
+    lab = begin(number, names[-1])
+    tell("who", lab.who)
+    tell("seed", str(lab.seed))
+    for part in lab.parts:
+        for answer in (mine[-1].given.get(part), space.get(part)):
+            if (words := lab.diagnose(part, answer)) != OPEN:
+                break
+        if words == OPEN:
+            words += why
+        tell(part, words or (f"right, but by nobody: {lab.missing_name}" * bool(lab.missing_name)))
+    return None
+
+
+# ---- the tests -----------------------------------------------------------------------------------
 
 
 class LabFile(pytest.File):
@@ -105,7 +154,6 @@ class LabFile(pytest.File):
     def __init__(self, number: int, **options: Any) -> None:
         super().__init__(**options)
         self.number = number
-        self.ran: tuple[dict[str, Any], str] | None = None
 
     def collect(self) -> Iterator[pytest.Item]:
         """Yield a test for each part of the lab."""
@@ -114,17 +162,46 @@ class LabFile(pytest.File):
         for part in LABS[self.number].parts:
             yield LabPart.from_parent(self, name=part)
 
-    def answers(self) -> "tuple[Lab, dict[str, Any], str]":
-        """Return the lab in this student's variant, the answers by name, and the first error."""
-        from ropebook.labs import Lab, begin
+    @cached_property
+    def told(self) -> dict[str, str]:
+        """What the file's own process told; for each part that it did not reach, why."""
+        from ropebook.labs import LABS
 
-        self.ran = self.ran or run_file(self.path)
-        space, error = self.ran
-        labs = [one for one in space.values() if isinstance(one, Lab) and one.number == self.number]
-        if not labs:
-            why = f" ({error})" if error else ""
-            raise NotSo(f"no labs.begin({self.number}, name) in this file{why}")
-        return begin(self.number, labs[-1].who), space, error
+        limit = self.config.getoption("lab_limit")
+        path = os.pathsep.join(filter(None, sys.path))
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "told"
+            out.touch()
+            try:
+                done = subprocess.run(
+                    [sys.executable, "-P", "-m", "ropebook.pytest_labs", str(self.number),
+                     str(self.path), str(out)],
+                    env=os.environ | {"PYTHONPATH": path, "MPLBACKEND": "agg"}, timeout=limit,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                )  # fmt: skip
+                end = f"ended its process (code {done.returncode})"
+            except subprocess.TimeoutExpired:
+                end = f"did not end in {limit:g} seconds"
+            told = dict(json.loads(line) for line in out.read_text("utf8").splitlines())
+        left = [part for part in LABS[self.number].parts if part not in told]
+        if "who" not in told:
+            return {"file": f"the file {end}"} | told
+        first = " ".join(left[:1])
+        return told | {
+            part: end if part == first else f"not asked, because {first} {end}" for part in left
+        }
+
+    def words(self, part: str) -> str:
+        """Return what is wrong with a part, "" where it is right."""
+        if "file" in self.told:
+            return self.told["file"]
+        who, words = self.told["who"], self.told[part]
+        files = [file for file in self.config.stash[FILES] if file is not self]
+        if not words and (
+            same := [one.nodeid for one in files if one.told.get("seed") == self.told["seed"]]
+        ):
+            words = f"right, but another file has this name: {', '.join(same)}"
+        return f"{who}: {part}: {words}" if words else ""
 
 
 class LabPart(pytest.Item):
@@ -132,13 +209,8 @@ class LabPart(pytest.Item):
 
     def runtest(self) -> None:
         """Fail with the diagnosis where the answer is not right."""
-        lab, space, error = self.parent.answers()  # type: ignore[union-attr]
-        words = lab.diagnose(self.name, space.get(self.name))
-        if words:
-            why = f" ({error})" if error and self.name not in space else ""
-            raise NotSo(f"{lab.who}: {self.name}: {words}{why}")
-        if lab.missing_name:
-            raise NotSo(f"solved, but by nobody: {lab.missing_name}")
+        if words := self.parent.words(self.name):  # type: ignore[union-attr]
+            raise NotSo(words)
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """Return the diagnosis, without a traceback."""
@@ -149,3 +221,12 @@ class LabPart(pytest.Item):
     def reportinfo(self) -> tuple[Path, None, str]:
         """Return the file, and the part."""
         return self.path, None, self.name
+
+
+if __name__ == "__main__":
+    with Path(sys.argv[3]).open("w", encoding="utf8") as out:
+        ask(
+            int(sys.argv[1]),
+            Path(sys.argv[2]),
+            lambda key, words: print(json.dumps([key, words]), file=out, flush=True),
+        )

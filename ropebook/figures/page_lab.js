@@ -26,7 +26,7 @@ function drawing(seed) {
 const below = (count) => Array.from({ length: count }, (_, i) => i);
 
 /** A name without what does not count. */
-export const plainName = (who) => who.replaceAll("·", " ").trim().split(/\s+/).join(" ");
+export const plainName = (who) => who.normalize("NFC").replaceAll("·", " ").trim().split(/\s+/).join(" ");
 
 /** Lab 2 of a reader: what the stranger does. */
 export function stranger(who) {
@@ -87,12 +87,14 @@ export function format(who) {
   let worst = 0;
   for (let m = 0; m <= last; m++) worst = Math.max(worst, Math.abs(toBits(m, bits) - m));
   const theta = (pair) => 10000 ** (-pair / 32);
-  const errors = (pair) => [worst * theta(pair), Math.abs(toBits(theta(pair), bits) - theta(pair)) * last];
-  const told = below(12)
-    .map((i) => i + 8)
+  const byFrequency = (pair, kept) => Math.abs(toBits(theta(pair), kept) - theta(pair)) * last;
+  const told = below(24)
+    .map((i) => i + 4)
     .filter((pair) => {
-      const [byPlace, byFrequency] = errors(pair);
-      return Math.abs(byPlace - byFrequency) > 0.1 * byPlace;
+      const byPlace = worst * theta(pair);
+      return [byPlace, byFrequency(pair, 8)].every(
+        (other) => Math.abs(other - byFrequency(pair, bits)) > 0.1 * byPlace,
+      );
     });
   const pair = one(told);
   const mine = toBits(token, bits);
@@ -232,10 +234,10 @@ export const LABS = {
       error: {
         text: (one) =>
           `A pair turns by ${one.theta.toFixed(6)} radians a position. If positions up to ${one.last.toLocaleString("en")} ` +
-          "are rounded, by how many radians is the worst angle off?",
+          "are rounded, by how many radians is the worst angle off? Three significant digits will do.",
         check(one, found) {
           const right = one.worst * one.theta;
-          if (near(found, right, 1e-3)) return "";
+          if (near(found, right, 5.1e-3)) return "";
           return slip(
             found,
             [
@@ -245,7 +247,7 @@ export const LABS = {
               ["Half of what it is: how wide is the step at the far end?", right / 2],
             ],
             "How far is a position off at most, near the end? Times what one position turns.",
-            1e-3,
+            5.1e-3,
           );
         },
       },

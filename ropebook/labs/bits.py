@@ -48,7 +48,7 @@ class CountBits(Lab):
         self.token = (1 << self.bits + 3) + draw.below(1 << self.bits + 3)
         self.last = 1 << self.bits + 4
         self.inv_freq = inverse_frequencies(64, 10_000.0)
-        self.pair = draw.one_of([pair for pair in range(8, 20) if self._told_apart(pair)])
+        self.pair = draw.one_of([pair for pair in range(4, 28) if self._told_apart(pair)])
         self._stage = draw.one_of(STAGES)
         self.cos, self.sin = self._table(self._stage)
 
@@ -74,7 +74,7 @@ class CountBits(Lab):
 
     def _check_rounded(self, answer: Any) -> None:
         p, random = self.bits, self.random
-        x = random.standard_normal(40) * 2.0 ** random.integers(-9, 12, 40)
+        x = random.standard_normal(40) * 2.0 ** random.integers(-300, 300, 40)
         halves = (2 ** (p - 1) + np.arange(6) + 0.5) * np.repeat([1.0, -4.0], 3)
         x = np.concatenate((x, halves, [0.0, 1.0, 2.0 ** (p + 2) - 1]))
         found = read(call(answer, x), x.shape, "what rounded returns")
@@ -99,7 +99,7 @@ class CountBits(Lab):
                  [float(f"%.{p - 1}e" % one) for one in x]),
                 ("the sign is lost", np.abs(to_bits(x, p))),
             ],
-            self._first_wrong(found, x), tol=1e-15,
+            self._first_wrong(found, x), tol=1e-15, each=True,
         )  # fmt: skip
         if not np.array_equal(found, to_bits(x, p)):
             raise Slip(self._first_wrong(found, x))
@@ -158,8 +158,10 @@ class CountBits(Lab):
         return float(by_place), float(abs(to_bits(theta, bits) - theta) * self.last)
 
     def _told_apart(self, pair: int) -> bool:
+        """Return whether bfloat16, and the other rounding, are off by something else."""
         by_place, by_frequency = self._errors(self.bits, pair)
-        return abs(by_place - by_frequency) > 0.1 * by_place
+        others = by_place, self._errors(8, pair)[1]
+        return all(abs(one - by_frequency) > 0.1 * by_place for one in others)
 
     def _check_error(self, answer: Any, which: int, name: str) -> None:
         found = read(answer, (), name)
@@ -187,7 +189,7 @@ class CountBits(Lab):
             ]
         else:
             rest += [("this is how far the position is off, not the angle", true / theta)]
-        name_slip(found, true, rest, "not so: angle = position x frequency", tol=1e-3)
+        name_slip(found, true, rest, "not so: angle = position x frequency", tol=5.1e-3)
 
     def _check_position_error(self, answer: Any) -> None:
         self._check_error(answer, 0, "position_error")

@@ -7,7 +7,7 @@ import numpy as np
 
 from rope_minimal.layout import permute_qk, to_half, to_interleaved
 
-from .lab import OPEN, Draw, Lab, Slip, agree, call, name_slip, read
+from .lab import Draw, Lab, Slip, agree, call, name_slip, read
 from .turns import LAYOUT, Turn, series
 
 __all__ = ["ConvertACheckpoint"]
@@ -33,7 +33,7 @@ class ConvertACheckpoint(Lab):
         self.base = 100 * (1 + draw.below(50))
         self.was_interleaved = bool(draw.below(2))
         self.row = self.head_dim + draw.below((self.heads - 1) * self.head_dim)
-        while self._row(False) in (self._row(True), self.row):
+        while self._row(False) in (self._row(True), self._row(False, 1), self.row):
             self.row = self.head_dim + draw.below((self.heads - 1) * self.head_dim)
         self.width = 20
         self.weights = self._make()
@@ -118,22 +118,16 @@ class ConvertACheckpoint(Lab):
 
     def _check_convert(self, answer: Any) -> None:
         old = self._make()
-        kept = {name: rows.copy() for name, rows in old.items()}
-        new = self._called(answer, old)
-        if any(not np.array_equal(old[name], kept[name]) for name in old):
-            raise Slip("your function writes into the weights it is given: return new arrays")
-        if lost := [name for name in old if name not in new]:
-            raise Slip(f"{lost[0]} is missing: tensors that stay belong to a checkpoint as well")
-        told = [words for name in old if (words := self._wrong(name, old[name], new[name]))]
-        if told:
-            raise Slip("; ".join(told[:3]))
-
-    @staticmethod
-    def _called(answer: Any, old: Weights) -> Mapping[str, Any]:
         new = call(answer, old)
         if not isinstance(new, Mapping):
             raise Slip(f"convert should return a dict of arrays, got {type(new).__name__}")
-        return new
+        if lost := [name for name in old if name not in new]:
+            raise Slip(f"{lost[0]} is missing: tensors that stay belong to a checkpoint as well")
+        if more := [name for name in new if name not in old]:
+            raise Slip(f"{more[0]!r} is new: a conversion keeps the names")
+        told = [words for name in old if (words := self._wrong(name, old[name], new[name]))]
+        if told:
+            raise Slip("; ".join(told[:3]))
 
     def _wrong(self, name: str, old: np.ndarray, given: Any) -> str:
         """Return what is wrong with one tensor, "" where it is right."""
@@ -204,48 +198,61 @@ class ConvertACheckpoint(Lab):
             turned[name] = np.repeat(turn(z, np.arange(len(x))), self.heads // heads, axis=0)
         return turned["q"] @ turned["k"].swapaxes(1, 2)
 
-    def _spoilt(self, old: Weights) -> list[tuple[str, Weights]]:
+    def _spoilt(self, old: Weights, good: Weights) -> list[tuple[str, Weights]]:
         """Return conversions that are wrong, each in one way."""
-        good, one = self._converted(old), self.heads
-        names = ("q_proj.weight", "k_proj.weight", "q_proj.bias", "k_proj.bias", "q_norm.weight")
-        spoilt = [(f"{name} was not moved", good | {name: old[name]}) for name in names]
+        spoilt = [(f"{name} was not moved", good | {name: old[name]}) for name in MOVES]
+        for name, heads in (("q_proj.weight", self.heads), ("k_proj.weight", self.kv_heads)):
+            for head in range(heads):
+                rows = good[name].copy()
+                own = slice(head * self.head_dim, (head + 1) * self.head_dim)
+                rows[own] = old[name][own]
+                spoilt.append((f"head {head} of {name} was not moved", good | {name: rows}))
+            long = self._move(old[name], 1)
+            spoilt.append((f"{name} was moved as one long head", good | {name: long}))
         scaled = good["q_proj.weight"].copy()
-        scaled[-1] *= 1.01
+        scaled[-1] *= 1.001
+        back = {name: self._move(old[name], self._heads_of(name), back=True) for name in MOVES}
         return [
             ("nothing was moved: does yours look beyond the first token, at distances over 0?",
-             dict(old)),
+             old),
             *spoilt,
-            ("k_proj.weight was moved as one long head",
-             good | {"k_proj.weight": self._move(old["k_proj.weight"], 1)}),
-            ("everything was moved in the wrong direction",
-             good | {n: self._move(old[n], self._heads_of(n), back=True) for n in MOVES}),
-            ("a row of the last query head was changed by 1%", good | {"q_proj.weight": scaled}),
-        ] if one else []  # fmt: skip
+            ("everything was moved in the wrong direction", good | back),
+            ("a row of the last query head was changed by 0.1%", good | {"q_proj.weight": scaled}),
+        ]  # fmt: skip
 
     def _check_alike(self, answer: Any) -> None:
         old = self._make()
         good = self._converted(old)
+        gains = {"q_norm.weight": 2 * good["q_norm.weight"],
+                 "k_norm.weight": good["k_norm.weight"] / 2}  # fmt: skip
         x = self.random.standard_normal((5, self.width))
-        same = agree(
-            self._scores(old, x, self.was_interleaved),
-            self._scores(good, x, not self.was_interleaved),
-        )
-        if not same:
+        before = self._scores(old, x, self.was_interleaved)
+        after = [self._scores(new, x, not self.was_interleaved) for new in (good, good | gains)]
+        if not all(agree(before, one) for one in after):
             raise RuntimeError("a right conversion has changed a score")
-        if not self._verdict(answer, old, good):
+        asked = [("", good), ("gains", good | gains), *self._spoilt(old, good), ("again", good)]
+        order = self.random.permutation(len(asked))  # so that no test counts its turns
+        said = {i: self._verdict(answer, old, asked[i][1]) for i in order}
+        if not said[0]:
             raise Slip(
                 "a right conversion is refused: old weights are rotated in the old layout, new "
                 "ones in the new layout, and then scores agree up to rounding"
             )
-        passed = [words for words, bad in self._spoilt(old) if self._verdict(answer, old, bad)]
+        if not said[1]:
+            raise Slip(
+                "a layer with the same scores is refused: with the gains of q doubled and those of "
+                "k halved they stay; compare scores, and let both gains count"
+            )
+        if not said[len(asked) - 1]:
+            raise Slip("a right conversion is accepted once and refused when it is asked again")
+        passed = [asked[i][0] for i in range(2, len(asked) - 1) if said[i]]
         if passed:
             more = f" (and {len(passed) - 1} more)" if len(passed) > 1 else ""
             raise Slip(f"your test lets pass a checkpoint in which {passed[0]}{more}")
 
     @staticmethod
     def _verdict(answer: Any, old: Weights, new: Weights) -> bool:
-        found = call(answer, dict(old), dict(new))
+        found = call(answer, old, new)
         if not isinstance(found, (bool, np.bool_)):
-            raise Slip(f"alike should return True or False, got {type(found).__name__}" if found
-                       is not None else OPEN)  # fmt: skip
+            raise Slip(f"alike should return True or False, got {type(found).__name__}")
         return bool(found)

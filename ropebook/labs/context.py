@@ -8,7 +8,7 @@ from rope_minimal.frequencies import inverse_frequencies
 from rope_minimal.rescaling import rescaled_frequencies
 
 from ..aliasing import neighbour_contrast
-from .lab import Draw, Lab, Slip, agree, call, name_slip, read
+from .lab import Draw, Lab, Slip, agree, call, name_slip, read, whole
 
 __all__ = ["ExtendAContext"]
 
@@ -25,11 +25,16 @@ class ExtendAContext(Lab):
 
     def _draw(self, draw: Draw) -> None:
         self.head_dim = draw.one_of((64, 80, 96, 128))
-        self.base = 1000 * (5 + draw.below(300))
+        thousands = 5 + draw.below(300)
         self.length = draw.one_of((1024, 2048, 4096, 8192))
         self.factor = draw.one_of((4, 8, 16))
-        self.inv_freq = inverse_frequencies(self.head_dim, self.base)
-        self._turns = self.length * self.inv_freq / (2 * np.pi)
+        while True:  # whether the last position counts is to change no pair
+            self.base = 1000 * thousands
+            self.inv_freq = inverse_frequencies(self.head_dim, self.base)
+            self._turns = self.length * self.inv_freq / (2 * np.pi)
+            if (np.abs(self._turns - 1) > 2 / self.length).all():
+                break
+            thousands += 1
         self._pairs = np.flatnonzero(self._turns < 1)
 
     def _task(self) -> list[str]:
@@ -42,11 +47,10 @@ class ExtendAContext(Lab):
         ]
 
     def _check_fresh(self, answer: Any) -> None:
-        try:
-            found = sorted(int(pair) for pair in answer)
-        except (TypeError, ValueError):
-            raise Slip("fresh should be a list of the numbers of pairs") from None
-        half, true = self.head_dim // 2, self._pairs.tolist()
+        given = whole(answer, "fresh")
+        if given.ndim != 1:
+            raise Slip(f"fresh should be one list of pairs, got shape {given.shape}")
+        half, true, found = self.head_dim // 2, self._pairs.tolist(), sorted(given.tolist())
         full = np.flatnonzero(self._turns >= 1).tolist()
         longer = np.flatnonzero(self._turns * self.factor < 1).tolist()
         radian = np.flatnonzero(self.length * self.inv_freq < 1).tolist()
@@ -62,13 +66,15 @@ class ExtendAContext(Lab):
             ("every pair goes on turning; but which of them gets where it never was?",
              list(range(half))),
         ):  # fmt: skip
-            if found == slip != true:
+            if found and found == slip != true:
                 raise Slip(words)
         if missing := sorted(set(true) - set(found)):
             turns = self._turns[missing[0]]
             raise Slip(f"pair {missing[0]} is missing: it made {turns:.2f} turns in training")
         if extra := sorted(set(found) - set(true)):
-            turns = self._turns[extra[0]] if extra[0] in range(half) else np.nan
+            if extra[0] not in range(half):
+                raise Slip(f"there is no pair {extra[0]}: your head has 0 to {half - 1}")
+            turns = self._turns[extra[0]]
             raise Slip(
                 f"pair {extra[0]} has made {turns:.2f} turns in training: nothing is new to it"
             )
@@ -86,10 +92,12 @@ class ExtendAContext(Lab):
                  inverse_frequencies(self.head_dim, self.base * s)),
                 ("you divide by the number of tokens, not by how many times the text is longer",
                  theta / (s * self.length)),
+                ("you bring the last position onto the last; PI divides every position by the "
+                 "factor", theta * (self.length - 1) / (self.length * s - 1)),
                 ("you press the slow pairs only; position interpolation presses all of them",
                  np.where(self._turns < 1, theta / s, theta)),
             ],
-            "position interpolation divides each frequency by one number: which?",
+            "position interpolation divides each frequency by one number: which?", each=True,
         )  # fmt: skip
 
     def _check_ntk_base(self, answer: Any) -> None:
@@ -120,7 +128,7 @@ class ExtendAContext(Lab):
         found = read(call(answer, theta, L, s), theta.shape, "what it returns for another head")
         name_slip(
             found, self._blend(theta, L, s), [],
-            "right for your head, and wrong for another one: use the arguments, not lab",
+            "right for your head, and wrong for another one: use the arguments, not lab", each=True,
         )  # fmt: skip
 
     @staticmethod
@@ -137,9 +145,6 @@ class ExtendAContext(Lab):
         def blend(keep: np.ndarray, factor: float = s) -> np.ndarray:
             return keep * theta + (1 - keep) * theta / factor
 
-        released, _ = rescaled_frequencies(
-            "yarn", self.head_dim, self.base, factor=s, original_max_position_embeddings=L
-        )
         name_slip(
             found, blend(keep),
             [
@@ -160,12 +165,19 @@ class ExtendAContext(Lab):
                 ("you blend wavelengths; the task blends frequencies",
                  1 / (keep / theta + (1 - keep) * s / theta)),
                 ("this is the released code's ramp, in the number of the pair; the task asks for "
-                 "the paper's, in turns", np.asarray(released)),
+                 "the paper's, in turns", self._released()),
                 ("this is PI: all pairs are pressed", theta / s),
                 ("nothing is slowed down", theta),
             ],
-            self._by_parts_otherwise(found, blend(keep)),
+            self._by_parts_otherwise(found, blend(keep)), each=True,
         )  # fmt: skip
+
+    def _released(self) -> np.ndarray:
+        """Return by parts as its authors' code has it."""
+        return rescaled_frequencies(
+            "yarn", self.head_dim, self.base, factor=self.factor,
+            original_max_position_embeddings=self.length,
+        )[0]  # fmt: skip
 
     def _by_parts_otherwise(self, found: np.ndarray, true: np.ndarray) -> str:
         """Return which pair of the reader's own head is wrong, and by how much."""
@@ -200,5 +212,6 @@ class ExtendAContext(Lab):
                 f"no pair meets a new angle, but the step to the next token has {share:.0%} of its "
                 f"size, and should keep {KEPT:.0%}: you have slowed down fast pairs as well"
             )
-        if agree(found, self._blend(self.inv_freq, self.length, self.factor)):
+        by_parts = self._blend(self.inv_freq, self.length, self.factor), self._released()
+        if any(agree(found, one, each=True) for one in by_parts):
             raise Slip("that is by parts, part 4: find another curve of your own")

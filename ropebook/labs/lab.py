@@ -1,12 +1,17 @@
 """What the labs share: a reader's number, answers that are asked safely, and the certificate."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from copy import deepcopy
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-__all__ = ["OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "read", "seed_of", "verify"]
+__all__ = [
+    *("OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "read", "seed_of", "verify"),
+    "whole",
+]
 
 T = TypeVar("T")
 
@@ -17,6 +22,11 @@ NOBODY = "your name"
 
 class Slip(Exception):  # noqa: N818 -- of a reader's answer, not of a program
     """What is wrong with an answer, in words."""
+
+
+def plain(who: str) -> str:
+    """Return a name in one spelling: letters composed, single spaces, no dots of a line."""
+    return " ".join(unicodedata.normalize("NFC", who).replace("·", " ").split())
 
 
 def seed_of(text: str) -> int:
@@ -45,24 +55,48 @@ class Draw:
         return options[self.below(len(options))]
 
 
-def read(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
-    """Return an answer as finite float64 numbers of a shape; raise `Slip` where it is not."""
+def _numbers(answer: Any, what: str) -> np.ndarray:
+    """Return an answer as finite float64 numbers; raise `Slip` where it is not."""
     try:
-        found = np.asarray(answer, dtype=np.float64)
+        found = np.asarray(answer)
+        if found.dtype.kind in "bcSU":
+            raise TypeError
+        found = found.astype(np.float64)
     except (TypeError, ValueError):
-        raise Slip(f"{what} should be real numbers, got {type(answer).__name__}") from None
-    if found.shape != shape:
-        raise Slip(f"{what} should have shape {shape}, got {found.shape}")
+        got = getattr(answer, "dtype", type(answer).__name__)
+        raise Slip(f"{what} should be real numbers, got {got}") from None
     if not np.isfinite(found).all():
         raise Slip(f"{what} should be finite, and holds inf or nan")
     return found
+
+
+def read(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
+    """Return an answer as finite float64 numbers of a shape; raise `Slip` where it is not."""
+    found = _numbers(answer, what)
+    if found.shape != shape:
+        raise Slip(f"{what} should have shape {shape}, got {found.shape}")
+    return found
+
+
+def whole(answer: Any, what: str) -> np.ndarray:
+    """Return an answer as an array of integers; raise `Slip` where it is not."""
+    try:
+        listed = list(answer)
+    except TypeError:
+        raise Slip(f"{what} should be a list, got {type(answer).__name__}") from None
+    if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
+        raise Slip(f"{what} should be numbers, got True and False: np.flatnonzero lists the True")
+    found = _numbers(listed, what)
+    if (found != np.rint(found)).any():
+        raise Slip(f"{what} should be whole numbers, got {found[found != np.rint(found)][0]:g}")
+    return found.astype(np.int64)
 
 
 def call(function: Any, *arguments: Any) -> Any:
     """Return what a reader's function returns; raise `Slip` where it raises or writes into them."""
     if not callable(function):
         raise Slip(f"it should be a function, got {type(function).__name__}")
-    given = [np.array(one) if isinstance(one, np.ndarray) else one for one in arguments]
+    given = deepcopy(arguments)
     try:
         found = function(*given)
     except NotImplementedError:
@@ -74,30 +108,43 @@ def call(function: Any, *arguments: Any) -> Any:
         )
         what = f"{type(error).__name__}: {error}"
         raise Slip(f"your function raises {what} (called with {shapes})") from None
-    if found is None or found is ...:
-        raise Slip(OPEN)
-    for before, after in zip(arguments, given, strict=True):
-        if isinstance(before, np.ndarray) and not np.array_equal(before, after):
-            raise Slip("your function writes into its argument: work on a copy")
+    if found is None:
+        raise Slip("your function returns nothing: is there a return?")
+    if not all(map(_untouched, arguments, given)):
+        raise Slip("your function writes into its argument: work on a copy")
     return found
 
 
-def agree(found: Any, wanted: Any, tolerance: float = 1e-5) -> bool:
-    """Return whether numbers have one shape and differ by at most a part of the largest."""
+def _untouched(before: Any, after: Any) -> bool:
+    """Return whether an argument is still what it was."""
+    if isinstance(before, dict):
+        return before.keys() == after.keys() and all(
+            np.array_equal(before[name], after[name]) for name in before
+        )
+    return np.array_equal(before, after)
+
+
+def agree(found: Any, wanted: Any, tolerance: float = 1e-5, *, each: bool = False) -> bool:
+    """Return whether numbers have one shape and differ by at most a part of the largest.
+
+    With ``each``, as frequencies do that span decades, by at most a part of themselves.
+    """
     found, wanted = np.asarray(found, np.float64), np.asarray(wanted, np.float64)
     if found.shape != wanted.shape:
         return False
-    return bool(np.abs(found - wanted).max() <= tolerance * max(np.abs(wanted).max(), 1e-12))
+    size = np.abs(wanted) if each else np.abs(wanted).max()
+    return bool((np.abs(found - wanted) <= tolerance * np.maximum(size, 1e-12)).all())
 
 
 def name_slip(
-    found: Any, wanted: Any, slips: Iterable[tuple[str, Any]], otherwise: str, tol: float = 1e-5
-) -> None:
+    found: Any, wanted: Any, slips: Iterable[tuple[str, Any]], otherwise: str, tol: float = 1e-5,
+    *, each: bool = False,
+) -> None:  # fmt: skip
     """Raise `Slip` unless numbers agree: with the words of the first slip that gives the same."""
-    if agree(found, wanted, tol):
+    if agree(found, wanted, tol, each=each):
         return
     for words, value in slips:
-        if agree(found, value, tol):
+        if agree(found, value, tol, each=each):
             raise Slip(words)
     raise Slip(otherwise)
 
@@ -117,6 +164,8 @@ class Lab:
         The reader's own number, from which the variant is drawn.
     solved
         The parts that were right when they were last checked.
+    given
+        The answers that `check` was last given, by part.
     """
 
     number: ClassVar[int]
@@ -126,13 +175,18 @@ class Lab:
     def __init__(self, who: str | int) -> None:
         if isinstance(who, bool) or not isinstance(who, (str, int)):
             raise TypeError(f"who must be your name or your number, got {who!r}")
-        self.who = " ".join(str(who).replace("·", " ").split())
+        self.who = plain(str(who))
         if not self.who:
             raise ValueError(f"who must be your name or your number, got {who!r}")
         self.seed = seed_of(f"rope lab {self.number} for {self.who.lower()}")
         self.solved: set[str] = set()
+        self.given: dict[str, Any] = {}
         self.random = np.random.default_rng(self.seed)
         self._draw(Draw(self.seed))
+        for value in vars(self).values():
+            for one in value.values() if isinstance(value, dict) else (value,):
+                if isinstance(one, np.ndarray):
+                    one.setflags(write=False)
 
     def _draw(self, draw: Draw) -> None:
         """Draw the reader's variant."""
@@ -172,7 +226,8 @@ class Lab:
         self.solved.discard(part)
         if answer is None or answer is ...:
             return OPEN
-        check: Callable[[Any], None] = getattr(self, f"_check_{part}")
+        untouched = type(self)(self.who)  # whatever the reader's code has made of this one
+        check: Callable[[Any], None] = getattr(untouched, f"_check_{part}")
         try:
             check(answer)
         except Slip as slip:
@@ -191,6 +246,7 @@ class Lab:
         if not answers:
             raise ValueError(f"answers must name a part: {', '.join(self.parts)}")
         for part, answer in answers.items():
+            self.given[part] = answer
             print(f"{part}: {self.diagnose(part, answer) or 'right'}")
 
     @property
@@ -228,7 +284,7 @@ def verify(line: str) -> tuple[bool, str]:
     if not found:
         return False, f"not a certificate: {line.strip()}"
     number, short, who, seed, mark = found.groups("")
-    name, same = f"lab {number}{short}", who.lower()
+    name, same = f"lab {number}{short}", plain(who).lower()
     if int(seed) != seed_of(f"rope lab {number} for {same}"):
         return False, f"{name}, {who}: not this reader's number"
     if mark != f"{seed_of(f'rope {name} solved by {same}'):08X}":

@@ -17,7 +17,14 @@ def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose
     found = read(call(function, x, places), x.shape, "what your function returns")
     explain(lambda turn: turn(x, places), found, true, whose)
     if not agree(found, true(x, places)):
-        raise Slip(_no_rotation(function, found, x, places, true))
+        raise Slip(_no_rotation(found, x, places, true))
+    far = np.array([0, 5000, 100_000])
+    got = read(call(function, x[:3], far), x[:3].shape, "what your function returns")
+    if not agree(got, true(x[:3], far), 1e-4):
+        raise Slip(
+            "right near the start and off at position 100,000: take your frequencies more exactly, "
+            "and all of it in float64"
+        )
     whole = np.rint(4 * x).astype(np.int64)
     got = read(call(function, whole, places), x.shape, "what your function returns")
     if not agree(got, true(whole, places)):
@@ -27,9 +34,7 @@ def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose
         raise Slip("it is right for six tokens at once, and not for one alone")
 
 
-def _no_rotation(
-    function: Any, found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Turn
-) -> str:
+def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Turn) -> str:
     """Say what an answer does that is no rotation with other parameters."""
     if agree(found, x):
         return "your vectors come out as they went in: nothing turns"
@@ -56,6 +61,9 @@ def _no_rotation(
             "you rotate halves with cosines made for adjacent pairs: the two channels of a pair "
             "are turned by two different angles"
         )
+    for still in sorted({*range(true.head_dim)} - {*a, *b}):
+        if not agree(found[:, still], x[:, still]):
+            return f"channel {still} belongs to no pair: it should come back as it was"
     lengths = np.hypot(found[:, a], found[:, b]) / np.hypot(x[:, a], x[:, b])
     if not np.allclose(lengths, true.factor, rtol=1e-6):
         token, pair = np.argwhere(~np.isclose(lengths, true.factor, rtol=1e-6))[0]
@@ -109,11 +117,12 @@ class WriteTheRotation(Lab):
         if np.shape(answer) == (D,):
             raise Slip(f"one frequency for each pair: {D // 2}, not one for each of {D} channels")
         found = read(answer, theta.shape, "inv_freq")
-        explain(lambda turn: np.array(turn.inv_freq), found, self._turn)
+        explain(lambda turn: np.array(turn.inv_freq), found, self._turn, each=True)
         slips = [
             ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta)
         ]
-        name_slip(found, theta, slips, "these are not the frequencies of your base and width")
+        words = "these are not the frequencies of your base and width"
+        name_slip(found, theta, slips, words, each=True)
 
     def _check_slowest(self, answer: Any) -> None:
         found = read(answer, (), "slowest")
@@ -138,8 +147,8 @@ class WriteTheRotation(Lab):
 
     def _check_score(self, answer: Any) -> None:
         q, k = self.random.standard_normal((2, self.head_dim))
-        distances = [0, 3, 11]
-        found = read([call(answer, q, k, far) for far in distances], (3,), "your three scores")
+        distances = [0, 3, 11, 3000]
+        found = read([call(answer, q, k, far) for far in distances], (4,), "your four scores")
 
         def scores(turn: Turn) -> np.ndarray:
             return np.stack([turn(q[None], np.array([far]))[0] @ k for far in distances])
@@ -158,7 +167,7 @@ class WriteTheRotation(Lab):
             ("you take the imaginary part; the score is the real part",
              [np.imag(np.sum(z * np.conj(w) * t)) for t in turned]),
             ("the distance does not matter in yours: turned both by one angle, it cancels",
-             [q @ k] * 3),
+             [q @ k] * 4),
         ):  # fmt: skip
             if agree(found, slip):
                 raise Slip(words)

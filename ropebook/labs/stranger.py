@@ -1,11 +1,11 @@
 """Lab 2: find the layout of a stranger, a rotation that can be asked and not read."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .lab import Draw, Lab, Slip, call, name_slip, read
+from .lab import Draw, Lab, Slip, name_slip, read, whole
 from .rotation import check_rotation
 from .turns import LAYOUT, Turn, series
 
@@ -18,6 +18,8 @@ class FindTheLayout(Lab):
     number = 2
     title = "find the layout of a stranger"
     parts = ("pairs", "direction", "first", "inv_freq", "factor", "twin")
+    questions: ClassVar[int] = 0
+    """How often a stranger was asked."""
 
     def _draw(self, draw: Draw) -> None:
         self.head_dim = draw.one_of((16, 20, 24))
@@ -47,14 +49,15 @@ class FindTheLayout(Lab):
                 f"x must have shape (T, {self.head_dim}) and positions (T,), got {x.shape} and "
                 f"{positions.shape}"
             )
+        FindTheLayout.questions += 1
         return self._turn(x, positions)
 
     def _check_pairs(self, answer: Any) -> None:
         true, width = self._turn.pairs(), self._turn.width
-        try:
-            found = [(int(a), int(b)) for a, b in answer]
-        except (TypeError, ValueError):
-            raise Slip("pairs should be a list of two channels each, as [(0, 1), (2, 3)]") from None
+        given = whole(answer, "pairs")
+        if given.ndim != 2 or given.shape[1] != 2:
+            raise Slip("pairs should be a list of two channels each, as [(0, 1), (2, 3)]")
+        found = [(a, b) for a, b in given.tolist()]
         if found == true:
             return
         if found == true[::-1]:
@@ -109,9 +112,9 @@ class FindTheLayout(Lab):
 
     def _check_first(self, answer: Any) -> None:
         found, true = float(read(answer, (), "first")), self._turn.first
-        if found == true:
+        if abs(found - true) < 1e-3:
             return
-        if found == -true:
+        if abs(found + true) < 1e-3:
             raise Slip("the sign is reversed: take the direction into account")
         raise Slip(
             f"not {found:g}: at positions = 0 the fastest pair is turned by an angle; how many "
@@ -134,11 +137,13 @@ class FindTheLayout(Lab):
                 ("the exponent divides by the whole head: the stranger turns fewer channels", wide),
                 ("these are the angles at position 1: the stranger's positions do not start at 0, "
                  "so take the difference of two positions", theta * shift),
+                ("four digits are not four decimals: of the slow pairs these keep little",
+                 np.round(theta, 4)),
                 ("this is a series of base 10,000: measure the stranger's",
                  series(2 * len(theta), 10_000.0)),
             ],
             "not these: take the angle between the outputs at two positions next to each other",
-            tol=1e-4,
+            tol=5.1e-4, each=True,
         )  # fmt: skip
 
     def _check_factor(self, answer: Any) -> None:
@@ -154,14 +159,7 @@ class FindTheLayout(Lab):
         )  # fmt: skip
 
     def _check_twin(self, answer: Any) -> None:
-        if callable(answer) and answer == self.stranger:
-            raise Slip("that is the stranger: write a function of your own")
+        before = self.questions
         check_rotation(answer, self._turn, self.random, "the stranger")
-        x = self.random.standard_normal((3, self.head_dim))
-        far = np.array([0, 5000, 100_000])
-        found = read(call(answer, x, far), x.shape, "what your function returns")
-        name_slip(
-            found, self._turn(x, far), [],
-            "right near the start and off at position 100,000: take your frequencies more exactly",
-            tol=1e-4,
-        )  # fmt: skip
+        if self.questions != before:
+            raise Slip("it asks the stranger: write a function of your own, from what you measured")

@@ -162,7 +162,7 @@ def _banks(true: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def explain(answer: Callable[[Turn], np.ndarray | None], found: np.ndarray, true: Turn,
-            whose: str = "the task") -> None:  # fmt: skip
+            whose: str = "the task", *, each: bool = False) -> None:  # fmt: skip
     """Raise `Slip` unless an answer is the true rotation's: with up to three parameters to blame.
 
     Parameters
@@ -173,10 +173,10 @@ def explain(answer: Callable[[Turn], np.ndarray | None], found: np.ndarray, true
         What the reader's code answered.
     true
         The rotation that was asked for.
-    whose
-        Who is compared with, in the words.
+    whose, each
+        Who is compared with, in the words; as in `agree`.
     """
-    if agree(found, answer(true)):
+    if agree(found, answer(true), each=each):
         return
     slips = list(_slips(true, whose))
     for count in (1, 2, 3):
@@ -184,5 +184,5 @@ def explain(answer: Callable[[Turn], np.ndarray | None], found: np.ndarray, true
             for together in product(*chosen):
                 changes = {name: value for _, change in together for name, value in change.items()}
                 would = answer(replace(true, **changes))
-                if would is not None and agree(found, would):
+                if would is not None and agree(found, would, each=each):
                     raise Slip("; ".join(words for words, _ in together))

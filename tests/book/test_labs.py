@@ -4,6 +4,8 @@ import json
 import re
 import subprocess
 import sys
+import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,7 @@ from tests.tools.node import PROGRAM, Node
 
 ROOT = Path(__file__).parents[2]
 SOLUTIONS = Path(__file__).parent / "lab_solutions"
+NAMES = [f"student {i}" for i in range(200)]
 READERS = ("Ada Lovelace", "4711", "Žižka Šimon", *(f"reader {i}" for i in range(9)))
 NOTEBOOKS = {int(path.name[4]): path for path in (ROOT / "notebooks").glob("lab-*.ipynb")}
 each_lab = pytest.mark.parametrize("number", labs.LABS)
@@ -218,6 +221,48 @@ def table_is(lab):
     return next(one for one in ("table", "product", "positions") if one != lab._stage)
 
 
+def slow(inv_freq, by=3):
+    """Frequencies of which the slowest is off."""
+    return np.array([*inv_freq[:-1], inv_freq[-1] * by])
+
+
+def bank(lab, inv_freq):
+    return replace(lab._turn, inv_freq=tuple(inv_freq))
+
+
+def scaled_all(lab):
+    turned = np.ravel(lab._turn.pairs())
+    by = np.where(np.isin(np.arange(lab.head_dim), turned), 1, lab._turn.factor)
+    return lambda x, m: by * lab._turn(x, m)
+
+
+def emptied(weights):
+    weights.clear()
+    return {}
+
+
+def by_scores(lab, blind="", heads=slice(None)):
+    """A reader's test that looks at some heads, and for whom one tensor is all ones."""
+
+    def scores(weights, interleaved):
+        weights = weights | ({blind: np.ones(lab.head_dim)} if blind else {})
+        return lab._scores(weights, np.random.default_rng(0).normal(size=(6, 20)), interleaved)[
+            heads
+        ]
+
+    before, after = lab.was_interleaved, not lab.was_interleaved
+    return lambda old, new: np.allclose(scores(old, before), scores(new, after))
+
+
+def only_the_first_time(lab):
+    asked = []
+    return lambda old, new: asked.append(1) or len(asked) == 1
+
+
+def by_own_conversion(lab):
+    return lambda old, new: all(np.array_equal(convert(lab)(old)[name], new[name]) for name in old)
+
+
 SLIPS = [
     (1, "rotate", lambda lab: in_layout(lab, not lab.interleaved), "your pairs are"),
     (1, "rotate", lambda lab: in_layout(lab, lab.interleaved, sign=-1), "direction reversed"),
@@ -240,6 +285,10 @@ SLIPS = [
         *(1, "rotate", as_given),
         "cut to integers",
     ),
+    (1, "rotate", lambda lab: bank(lab, slow(lab._turn.inv_freq, 1.001)), "off at position 100,0"),
+    (1, "rotate", lambda lab: lambda x, m: None, "is there a return"),
+    (1, "slowest", lambda lab: str(2 * np.pi / lab._turn.inv_freq[-1]), "real numbers, got str"),
+    (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.001), "not the frequencies"),
     (1, "inv_freq", lambda lab: 10_000 ** -width_of(lab), "your base is 10,000"),
     (1, "inv_freq", lambda lab: lab.base ** -(width_of(lab) / 2), "exponent is i/D"),
     (1, "inv_freq", lambda lab: 2 * np.pi * lab.base ** width_of(lab), "wavelengths"),
@@ -265,8 +314,27 @@ SLIPS = [
         "your pairs are (interleaved|half-split), the stranger's are (half-split|interleaved)",
     ),
     (2, "twin", lambda lab: lab.stranger, "write a function of your own"),
+    (2, "twin", lambda lab: lambda x, m: lab.stranger(x, m), "write a function of your own"),
+    (2, "twin", lambda lab: lambda x, m: bank(lab, [*lab._turn.inv_freq[:-1], 0])(x, m), "radians"),
+    (2, "twin", scaled_all, "belongs to no pair"),
+    (2, "inv_freq", lambda lab: np.round(lab._turn.inv_freq, 4), "four decimals"),
+    (2, "inv_freq", lambda lab: slow(lab._turn.inv_freq), "not these"),
+    (2, "pairs", lambda lab: np.array(lab._turn.pairs()) + 0.4, "whole numbers"),
+    (2, "direction", lambda lab: lab._turn.direction > 0, "real numbers, got bool"),
     (3, "fresh", lambda lab: np.flatnonzero(kept(lab) > 0), "been all the way round"),
     (3, "fresh", lambda lab: np.flatnonzero(kept(lab) <= 0) + 1, "from 1"),
+    (3, "fresh", lambda lab: kept(lab) <= 0, "np.flatnonzero"),
+    (3, "fresh", lambda lab: np.flatnonzero(kept(lab) <= 0) + 0.7, "whole numbers"),
+    (3, "fresh", lambda lab: [*np.flatnonzero(kept(lab) <= 0), 999], "there is no pair 999"),
+    (3, "fresh", lambda lab: [], "is missing: it made"),
+    (3, "interpolated", lambda lab: slow(lab.inv_freq / lab.factor), "one number"),
+    (
+        *(3, "interpolated", lambda lab: lab.inv_freq * (lab.length - 1)
+          / (lab.length * lab.factor - 1)),
+        "last position onto the last",
+    ),
+    (3, "by_parts", lambda lab: lambda *a: slow(lab._blend(*a)), "of its speed"),
+    (3, "mine", lambda lab: lab._released(), "that is by parts"),
     (3, "interpolated", lambda lab: lab.inv_freq * lab.factor, "speed the pairs up"),
     (3, "ntk_base", lambda lab: lab.base * lab.factor, r"\(D - 2\)/D"),
     (3, "by_parts", ramp(lambda r, _: 1 - np.clip((r - 1) / 31, 0, 1)), "ramp is reversed"),
@@ -290,14 +358,19 @@ SLIPS = [
         *(4, "drop", drop(lambda old, new, start, stop: 0 * new + start - stop)),
         "moved the keys before the gap",
     ),
-    (4, "next_position", lambda lab: lambda m, pad: np.full(3, 8), "counts slots"),
+    (4, "next_position", lambda lab: lambda m, pad: np.full(len(m), 8), "counts slots"),
     (4, "next_position", lambda lab: lambda m, pad: (~pad).sum(1), "counts tokens"),
+    (4, "next_position", lambda lab: lambda m, pad: m.max(1) + 1, "is no position"),
+    (4, "drop", lambda lab: lambda *a: (1, 2), "positions should have shape"),
+    (4, "move", lambda lab: lambda k, d: replace(lab._turn, inv_freq=tuple(
+        slow(lab._turn.inv_freq, 1.001)))(k, d), "R_"),
     (
         *(4, "mended", lambda lab: rotate_complex(lab.broken, -lab.positions, lab.base)),
         "were healthy",
     ),
     (4, "mended", lambda lab: lab.broken, "nothing is mended"),
     (5, "rounded", trunc, "you cut off"),
+    (5, "rounded", lambda lab: lambda x: to_bits(np.clip(x, -3e38, 3e38), lab.bits), r"e\+38;"),
     (5, "rounded", lambda lab: bits(lab, 1), "the leading one is among"),
     (5, "rounded", lambda lab: bits(lab, -1), "the leading one counts once"),
     (5, "rounded", lambda lab: lambda x: np.rint(x * 2**lab.bits) / 2**lab.bits, "a fixed grid"),
@@ -315,8 +388,14 @@ SLIPS = [
     (6, "convert", lambda lab: convert(lab, but=("k_norm.weight",)), "k_norm.weight: not moved"),
     (6, "convert", lambda lab: convert(lab, also=("v_proj.weight",)), "values are not rotated"),
     (6, "convert", lambda lab: lambda w: convert(lab)(convert(lab)(w)), "converted twice"),
+    (6, "convert", lambda lab: emptied, "writes into its argument"),
+    (6, "convert", lambda lab: lambda w: convert(lab)(w) | {"new": 1}, "'new' is new"),
     (6, "runs", lambda lab: lab.head_dim, "number of channels"),
     (6, "alike", one_token, "a right conversion is refused|at distances over 0|lets pass"),
+    (6, "alike", lambda lab: by_scores(lab, blind="k_norm.weight"), "let both gains count"),
+    (6, "alike", lambda lab: by_scores(lab, heads=[0, -1]), "lets pass .* head 1 of q_proj"),
+    (6, "alike", only_the_first_time, "refused"),
+    (6, "alike", by_own_conversion, "compare scores"),
     (6, "alike", lambda lab: lambda old, new: True, "lets pass a checkpoint in which nothing"),
     (6, "alike", lambda lab: lambda old, new: False, "a right conversion is refused"),
 ]  # fmt: skip
@@ -345,6 +424,85 @@ def test_the_published_bug_of_halves_is_named():
     assert split
     for lab in split:
         assert "cosines made for adjacent pairs" in lab.diagnose("rotate", repeated(lab))
+
+
+# ---- right answers, and hands that slip ----------------------------------------------------------
+
+
+def to_digits(x, digits):
+    rounded = [float(f"{one:.{digits - 1}e}") for one in np.ravel(x)]
+    return np.reshape(rounded, np.shape(x))
+
+
+def test_an_answer_of_the_digits_that_are_asked_for_is_right_for_two_hundred_readers():
+    for who in NAMES:
+        one, two, five = (labs.begin(number, who) for number in (1, 2, 5))
+        assert one.diagnose("slowest", to_digits(2 * np.pi / one._turn.inv_freq[-1], 4)) == ""
+        assert two.diagnose("inv_freq", to_digits(two._turn.inv_freq, 4)) == ""
+        assert two.diagnose("first", two._turn.first + 2e-9) == ""
+        for which, part in enumerate(("position_error", "frequency_error")):
+            true = five._errors(five.bits, five.pair)[which]
+            assert five.diagnose(part, to_digits(true, 3)) == ""
+            assert five.diagnose(part, to_digits(1.02 * true, 3))
+            assert "the other of the two" in five.diagnose(
+                part, five._errors(five.bits, five.pair)[1 - which]
+            )
+            assert "bfloat16" in five.diagnose(part, five._errors(8, five.pair)[which])
+
+
+def test_what_is_new_does_not_hang_on_the_last_position_for_two_hundred_readers():
+    for who in NAMES:
+        lab = labs.begin(3, who)
+        turns = (lab.length - 1) * lab.inv_freq / (2 * np.pi)
+        assert lab.diagnose("fresh", np.flatnonzero(turns < 1)) == ""
+        assert lab.diagnose("mine", np.where(turns < 1, 1 / lab.factor, 1) * lab.inv_freq) == ""
+
+
+def test_wrong_choices_and_rows_fail_for_two_hundred_readers():
+    for who in NAMES:
+        six, five = labs.begin(6, who), labs.begin(5, who)
+        assert "one long head" in six.diagnose("row", six._row(False, 1))
+        wrong = [s for s in ("positions", "inverse frequencies", "product", "table")
+                 if five.diagnose("stage", s).startswith("then ")]  # fmt: skip
+        assert len(wrong) == 3
+
+
+def test_a_test_of_scores_and_a_list_of_two_are_right():
+    for who in READERS:
+        lab = labs.begin(6, who)
+        assert lab.diagnose("alike", by_scores(lab)) == ""
+        lab = labs.begin(4, who)
+        right = drop(lambda old, new, start, stop: new - old)(lab)
+        assert lab.diagnose("drop", lambda *a, right=right: list(right(*a))) == ""
+
+
+@each_lab
+def test_what_a_reader_writes_over_changes_no_check(number, tmp_path):
+    """Neither the lab's arrays, which are not for writing, nor any other thing of it."""
+    space = solved(number, "Ada", tmp_path)
+    lab, right = space["lab"], labs.begin(number, "Ada")
+    for value in list(vars(lab).values()):
+        for one in value.values() if isinstance(value, dict) else (value,):
+            if isinstance(one, np.ndarray):
+                with pytest.raises(ValueError, match="read-only"):
+                    one += 1
+    assert [lab.diagnose(part, space[part]) for part in lab.parts] == [""] * len(lab.parts)
+    answers = {part: space[part] for part in lab.parts if not callable(space[part])}
+    for name in vars(lab):
+        if name not in ("who", "solved"):
+            setattr(lab, name, None)
+    assert {lab.diagnose(part, answer) for part, answer in answers.items()} == {""}
+    assert right.seed == labs.begin(number, lab.who).seed
+
+
+def test_a_name_is_one_however_its_letters_are_composed(node):
+    whole, parts = (unicodedata.normalize(form, "Jörg Müller") for form in ("NFC", "NFD"))
+    assert whole != parts
+    assert labs.begin(2, whole).seed == labs.begin(2, parts).seed
+    assert verify(unicodedata.normalize("NFD", line_of(labs.begin(2, whole))))[0]
+    assert node.call("page_lab.js", "stranger", whole) == node.call(
+        "page_lab.js", "stranger", parts
+    )
 
 
 # ---- the certificate and the number --------------------------------------------------------------
@@ -579,6 +737,76 @@ def test_a_class_is_checked_with_one_command(tmp_path):
         ask("--lab", 9, handed_in / "ada.ipynb").stderr == "ERROR: --lab must be 1 to 6, got 9\n\n"
     )
     assert "--lab needs the files or folders" in ask("--lab=4").stderr
+
+
+def right_for(who):
+    return (SOLUTIONS / "lab_4.py").read_text("utf8").replace("a teacher", who)
+
+
+def failures(done):
+    """Return what pytest says of each part, without the summary."""
+    return done.stdout.partition("short test summary")[0]
+
+
+def test_files_of_one_name_and_of_two_readers_are_told(tmp_path):
+    for name in ("ada", "copy"):
+        (tmp_path / f"{name}.py").write_text(right_for("Ada"), "utf8")
+    (tmp_path / "two.py").write_text(right_for("Bob") + "\nother = labs.begin(4, 'Eva')\n", "utf8")
+    (tmp_path / "jörg.py").write_text(right_for("Jörg Müller"), "utf8")
+    said = failures(done := ask("--lab", 4, tmp_path))
+    for other in ("ada", "copy"):
+        assert len(re.findall(rf"right, but another file has this name: \S*{other}\.py", said)) == 5
+    assert said.count("more than one reader in this file: Bob, Eva") == 5
+    assert "15 failed, 5 passed" in done.stdout
+
+
+def test_no_file_changes_the_checks_of_the_next(tmp_path):
+    (tmp_path / "a.py").write_text(
+        "import ropebook.labs.lab as it\nit.Lab.diagnose = lambda *a: ''\n" + right_for("Ada"),
+        "utf8",
+    )
+    (tmp_path / "b.py").write_text(
+        "from ropebook import labs\nlab = labs.begin(4, 'Bob')\n", "utf8"
+    )
+    said = failures(ask("--lab", 4, tmp_path))
+    assert said.count(f": {OPEN}") == 5
+
+
+def test_broken_empty_and_endless_files_are_told_in_words(tmp_path):
+    head = "from ropebook import labs\nlab = labs.begin(4, 'Eva')\n"
+    (tmp_path / "broken.ipynb").write_text('{"cells": [')
+    (tmp_path / "empty.ipynb").write_text("")
+    (tmp_path / "empty.py").write_text("")
+    (tmp_path / "latin.py").write_bytes(right_for("Jörg").encode("latin1"))
+    (tmp_path / "leaves.py").write_text(right_for("Kim") + "\nraise SystemExit\n")
+    (tmp_path / "gone.py").write_text(head + "import os\ndef move(k, d): os._exit(3)\n")
+    done = ask("--lab", 4, tmp_path)
+    said = failures(done)
+    assert said.count("the file is no notebook: it cannot be read as one") == 10
+    assert said.count("no labs.begin(4, name) in this file") == 20
+    assert "codec can't decode" in said
+    assert "Eva: move: ended its process (code 3)" in said
+    assert "Eva: mended: not asked, because move ended its process" in said
+    assert "5 passed" in done.stdout
+    assert "Traceback" not in said
+    assert "pytest_labs.py" not in said
+    (tmp_path / "endless.py").write_text(head + "while True: pass\n")
+    said = failures(ask("--lab", 4, "--lab-limit", 2, tmp_path / "endless.py"))
+    assert said.count("the file did not end in 2 seconds") == 5
+
+
+def test_what_was_checked_is_asked_and_commands_of_ipython_are_passed_over(tmp_path):
+    cells = [
+        "%matplotlib inline\n" + right_for("Ada"),
+        "!pip list\nlab.check(accident=accident, mended=mended)\nlab.drop?",
+        "for accident in range(3):\n    mended = None",
+        "rest = (7\n    % 4)\nassert rest == 3",
+    ]
+    notebook = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
+    path = tmp_path / "ada.ipynb"
+    path.write_text(json.dumps(notebook), "utf8")
+    assert run_file(path)[1] == ""
+    assert ask("--lab", 4, path).returncode == 0
 
 
 @each_lab
