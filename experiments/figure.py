@@ -87,7 +87,6 @@ def recent_methods_data() -> dict[str, Any]:
             "scores": {words: scores(task, name) for name, (words, _) in METHODS.items()},
         }
         for task in recent.TASKS.values()
-        if task.name != "parity"  # whose record is not complete yet
     ]
     pays = {w: {"added": added(name), "also": also} for name, (w, also) in METHODS.items()}
     return {"times": list(TIMES), "methods": list(pays), "tasks": tasks, "pays": pays}

@@ -6,7 +6,7 @@ import { clamp, num, short } from "./kit/numbers.js";
 import { compare, holm, spread } from "./seeds.js";
 
 const SIGNIFICANT = 0.05;
-const GUESS = { copy: 1 / 16, find: 1 / 16, induction: 1 / 16, recall: 1 / 16 };
+const GUESS = { copy: 1 / 16, find: 1 / 16, induction: 1 / 16, parity: 1 / 2, recall: 1 / 16 };
 /** In two digits; what is not quite 1 is not rounded to it. */
 const two = (value) => (value < 1 && num(value, 2) === "1.00" ? num(Math.min(value, 0.999), 3) : num(value, 2));
 
@@ -114,7 +114,7 @@ export default figure((fig) => {
       node.setAttribute("aria-pressed", String(task === traits.task));
       side.textContent = traits.first === traits.second ? "" : now.verdicts[i].side;
     });
-    bar.style.cssText = wide(width) ? `grid-template-columns: repeat(5, 1fr); padding-left: ${left}px` : "";
+    bar.style.cssText = wide(width) ? `grid-template-columns: repeat(6, 1fr); padding-left: ${left}px` : "";
     drawRows(plot, methods, traits);
     shown().forEach((name, i) => {
       const x0 = left + i * pace();

@@ -8,7 +8,7 @@ from .figure import Choice, Figure, Whole
 
 __all__ = ["LENGTHS", "METHODS", "TASKS", "RecentMethods", "recent_methods"]
 
-TASKS = ["copy", "find", "induction", "language", "recall"]
+TASKS = ["copy", "find", "induction", "language", "parity", "recall"]
 """The tasks, by the names of ``experiments.recent``."""
 
 METHODS = [

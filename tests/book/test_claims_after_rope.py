@@ -51,7 +51,7 @@ def test_the_chapter_quotes_no_number_that_training_again_would_change():
 
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("encoding", RECENT)
-@pytest.mark.parametrize("task", ["copy", "find", "language", "recall"])
+@pytest.mark.parametrize("task", ["copy", "find", "language", "parity", "recall"])
 def test_two_seeds_of_the_record_trained_again_score_as_recorded(task, encoding):
     """Within the range of the eight, and a tenth: another processor rounds in another order."""
     seeds = (0, 1)
