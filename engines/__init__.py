@@ -29,6 +29,7 @@ RUNTIMES: dict[str, dict[str, str]] = {
     "diffusers": {},
     "liger": {"TRITON_INTERPRET": "1"},
     "flash_attn": {"TRITON_INTERPRET": "1"},
+    "transformer_engine": {},
     "xformers": {"TRITON_INTERPRET": "1"},
     "openvino": {},
     "ncnn": {},

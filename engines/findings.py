@@ -58,6 +58,14 @@ table, x, at = made(longest=8192).cos_sin_cache, torch.eye(64)[:1], torch.tensor
 torch.ops._C.rotary_embedding(at, x, x.clone(), 64, table[:4096], True)
 bool(torch.equal(x[0, :1], table[5000, :1]))
 """),
+    "transformer-engine-cast": ("transformer_engine", """
+import torch
+from engines.runtimes.transformer_engine import each
+x = torch.eye(64)[:1, None].expand(1, 2, 64)
+asked = ((torch.bfloat16, [256, 257]), (torch.float16, [2048, 2049]))
+turned = [each(kind)(x.to(kind), torch.tensor(at))[0] for kind, at in asked]
+[bool(torch.equal(*two)) for two in turned]
+"""),
     "tvm-yarn": ("tvm", """
 import numpy as np
 from engines.runtimes.tvm import each

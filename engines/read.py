@@ -10,10 +10,6 @@ def _row(name: str, source: str, commit: str, says: str, date: str = _DATE) -> d
 
 
 READ: list[dict[str, str]] = [
-    _row("Transformer Engine", "NVIDIA/TransformerEngine: transformer_engine/pytorch/attention/"
-         "rope.py", "0dc141c",
-         "half-split unless interleaved=True; the first channels; angles in float32; "
-         "interpolation by a fixed factor, or past a trained length by the length of the call"),
     _row("candle", "huggingface/candle: candle-nn/src/rotary_emb.rs", "091c49b",
          "rope is half-split, rope_i interleaved; x, cos and sin of one type; the caller makes the "
          "table"),
@@ -32,8 +28,8 @@ OBSTACLES: list[dict[str, str]] = [
          "an \"and\" of two arrays in its kernel, of which Triton's interpreter returns the second "
          "(3.7.1); the rest of the kernel was heard"),
         ("TensorRT-LLM, ExLlamaV2, LMDeploy", "not tried: their packages are built for CUDA"),
-        ("Transformer Engine",
-         "not tried: its package is built for CUDA, its rotation has a form in plain torch, too"),
+        ("Transformer Engine's fused kernel",
+         "built for CUDA: what was heard is the form in torch that stands beside it"),
         ("CTranslate2 4.8.5",
          "offers whole models alone, so its rotation was not given to the instrument; its models "
          "were run, and their logits are among the conversions above"),

@@ -138,6 +138,7 @@ FLAGS = {
     "torchtitan": ("CosSinRoPE", "ComplexRoPE"),
     "executorch": ("use_hf_rope=True", "use_hf_rope=False"),
     "ncnn": ("interleaved 0=0", "interleaved 0=1"),
+    "transformer_engine": ("RotaryPositionEmbedding", "interleaved=True"),
     "flash_attn": ("apply_rotary_emb_torch", "interleaved=True"),
     "xformers": ("adjacents=False", "adjacents=True"),
     "tvm": ("rope_scaling={}", 'rope_scaling=dict(rope_type="gptj")'),
