@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .lab import Draw, Lab, Slip, agree, call, name_slip, read
+from .lab import Draw, Lab, Slip, agree, call, name_slip, numbers, read
 from .turns import Turn, explain, series
 
 __all__ = ["MendACache"]
@@ -86,7 +86,7 @@ class MendACache(Lab):
         found = call(answer, keys, positions, start, stop)
         if not isinstance(found, (tuple, list)) or len(found) != 2:
             raise Slip("drop should return two things: the keys that stay, and their positions")
-        stay = np.r_[0:start, stop:20]
+        stay, shape = np.r_[0:start, stop:20], numbers(found[0], "keys").shape[:1]
         for words, kept in (
             ("you keep the slot `stop - 1`: start to stop - 1 go", np.r_[0:start, stop - 1 : 20]),
             (
@@ -96,7 +96,7 @@ class MendACache(Lab):
             ("you return the keys that were to go", np.r_[start:stop]),
             ("nothing is dropped", np.r_[0:20]),
         ):
-            if np.shape(found[0])[:1] == kept.shape != stay.shape:
+            if shape == kept.shape != stay.shape:
                 raise Slip(words)
         places = read(found[1], stay.shape, "positions")
         new = np.arange(len(stay))
@@ -137,8 +137,8 @@ class MendACache(Lab):
         padding = np.zeros((4, 8), bool)
         padding[1, :3] = padding[2, :2] = padding[3, :7] = True
         largest = np.where(padding, -1, positions).max(axis=1)
-        given = call(answer, positions, padding)
-        if np.shape(given) == ():
+        given = numbers(call(answer, positions, padding), "next_position")
+        if given.shape == ():
             raise Slip("one number for each row: rows may have different lengths")
         name_slip(
             read(given, (4,), "next_position"), largest + 1,

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 __all__ = [
-    *("OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "read", "seed_of", "verify"),
-    "whole",
+    *("OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "numbers", "read", "seed_of"),
+    *("verify", "whole"),
 ]
 
 T = TypeVar("T")
@@ -55,14 +55,14 @@ class Draw:
         return options[self.below(len(options))]
 
 
-def _numbers(answer: Any, what: str) -> np.ndarray:
+def numbers(answer: Any, what: str) -> np.ndarray:
     """Return an answer as finite float64 numbers; raise `Slip` where it is not."""
     try:
         found = np.asarray(answer)
         if found.dtype.kind in "bcSU":
             raise TypeError
         found = found.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         got = getattr(answer, "dtype", type(answer).__name__)
         raise Slip(f"{what} should be real numbers, got {got}") from None
     if not np.isfinite(found).all():
@@ -72,7 +72,7 @@ def _numbers(answer: Any, what: str) -> np.ndarray:
 
 def read(answer: Any, shape: tuple[int, ...], what: str) -> np.ndarray:
     """Return an answer as finite float64 numbers of a shape; raise `Slip` where it is not."""
-    found = _numbers(answer, what)
+    found = numbers(answer, what)
     if found.shape != shape:
         raise Slip(f"{what} should have shape {shape}, got {found.shape}")
     return found
@@ -86,7 +86,7 @@ def whole(answer: Any, what: str) -> np.ndarray:
         raise Slip(f"{what} should be a list, got {type(answer).__name__}") from None
     if listed and all(isinstance(one, (bool, np.bool_)) for one in listed):
         raise Slip(f"{what} should be numbers, got True and False: np.flatnonzero lists the True")
-    found = _numbers(listed, what)
+    found = numbers(listed, what)
     if (found != np.rint(found)).any():
         raise Slip(f"{what} should be whole numbers, got {found[found != np.rint(found)][0]:g}")
     return found.astype(np.int64)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .lab import Draw, Lab, Slip, agree, call, name_slip, read
+from .lab import Draw, Lab, Slip, agree, call, name_slip, numbers, read
 from .turns import LAYOUT, Turn, explain, series
 
 __all__ = ["WriteTheRotation", "check_rotation"]
@@ -114,9 +114,9 @@ class WriteTheRotation(Lab):
 
     def _check_inv_freq(self, answer: Any) -> None:
         theta, D = np.array(self._turn.inv_freq), self.head_dim
-        if np.shape(answer) == (D,):
+        if (found := numbers(answer, "inv_freq")).shape == (D,):
             raise Slip(f"one frequency for each pair: {D // 2}, not one for each of {D} channels")
-        found = read(answer, theta.shape, "inv_freq")
+        found = read(found, theta.shape, "inv_freq")
         explain(lambda turn: np.array(turn.inv_freq), found, self._turn, each=True)
         slips = [
             ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta)

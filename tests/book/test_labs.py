@@ -288,6 +288,11 @@ SLIPS = [
     (1, "rotate", lambda lab: bank(lab, slow(lab._turn.inv_freq, 1.001)), "off at position 100,0"),
     (1, "rotate", lambda lab: lambda x, m: None, "is there a return"),
     (1, "slowest", lambda lab: str(2 * np.pi / lab._turn.inv_freq[-1]), "real numbers, got str"),
+    (
+        *(1, "score", lambda lab: lambda q, k, far: bank(lab, slow(lab._turn.inv_freq, 1.05))(
+            q[None], np.array([far]))[0] @ k),
+        "not the dot product",
+    ),
     (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.001), "not the frequencies"),
     (1, "inv_freq", lambda lab: 10_000 ** -width_of(lab), "your base is 10,000"),
     (1, "inv_freq", lambda lab: lab.base ** -(width_of(lab) / 2), "exponent is i/D"),
@@ -361,7 +366,9 @@ SLIPS = [
     (4, "next_position", lambda lab: lambda m, pad: np.full(len(m), 8), "counts slots"),
     (4, "next_position", lambda lab: lambda m, pad: (~pad).sum(1), "counts tokens"),
     (4, "next_position", lambda lab: lambda m, pad: m.max(1) + 1, "is no position"),
+    (4, "next_position", lambda lab: lambda m, pad: [1, [2, 3]], "real numbers, got list"),
     (4, "drop", lambda lab: lambda *a: (1, 2), "positions should have shape"),
+    (4, "drop", lambda lab: lambda *a: ([[1], [2, 3]], [0, 1]), "real numbers, got list"),
     (4, "move", lambda lab: lambda k, d: replace(lab._turn, inv_freq=tuple(
         slow(lab._turn.inv_freq, 1.001)))(k, d), "R_"),
     (
@@ -582,7 +589,9 @@ def test_there_is_no_certificate_before_the_last_part_nor_for_nobody(tmp_path, c
 
 
 @each_lab
-@pytest.mark.parametrize("answer", ["x", [1, 2], {}, object(), -5, 1e9, np.eye(3), lambda: 1])
+@pytest.mark.parametrize(
+    "answer", ["x", [1, 2], {}, object(), -5, 1e9, np.eye(3), lambda: 1, [[1], [2, 3]], 10**400]
+)
 def test_any_answer_gets_a_sentence(number, answer):
     lab = labs.begin(number, "Ada")
     for part in lab.parts:
