@@ -234,7 +234,7 @@ export const LABS = {
       error: {
         text: (one) =>
           `A pair turns by ${one.theta.toFixed(6)} radians a position. If positions up to ${one.last.toLocaleString("en")} ` +
-          "are rounded, by how many radians is the worst angle off? Three significant digits will do.",
+          "are rounded, by how many radians is the worst angle off? Three digits will do.",
         check(one, found) {
           const right = one.worst * one.theta;
           if (near(found, right, 5.1e-3)) return "";
