@@ -1,11 +1,11 @@
-"""Data of the recorded runs for the interactive figures of chapters 8 and 16."""
+"""Data of the recorded runs for the interactive figures."""
 
 from typing import Any
 
 from . import recent, summary
 from .encodings import ENCODINGS
-from .run import TIMES
-from .tasks import TASKS, Task
+from .run import SIZES, TIMES
+from .tasks import TASKS, WINDOW, Task
 
 
 def trained_models_data() -> dict[str, Any]:
@@ -100,3 +100,68 @@ def added(encoding: str) -> int:
         return sum(w.numel() for w in models.parameters() if w.requires_grad)
 
     return count(encoding) - count("rope")
+
+
+# ---- a model that is trained in the page --------------------------------------------------------
+
+FIXED = ("clipped", "bases", "local_nope")
+"""Recent encodings that are nothing but frequencies of each layer, and how far it sees."""
+
+
+def train_it_data() -> dict[str, Any]:
+    """Return the data of `ropebook.figures.train_it`: what to compute, and what the record has.
+
+    Returns
+    -------
+    dict
+        ``encodings``, by their words what ``training.js`` calls ``how``; ``tasks``, by their names
+        the ``steps`` and the ``record``: by the words of an encoding its learning rate and, for
+        each length, the lowest and the highest accuracy of eight seeds.
+    """
+    tasks = {
+        name: {"steps": TASKS[name].steps, "record": _extremes(record)}
+        for name, record in recent.records().items()
+        if name in TASKS and TASKS[name].unit == "accuracy"
+    }
+    names = [*ENCODINGS, *FIXED]
+    return {"encodings": {_words(name): how(name) for name in names}, "tasks": tasks}
+
+
+def _words(name: str) -> str:
+    return ENCODINGS[name].words if name in ENCODINGS else recent.RECENT[name].words
+
+
+def _extremes(record: dict[str, Any]) -> dict[str, Any]:
+    found = {}
+    for name in record["settings"]["encodings"]:
+        if name not in ENCODINGS and name not in FIXED:
+            continue
+        scores = [summary.values(record, name, times=n) for n in TIMES]
+        rate = summary.measured(record, name)["learning_rate"]
+        found[_words(name)] = {"rate": rate, "range": [[min(s), max(s)] for s in scores]}
+    return found
+
+
+def how(name: str) -> dict[str, Any]:
+    """Return an encoding as ``training.js`` reads it: what of it is not as in no encoding."""
+    layers, dim = range(SIZES["layers"]), SIZES["width"] // SIZES["heads"]
+    if name not in ENCODINGS:
+        models = recent.build(TASKS["copy"], name, (0,))
+        assert isinstance(models, recent.Recent)
+        return {"theta": [models.frequencies(i).tolist() for i in layers], "local": models.local}
+    one, found = ENCODINGS[name], {}
+    if one.inv_freq is not None:
+        bank = one.inv_freq(dim, WINDOW)
+        found["theta"] = [(bank * (i not in one.unrotated_layers)).tolist() for i in layers]
+    if one.bias == "alibi":
+        found["slopes"] = list(one.slopes)
+    if one.bias == "t5":
+        found["farthest"] = one.farthest
+    if one.added:
+        found["added"] = one.added
+    flags = {
+        "before": one.before_projection,
+        "mixed": one.mixed_layouts,
+        "unmasked": not one.causal,
+    }
+    return found | {flag: True for flag, holds in flags.items() if holds}

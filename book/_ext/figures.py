@@ -4,7 +4,8 @@ A page carries the state of its figures alone. ``host.js``, with the figures' ki
 it, with the script of each figure and the style of all, which `write_scripts` puts into
 ``_static/figures``: classic scripts, because a page that was opened as a file loads no modules.
 The data of figures in `APART` are many and compress little: they stand in a script of their own,
-which ``host.js`` loads when the figure's place comes near.
+which ``host.js`` loads when the figure's place comes near. What a figure of `LATE` imports stands
+in a script, too, which the figure loads for a worker when its reader starts something.
 
 A moving figure is drawn when its code has come, after the text. Until then its place
 is held open, as high as the figure was when `tests.tools.heights` measured it last, so that nothing
@@ -42,6 +43,7 @@ BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
 SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
 APART = {"model-card", "real-head"}
+LATE = {"train-it": "training.js"}
 addresses: dict[str, str] = {}  # of the scripts and the style, below _static
 outputs: list[Path] = []  # where they lie
 
@@ -107,7 +109,8 @@ def texts() -> dict[str, str]:
     names = [alone.figure_name(one.__name__) for one in kinds if one is not figures.Figure]
     start = 'document.addEventListener("DOMContentLoaded", () => window.ropeHost.drawPage());\n'
     return {
-        **{f"{name}.js": alone.figure_script(name) for name in names},
+        **{f"{name}.js": alone.figure_script(name, LATE.get(name, "")) for name in names},
+        **{late: alone.trainer_script(late) for late in LATE.values()},
         "host.js": alone.host_script() + start,
         "figure.css": figures.Figure._css,
     }
@@ -132,6 +135,8 @@ def write_scripts(app: Sphinx) -> None:
 def set_apart(state: dict, static: str) -> dict:
     """Return a figure's state as its page carries it, and write its data into a script."""
     name = alone.figure_name(state["_anywidget_id"])
+    if name in LATE:
+        return {**state, "_worker": f"{static}{addresses[LATE[name]]}"}
     if name not in APART:
         return state
     text = alone.as_script(state["data"])

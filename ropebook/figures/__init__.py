@@ -26,6 +26,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?
 `three_clocks`          After an image in the text, where does the next word stand?
+`train_it`              Train it in the page: what does it do with longer texts?
 `trained_models`        The same model, another encoding: does it matter?
 `wave_vectors`          A patch has a row and a column: are they seen apart?
 `waves`                 Every pair adds a wave: where do their crests meet?
@@ -53,6 +54,7 @@ from .recent_methods import RecentMethods, recent_methods
 from .rescaling_faders import RescalingFaders, rescaling_faders
 from .rotor import Rotor, rotor
 from .three_clocks import ThreeClocks, three_clocks
+from .train_it import TrainIt, train_it
 from .trained_models import TrainedModels, trained_models
 from .wave_vectors import WaveVectors, wave_vectors
 from .waves import Waves, waves
@@ -80,6 +82,7 @@ __all__ = [
     "RescalingFaders",
     "Rotor",
     "ThreeClocks",
+    "TrainIt",
     "TrainedModels",
     "WaveVectors",
     "Waves",
@@ -105,6 +108,7 @@ __all__ = [
     "rescaling_faders",
     "rotor",
     "three_clocks",
+    "train_it",
     "trained_models",
     "wave_vectors",
     "waves",

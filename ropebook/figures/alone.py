@@ -19,7 +19,16 @@ from latex2mathml.converter import convert
 
 from .bundle import scopes
 
-__all__ = ["document", "figure_name", "figure_of", "figure_script", "host_script", "mathml", "page"]
+__all__ = [
+    "document",
+    "figure_name",
+    "figure_of",
+    "figure_script",
+    "host_script",
+    "mathml",
+    "page",
+    "trainer_script",
+]
 
 FOLDER = Path(__file__).parent
 OF_JUPYTER = re.compile(
@@ -170,14 +179,30 @@ def _kit() -> dict[str, str]:
     return scopes(FOLDER, *(f"kit/{path.name}" for path in sorted((FOLDER / "kit").glob("*.js"))))
 
 
-def figure_script(name: str) -> str:
-    """Return the code of a figure as a classic script that registers it under its name."""
+def figure_script(name: str, without: str = "") -> str:
+    """Return the code of a figure as a classic script that registers it under its name.
+
+    One of the files that it imports can be left out, for the figure to load it when it is wanted.
+    """
     code = scopes(FOLDER, f"{name.replace('-', '_')}.js")
+    if without:
+        (scope,) = scopes(FOLDER, without)
+        code[scope] = f"const {scope} = {{}};\n"
     kit = [scope for scope in code if scope in _kit()]
     own = "".join(text for scope, text in code.items() if scope not in kit)
     return (
         f"(() => {{\nconst {{ {', '.join(kit)} }} = window.ropeKit;\n{own}"
         f"(window.ropeFigures ??= {{}})[{json.dumps(name)}] = {list(code)[-1]}.default;\n}})();\n"
+    )
+
+
+def trainer_script(file: str = "training.js") -> str:
+    """Return such a file as a classic script: a worker's, or ``window.ropeTraining`` of a page."""
+    ((scope, code),) = scopes(FOLDER, file).items()
+    return (
+        f"(() => {{\n{code}if (self.document) self.ropeTraining = {scope};\nelse {{\n"
+        f"const tell = {scope}.serve((found) => self.postMessage(found));\n"
+        "self.onmessage = ({ data }) => tell(data);\nself.postMessage({ ready: true });\n}\n})();\n"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 __all__ = ["bundle", "scopes"]
 
 _IMPORT = re.compile(r'^import\s+\{([^}]*)\}\s+from\s+"(\.{1,2}/[\w/-]+\.js)";', re.MULTILINE)
-_EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function|const|class)\s+(\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export\s+((?:async\s+)?(?:function\*?|const|class)\s+(\w+))", re.MULTILINE)
 _DEFAULT = re.compile(r"^export\s+default\s+", re.MULTILINE)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ipywidgets.widgets.widget import _instances
 
-from experiments.figure import recent_methods_data, trained_models_data
+from experiments.figure import recent_methods_data, train_it_data, trained_models_data
 from experiments.real import heads as real_heads
 from rope_minimal import inverse_frequencies, reference, wavelengths
 from ropebook import aliasing, figures
@@ -42,6 +42,7 @@ GIVEN = {  # what a figure cannot be without
     "model_card": lambda: {"data": card_data()},
     "real_head": lambda: {"data": real_heads.load()},
     "recent_methods": lambda: {"data": recent_methods_data()},
+    "train_it": lambda: {"data": train_it_data()},
     "trained_models": lambda: {"data": trained_models_data()},
 }
 
@@ -446,6 +447,8 @@ BAD = {
     ("rotor", TypeError): [("n", 1.5), ("plays", "no")],
     ("three_clocks", ValueError): [("plan", "shuffled"), ("token", 47)],
     ("three_clocks", TypeError): [("token", True)],
+    ("train_it", ValueError): [("encoding", "xPos"), ("task", "language"), ("bug", "all")],
+    ("train_it", TypeError): [("task", None)],
     ("trained_models", ValueError): [("task", "chess"), ("encoding", "xPos")],
     ("trained_models", TypeError): [("half", 2)],
     ("wave_vectors", ValueError): [("plan", "learned"), ("size", 33), ("pair", 8)],
@@ -601,6 +604,7 @@ CONTROLS = {  # in sight, and in the fold
     "rescaling_faders": "Rescaling | Compare with",
     "rotor": " | Turn per word θ (degrees), Query at word m, Key at word n",
     "three_clocks": "Pairs among the axes",
+    "train_it": "Encoding, Bug in the rotation, Task | Learning rate, Seed",
     "trained_models": "",
     "wave_vectors": "Plan | Pair to move (fast to slow), Image (patches a side)",
     "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "

@@ -12,7 +12,7 @@ import re
 import numpy as np
 import pytest
 
-from experiments.figure import recent_methods_data, trained_models_data
+from experiments.figure import recent_methods_data, train_it_data, trained_models_data
 from experiments.real import heads as real_heads
 from experiments.real.model import Change
 from rope_minimal import inverse_frequencies, reference, rescaled_frequencies
@@ -796,6 +796,62 @@ def test_every_seed_of_a_recent_method_stands_at_its_score(node, task, length, w
             np.testing.assert_allclose(
                 sorted(np.sign(back) * back**2 * abs(best - worst)), sorted(of), atol=1e-6
             )
+
+
+# ---- a model in training ------------------------------------------------------------------------
+
+
+@WIDTHS
+def test_runs_stand_at_their_losses_their_attention_and_their_scores(node, width):
+    made = figures.train_it(train_it_data())
+    run = {"name": "RoPE", "task": "copy", "rate": 0.1, "seed": 0, "steps": 200, "known": None}
+    run |= {"losses": [3.5 * 0.98**i for i in range(200)], "scores": [1.0, 0.9, 0.4, 0.1]}
+    run["attention"] = [[0.5 * math.exp(-m) for m in range(33)], [1 / 33] * 33]
+    spread = [[0.9, 1.0], [0.8, 0.95], [0.3, 0.5], [0.0, 0.2]]
+    known = {**run, "name": "ALiBi", "known": spread, "scores": [1.0, 1.0, 0.9, 0.8]}
+    known["losses"] = [2.0] * 200
+    made.runs = [run, known]
+    seen = shown(node, made, width=width)
+    (plot,) = seen.plots
+    wide = width > 560
+    top, third = (190, 0.62) if wide else (160, 1.0)
+    losses = lambda x, y: y < top and x < (0.33 if wide else 0.5) * width  # noqa: E731
+    attention = lambda x, y: y < top and not losses(x, y) and x < third * width + 1  # noqa: E731
+    scores = lambda x, y: x > third * width if wide else top < y < 330  # noqa: E731
+    muted, accent, warm = (seen.colors[name] for name in ("muted", "accent", "warm"))
+
+    for color, one in ((muted, run), (accent, known)):
+        line = plot.curve(color, losses, dash=[])
+        plot.y_axis(losses).agrees(line[:, 1], one["losses"])
+        plot.x_axis(losses).agrees(line[:, 0], np.arange(1, 201))
+        heights = plot.curve(color, scores, dash=[])
+        plot.y_axis(scores).agrees(heights[:, 1], one["scores"])
+    for color, row in zip((accent, seen.colors["ink"]), known["attention"], strict=True):
+        line = plot.curve(color, attention)
+        plot.y_axis(attention).agrees(line[:, 1], row)
+        plot.x_axis(attention).agrees(line[:, 0], np.arange(33))
+    places = {tick: x for tick, (x, _) in plot.texts("^[1248]$", scores)}
+    assert sorted(places) == ["1", "2", "4", "8"]
+    np.testing.assert_allclose(heights[:, 0], sorted(places.values()), atol=1)
+    broken = plot.discs(warm)
+    assert broken[:, 0] == pytest.approx([places["4"], places["8"]], abs=1)  # below half of 1
+    bars = plot.rects(muted)
+    plot.y_axis(scores).agrees(bars[:, 1] + 1, [high for _, high in spread])
+    plot.y_axis(scores).agrees(bars[:, 1] + bars[:, 3] - 1, [low for low, _ in spread])
+    assert [text for text, _ in plot.texts("·")] == [
+        "100% · 90% · 40% · 10%",
+        "100% · 100% · 90% · 80%",
+    ]
+
+
+@WIDTHS
+def test_before_a_start_nothing_is_trained(node, width):
+    made = figures.train_it(train_it_data(), "no encoding", "find")
+    seen = shown(node, made, width=width)
+    assert seen.says.startswith("Press Start to train no encoding on find")
+    assert seen.values["phase"] == "none"
+    (plot,) = seen.plots
+    assert plot.texts("not stretched yet")
 
 
 # ---- a real head --------------------------------------------------------------------------------

@@ -141,6 +141,12 @@ CARD = {"inv_freq": WAVES, "base": 1e6, "rescaling": None, "width": 128, "head_d
 CARD |= {"layout": "half-split", "trained_length": 32768, "max_length": 32768}
 CARD |= {"part": "text", "path": "", "kind": None}
 
+PLAN = {"name": "RoPE, keys turn backwards", "task": "copy", "steps": 1000, "rate": 0.1, "seed": 0}
+PLAN |= {"idle": False}
+LEARNS = {**PLAN, "losses": [3.1, 0.094], "scores": []}
+SPREAD = [[1, 1], [0.9541, 1], [0.06445, 1], [0.0625, 0.9805]]
+LEARNT = {"phase": "done", "run": {**LEARNS, "scores": [0.999, 0.8, 0.41, 0.07]}, "known": None}
+
 SENTENCES = [
     (
         ("angle_heatmap", 44, 0, 1.0, "wrapped angle"),
@@ -346,6 +352,54 @@ SENTENCES = [
             {**TRAINED, "own": {"full": [0.99865, 0.19]}, "encoding": "q and k apart"},
         ),
         "**q and k apart** goes from 0.999 to 0.19, RoPE from 1.00 to 0.09.",
+    ),
+    (
+        ("train_it", {"phase": "none", "wanted": PLAN}),
+        "Press **Start** to train **RoPE, keys turn backwards**, on copy, with texts of 64 tokens. "
+        "What will it do with 512?\n1,000 steps, rate 0.1, seed 0.",
+    ),
+    (
+        ("train_it", {"phase": "none", "wanted": {**PLAN, "name": "ALiBi", "idle": True}}),
+        "do with 512? It does not rotate, so the bug changes nothing.\n",
+    ),
+    (
+        ("train_it", {"phase": "training", "run": LEARNS}),
+        "Step **2 of 1,000**: its loss is **0.09** nats, where guessing costs 2.77.\n1,000 steps,",
+    ),
+    (
+        ("train_it", {"phase": "training", "run": {**LEARNS, "losses": []}}),
+        "Step **0 of 1,000**: it begins.\n",
+    ),
+    (
+        ("train_it", {"phase": "paused", "run": {**LEARNS, "name": "no encoding"}}),
+        "**No encoding** rests at step **2 of 1,000**: its loss is",
+    ),
+    (
+        ("train_it", {"phase": "stretching", "run": LEARNS, "read": 0.5}),
+        "**RoPE, keys turn backwards**, reads longer and longer texts: **50%** are read.\n",
+    ),
+    (
+        ("train_it", {"phase": "done", "run": LEARNS}),
+        " is trained: its loss is **0.09** nats, where guessing costs 2.77. Now stretch the text: ",
+    ),
+    (
+        ("train_it", {**LEARNT, "known": SPREAD}),
+        "**RoPE, keys turn backwards**, gives **99.9%** right answers in texts as long as in "
+        "training, and **7%** in texts 8 times as long: it **breaks at 4**.\nAt 1, 2, 4 and 8 "
+        "times: 99.9%, 80%, 41%, 7%. Guessing gives 6%. Eight seeds of the record: 100% to 100%, "
+        "95% to 100%, 6% to 100%, 6% to 98%.",
+    ),
+    (
+        (
+            "train_it",
+            {**LEARNT, "run": {**LEARNS, "scores": [1, 1, 1, 0.5]}, "other": LEARNT["run"]},
+        ),
+        "and **50%** in texts 8 times as long: it holds. **RoPE, keys turn backwards**, got **7%** "
+        "there.\n",
+    ),
+    (
+        ("train_it", {**LEARNT, "run": {**LEARNS, "scores": [0.12, 0.1, 0.06, 0.02]}}),
+        "it has hardly learned the task.\n",
     ),
     (
         ("trained_models", {**TRAINED, "half": True, "kept": 17, "verdicts": []}),

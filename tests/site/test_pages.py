@@ -205,6 +205,7 @@ STEPPING = {
     "real-head",
     "recent-methods",
     "rescaling-faders, own model",
+    "train-it",
     "trained-models",
     "worn-key",
     "wrap-explorer",
