@@ -49,7 +49,7 @@ export function words({ phase, wanted, run, read, known, other }) {
   if (phase === "none") {
     const idle = wanted.idle ? " It does not rotate, so the bug changes nothing." : "";
     const task = `to train ${bold(wanted.name)} on ${wanted.task}, with texts of 64 tokens`;
-    return `Press **Start** ${task}. What will it do with 512?${idle}${settings(wanted)}`;
+    return `Press **Start** ${task}, and predict what it does with 512.${idle}${settings(wanted)}`;
   }
   const { losses, steps, scores } = run;
   const guess = num(Math.log(GUESS), 2);
@@ -96,7 +96,7 @@ export default figure((fig) => {
     const all = now ? [...fig.traits.runs.filter((one) => !same(one, now.run)), now.run] : fig.traits.runs;
     return all.filter(({ task }) => task === fig.traits.task);
   }
-  const height = (width) => (wide(width) ? 196 : 350) + ROW * Math.max(1, shown().length);
+  const height = (width) => (wide(width) ? 196 : 300) + ROW * Math.max(1, shown().length);
 
   const plot = fig.canvas({ label: LABEL, height });
   const progress = fig.element("progress", { className: "rope-progress", "aria-label": "Progress", max: 1, value: 0 });
@@ -182,9 +182,9 @@ export default figure((fig) => {
       runs: all.length,
       scores: run?.scores ?? [],
     });
-    drawLosses(plot, all, run, plans.steps, wide(width) ? [0, width * 0.33, 190] : [0, width / 2, 160]);
-    drawAttention(plot, run, plans.task, wide(width) ? [width * 0.34, width * 0.62, 190] : [width / 2, width, 160]);
-    drawScores(plot, all, run, wide(width) ? [width * 0.63, width, 0, 190] : [0, width, 165, 330]);
+    drawLosses(plot, all, run, plans.steps, wide(width) ? [0, width * 0.33, 190] : [0, width / 2, 142]);
+    drawAttention(plot, run, plans.task, wide(width) ? [width * 0.34, width * 0.62, 190] : [width / 2, width, 142]);
+    drawScores(plot, all, run, wide(width) ? [width * 0.63, width, 0, 190] : [0, width, 146, 290]);
     drawKey(plot, all, run, plot.height - ROW * Math.max(1, all.length));
   });
 

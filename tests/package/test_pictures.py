@@ -814,10 +814,10 @@ def test_runs_stand_at_their_losses_their_attention_and_their_scores(node, width
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     wide = width > 560
-    top, third = (190, 0.62) if wide else (160, 1.0)
+    top, third = (190, 0.62) if wide else (142, 1.0)
     losses = lambda x, y: y < top and x < (0.33 if wide else 0.5) * width  # noqa: E731
     attention = lambda x, y: y < top and not losses(x, y) and x < third * width + 1  # noqa: E731
-    scores = lambda x, y: x > third * width if wide else top < y < 330  # noqa: E731
+    scores = lambda x, y: x > third * width if wide else top < y < 290  # noqa: E731
     muted, accent, warm = (seen.colors[name] for name in ("muted", "accent", "warm"))
 
     for color, one in ((muted, run), (accent, known)):

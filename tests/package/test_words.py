@@ -355,12 +355,12 @@ SENTENCES = [
     ),
     (
         ("train_it", {"phase": "none", "wanted": PLAN}),
-        "Press **Start** to train **RoPE, keys turn backwards**, on copy, with texts of 64 tokens. "
-        "What will it do with 512?\n1,000 steps, rate 0.1, seed 0.",
+        "Press **Start** to train **RoPE, keys turn backwards**, on copy, with texts of 64 tokens, "
+        "and predict what it does with 512.\n1,000 steps, rate 0.1, seed 0.",
     ),
     (
         ("train_it", {"phase": "none", "wanted": {**PLAN, "name": "ALiBi", "idle": True}}),
-        "do with 512? It does not rotate, so the bug changes nothing.\n",
+        "does with 512. It does not rotate, so the bug changes nothing.\n",
     ),
     (
         ("train_it", {"phase": "training", "run": LEARNS}),
