@@ -147,7 +147,7 @@ def set_apart(state: dict, static: str) -> dict:
 
 
 def share_code(page: str) -> str:
-    """Let a page carry what the host reads of its figures' state, and load their code and style.
+    """Let a page carry what the host reads of its figures' state, and load their code.
 
     Another kind of widget fails the build. Numbers stand for the random ids of widgets, so that a
     page that is built again is the same.
@@ -170,8 +170,6 @@ def share_code(page: str) -> str:
         f'<script defer src="{style[1]}{addresses[name]}"></script>\n'
         for name in ["host.js", *sorted(wanted)]
     )
-    link = f'<link rel="stylesheet" href="{style[1]}{addresses["figure.css"]}" />'
-    page = page.replace(style[0], f"{style[0]}\n    {link}")
     before, body_end, after = page.rpartition("</body>")
     return f"{before}{scripts}{body_end}{after}"
 
@@ -200,5 +198,6 @@ def link_pictures(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx."""
     app.connect("builder-inited", write_scripts)
+    app.add_css_file("figures/figure.css")
     app.connect("doctree-read", link_pictures)
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}

@@ -1,5 +1,5 @@
-// Typeset the formulas of a page: the fonts' folder and [[TeX, displayed], ...] in, their HTML and
-// its style sheet out. A formula that is none fails.
+// Typeset the formulas of a page: the fonts' folder and [[TeX, displayed], ...] in, their HTML, their
+// sizes in em (width, height, depth) and the style sheet out. A formula that is none fails.
 import { text } from "node:stream/consumers";
 import MathJax from "mathjax/es5/node-main.js";
 
@@ -13,14 +13,20 @@ const mathjax = await MathJax.init({
     },
   },
 });
-const { adaptor } = mathjax.startup;
+const { adaptor, document, output } = mathjax.startup;
 const html = [];
+const sizes = [];
 for (const [latex, display] of formulas) {
   try {
     html.push(adaptor.outerHTML(await mathjax.tex2chtmlPromise(latex, { display })));
+    const item = new document.options.MathItem(latex, document.inputJax[0], display);
+    item.setMetrics(16, 8, 1e6, 1e6, 1);
+    item.compile(document);
+    const { w, h, d, L, R } = output.getBBox(item, document);
+    sizes.push([w + L + R, h, d]);
   } catch (error) {
     console.error(`${latex}: ${error.message}`);
     process.exit(1);
   }
 }
-console.log(JSON.stringify({ html, style: adaptor.textContent(mathjax.chtmlStylesheet()) }));
+console.log(JSON.stringify({ html, sizes, style: adaptor.textContent(mathjax.chtmlStylesheet()) }));

@@ -3,6 +3,11 @@
 MathJax makes the same HTML here as it would in the browser, with hidden MathML for screen readers:
 nothing moves while a page loads. What writes new formulas, live cells and one figure, gets MathJax
 when it does (late-mathjax.js).
+
+Every letter of a formula is several elements. After the first few a formula waits in a
+``noscript``, which is text where scripts run, and its place is held by its size; ``book.js`` puts
+it in when a reader comes near, and all of them before a page is printed. Without scripts it stands
+there.
 """
 
 import html
@@ -27,11 +32,22 @@ SCRIPT = re.compile(
     r'<script [^>]*src="([^"]*_static/)(vendor/mathjax/tex-chtml\.js[^"]*)"></script>\s*'
 )
 Formula = tuple[str, bool]  # TeX, and whether it is displayed or in a line
+CONTAINER = re.compile(
+    r'(<mjx-container class="MathJax)("[^>]* style=")([^"]*">)(.*)(</mjx-container>)', re.DOTALL
+)
+AT_ONCE = 8  # formulas that may be on the first screen
 WRITES_FORMULAS = (LIVE, "figures.axioms")
 
 
-def typeset(formulas: list[Formula]) -> tuple[dict[Formula, str], str]:
-    """Return the HTML of formulas and the style sheet of all."""
+def waiting(formula: str, size: list[float]) -> str:
+    """Return the HTML of a formula that waits until a reader comes near."""
+    wide, high, deep = (f"{length:.4g}em" for length in size)
+    held = rf"\1 later\2--wide: {wide}; --high: {high}; --deep: {deep}; \3"
+    return CONTAINER.sub(rf"{held}<noscript>\4</noscript>\5", formula)
+
+
+def typeset(formulas: list[Formula]) -> tuple[dict[Formula, str], dict[Formula, str], str]:
+    """Return the HTML of formulas as they stand, as they wait, and the style sheet of all."""
     asked = list(dict.fromkeys(formulas))
     run = node(
         [str(Path(__file__).with_suffix(".mjs"))],
@@ -44,7 +60,9 @@ def typeset(formulas: list[Formula]) -> tuple[dict[Formula, str], str]:
     if run.returncode:
         raise ExtensionError(f"a formula could not be typeset:\n{run.stderr}")
     made = json.loads(run.stdout)
-    return dict(zip(asked, made["html"], strict=True)), small(made["style"], "css")
+    standing = dict(zip(asked, made["html"], strict=True))
+    later = map(waiting, made["html"], made["sizes"])
+    return standing, dict(zip(asked, later, strict=True)), small(made["style"], "css")
 
 
 def formula(part: re.Match[str]) -> Formula | None:
@@ -58,8 +76,18 @@ def typeset_formulas(body: str) -> str:
     formulas = [found for part in PART.finditer(body) if (found := formula(part))]
     if not formulas:
         return body
-    known, style = typeset(formulas)
-    body = PART.sub(lambda part: known.get(formula(part), part[0]), body)
+    standing, later, style = typeset(formulas)
+    met = 0
+
+    def put(part: re.Match[str]) -> str:
+        nonlocal met
+        found = formula(part)
+        if not found:
+            return part[0]
+        met += 1
+        return standing[found] if met <= AT_ONCE else later[found]
+
+    body = PART.sub(put, body)
     return f"<style>{style}</style>\n{body}"
 
 

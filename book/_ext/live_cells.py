@@ -265,7 +265,6 @@ def add_to_page(
         for problem in unavailable(code.astext() if code else ""):
             logger.warning("a live cell cannot run: %s", problem, location=cell)
     if any(is_tagged(cell, "live") for cell in cells):
-        app.add_css_file("live-cells.css")
         app.add_js_file(
             SCRIPT,
             loading_method="defer",
@@ -276,6 +275,7 @@ def add_to_page(
 def setup(app: Sphinx) -> dict:
     """Connect to Sphinx, after the extension that fills ``_static/vendor``."""
     app.connect("builder-inited", begin, priority=600)
+    app.add_css_file("live-cells.css")
     app.connect("env-updated", wait)
     app.connect("html-page-context", add_to_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

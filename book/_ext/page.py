@@ -12,11 +12,13 @@ before they are there. The policy comes last, because it names every script by i
 import hashlib
 import re
 from collections.abc import Callable
+from fnmatch import fnmatch
 from pathlib import Path
 
 from alone import link_alone
 from built_from import say_commit
 from chapter import fold_opening, link_boxes, say_time
+from colours import colour_code_late
 from docutils import nodes
 from execution import cores
 from figures import (
@@ -81,11 +83,34 @@ FOLD = '<summary><span class="toctree-toggle"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
 ARTICLE = '<div class="bd-article-container">'
 WIDE_PAGE = 'id="rosetta-one-rotation-in-many-runtimes-and-notations"'
+WAITED_FOR = re.compile(r'<script (?!defer|async)((?:[\w-]+="[^"]*" )*src="[^"]*_static/)')
+PAGE_IN_OPTIONS = re.compile(r"<script>DOCUMENTATION_OPTIONS\.pagename = [^<]*</script>\s*")
+AHEAD = re.compile(r'<link rel="preload" as="script"[^>]*>\s*')  # what is deferred is found in time
 FONTS = ("fonts/source-serif-4.woff2", "fonts/source-serif-4-italic.woff2")
 FORMULA_FONTS = tuple(
     f"mathjax/output/chtml/fonts/woff-v2/MathJax_{font}.woff"
     for font in ("Zero", "Math-Italic", "Main-Regular")
 )
+SHEET = re.compile(
+    r'\s*<link (?=[^>]*rel="stylesheet")[^>]*?'
+    r'href="([^"?]*_static/)([^"?]+\.css)([^"]*)"[^>]*>'
+)
+SHEETS = (  # the parts of one sheet, in order
+    "basic.css",
+    "styles/theme.css",  # imports it
+    "styles/pydata-sphinx-theme.css",
+    "pygments.css",
+    "styles/sphinx-book-theme.css",
+    "togglebutton.css",
+    "copybutton.css",
+    "mystnb.*.css",
+    "sphinx-thebe.css",
+    "sphinx-design.min.css",
+    "book.css",
+    "figures/figure.css",
+    "live-cells.css",
+)
+ONE_SHEET = "style.css"
 PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     const link = document.createElement("link");
     Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href });
@@ -151,6 +176,28 @@ def drop_printed_contents(page: str) -> str:
     return PRINTED.sub("", page)
 
 
+def load_one_sheet(page: str) -> str:
+    """Load the style of the site as one file.
+
+    static_files.py puts it together when its parts have been made small.
+    """
+    found = list(SHEET.finditer(page))
+    if not found:
+        return page
+    static, names = found[0][1], [sheet[2] for sheet in found]
+    if unknown := [name for name in names if not any(fnmatch(name, one) for one in SHEETS)]:
+        raise ExtensionError(f"book/_ext/page.py: no place is known for the style in {unknown}")
+    digest = hashlib.sha256("".join(sheet[3] for sheet in found).encode()).hexdigest()[:8]
+    one = f'\n  <link rel="stylesheet" href="{static}{ONE_SHEET}?v={digest}" />'
+    return SHEET.sub(lambda sheet: one if sheet[0] == found[0][0] else "", page)
+
+
+def run_scripts_after_the_text(page: str) -> str:
+    """Let no script of the theme hold up the first paint."""
+    page = WAITED_FOR.sub(r"<script defer \1", PAGE_IN_OPTIONS.sub("", page))
+    return AHEAD.sub("", page)
+
+
 # ---- the hook -----------------------------------------------------------------------------------
 
 BODY = [
@@ -163,6 +210,7 @@ BODY = [
     hold_pictures,
     load_pictures_late,
     typeset_formulas,
+    colour_code_late,
 ]
 PAGE = [
     drop_icon_script,
@@ -179,6 +227,8 @@ PAGE = [
     hold_places,
     move_state_to_end,
     share_code,
+    load_one_sheet,
+    run_scripts_after_the_text,
     name_sidebar,
     say_commit,
     hand_over_events,

@@ -1,11 +1,12 @@
 // Drop the rules that no page can match from the site's style sheets, and make the site's own
-// scripts and style sheets small. Called by static_files.py with the folder of the site.
+// scripts and style sheets small; put those of every page into one. Called by static_files.py with
+// the folder of the site, the name of the one sheet, and its parts.
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transform } from "esbuild";
 import { PurgeCSS } from "purgecss";
 
-const site = process.argv[2];
+const [site, oneSheet, ...parts] = process.argv.slice(2);
 const files = readdirSync(site, { recursive: true }).map((name) => join(site, name));
 // what lies in vendor brings its own style and is small already, and so are the figures and the search
 const done = ["vendor", "figures", "search"].map((folder) => join("_static", `${folder}/`));
@@ -26,3 +27,7 @@ for (const name of [...ending(".js"), ...ending(".css")]) {
   const { code } = await transform(readFileSync(name, "utf8"), { loader, minify: true });
   writeFileSync(name, code);
 }
+
+// the parts lie in _static or a folder below
+const text = parts.map((name) => readFileSync(name, "utf8").replace(/@(import|charset) ?"[^"]*";/g, ""));
+writeFileSync(join(site, "_static", oneSheet), text.join("\n").replaceAll("url(../", "url("));

@@ -87,6 +87,36 @@ document.addEventListener("DOMContentLoaded", () => {
   const fade = (box) => {
     box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
   };
+  // Formulas (book/_ext/formulas.py) and the colours of code (book/_ext/colours.py) come when a
+  // reader comes near, and for paper all of them.
+  const fill = (place) => {
+    near.unobserve(place);
+    if (place.matches("mjx-container")) {
+      place.innerHTML = place.firstElementChild.textContent;
+      place.classList.remove("later");
+      return;
+    }
+    const words = place.textContent;
+    let at = 0;
+    const parts = place.dataset.colours.split(" ").map((run) => {
+      const length = Number.parseInt(run, 10);
+      const word = words.slice(at, at + length);
+      at += length;
+      const className = run.slice(String(length).length);
+      return className ? Object.assign(document.createElement("span"), { className, textContent: word }) : word;
+    });
+    place.replaceChildren(...parts, words.slice(at));
+    place.removeAttribute("data-colours");
+  };
+  const near = new IntersectionObserver(
+    (all) => {
+      for (const { isIntersecting, target } of all) if (isIntersecting) fill(target);
+    },
+    { rootMargin: "100% 0%" },
+  );
+  const waiting = () => document.querySelectorAll("mjx-container.later, pre[data-colours]");
+  for (const place of waiting()) near.observe(place);
+  window.addEventListener("beforeprint", () => waiting().forEach(fill));
   // A formula that is wider than its place can be scrolled with the keyboard too.
   const widths = new ResizeObserver((entries) => {
     for (const { target } of entries) {

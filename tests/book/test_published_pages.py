@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 import chapter  # noqa: E402
+import colours  # noqa: E402
 import figures  # noqa: E402
 import formulas  # noqa: E402
 import page as pages  # noqa: E402
@@ -72,7 +73,7 @@ def page_of(models, *shown):
 
 
 def test_a_page_carries_the_state_of_its_figures_and_loads_each_script_once(monkeypatch):
-    addresses = {name: f"figures/{name}?v=2" for name in ("two-hands.js", "host.js", "figure.css")}
+    addresses = {name: f"figures/{name}?v=2" for name in ("two-hands.js", "host.js")}
     monkeypatch.setattr(figures, "addresses", addresses)
     hands = {"_anywidget_id": "a.b.TwoHands", "_esm": "</script>", "_css": "a", "m": "<b>"}
     one, two, box = "0a" * 16, "1b" * 16, "2c" * 16
@@ -88,14 +89,14 @@ def test_a_page_carries_the_state_of_its_figures_and_loads_each_script_once(monk
     loaded = re.findall(r'(?:src|href)="../_static/([^"]*)"', page)
     assert loaded == [
         "book.css?v=1",
-        *(addresses[n] for n in ("figure.css", "host.js", "two-hands.js")),
+        *(addresses[n] for n in ("host.js", "two-hands.js")),
     ]
     assert page.count("<script defer") == 2
     assert figures.share_code("<p>a</p>") == "<p>a</p>"
 
 
 def test_many_data_stand_in_a_script_that_the_page_does_not_name(monkeypatch, tmp_path):
-    addresses = {n: f"figures/{n}?v=2" for n in ("real-head.js", "host.js", "figure.css")}
+    addresses = {n: f"figures/{n}?v=2" for n in ("real-head.js", "host.js")}
     monkeypatch.setattr(figures, "addresses", addresses)
     monkeypatch.setattr(figures, "outputs", [tmp_path])
     state = {"_anywidget_id": "a.b.RealHead", "_esm": "", "data": {"q": "</script>"}, "m": 1}
@@ -221,6 +222,45 @@ def test_formulas_are_typeset_and_code_is_not():
     assert 'display="true"' in page
     assert page.endswith(r"<pre>\(a\)</pre><code>\[b\]</code>")
     assert formulas.typeset_formulas("<p>a</p>") == "<p>a</p>"
+
+
+def test_after_the_first_few_a_formula_waits_in_its_place():
+    _, page = formulas.typeset_formulas(r"\(x_1\)" * 9).split("</style>\n")
+    first, later = page[: page.index("MathJax later")], page[page.index("MathJax later") :]
+    assert first.count("<math ") == formulas.AT_ONCE
+    assert "noscript" not in first
+    waiting = (
+        r".*--wide: 1\.009em; --high: 0\.442em; --deep: 0\.15em;.*?<noscript><mjx-math .*</math>"
+    )
+    assert re.match(waiting + "</mjx-assistive-mml></noscript></mjx-container>$", later)
+
+
+def test_a_block_of_code_is_text_that_knows_its_colours():
+    start = '<div class="highlight"><pre>'
+    words = (
+        '<span class="n">q</span><span class="p">,</span> <span class="mi">1</span> &lt; \U0001d465'
+    )
+    coloured = f'{start}<span></span>{words}<span class="o">+</span>\n</pre></div>'
+    plain = colours.colour_code_late(coloured)
+    text = "q, 1 &lt; \U0001d465+\n</pre></div>"
+    assert plain == f'<div class="highlight"><pre data-colours="3 1mi 5 1o 1">{text}'
+    other = f"{start}<a>q</a></pre></div>"
+    assert colours.colour_code_late(other) == other
+
+
+def test_the_style_of_the_site_is_one_file_and_scripts_wait():
+    link = '<link rel="stylesheet" type="text/css" href="../_static/{}?v=1" />\n'
+    styles = "".join(map(link.format, ("pygments.css", "mystnb.1a.css", "book.css")))
+    page = pages.load_one_sheet(f"<head>{styles}</head>")
+    assert re.findall(r'href="([^"?]*)', page) == ["../_static/style.css"]
+    with pytest.raises(ExtensionError, match=r"no place is known for the style in \['new.css'\]"):
+        pages.load_one_sheet(link.format("new.css"))
+    script = '<script data-a="b" src="../_static/{}.js?v=1"></script>'
+    page = pages.run_scripts_after_the_text(script.format("a") + "<script>let a = 1</script>")
+    assert (
+        page
+        == f"{script.format('a').replace('script d', 'script defer d')}<script>let a = 1</script>"
+    )
 
 
 def test_a_formula_that_is_none_fails_the_build():

@@ -1,4 +1,4 @@
-"""Pages stay light: byte budgets, and nothing loaded where nothing asks for it."""
+"""Pages stay light: budgets, and nothing loaded where nothing asks for it."""
 
 import re
 from types import SimpleNamespace
@@ -8,11 +8,16 @@ import pytest
 from ropebook.figures.alone import figure_name
 from tests.tools.browser import launch, wait_for
 from tests.tools.report import (
+    ELEMENTS_BUDGET,
+    LONG_TABLES,
+    STYLE_BUDGET,
     WIDGET_DATA,
     broken_budgets,
+    compressed,
     compressed_weight,
     contents,
     document,
+    elements,
     is_widget_code,
     linked_files,
     site_size,
@@ -31,7 +36,7 @@ def test_no_byte_budget_is_broken():
 def test_a_weight_counts_the_page_and_its_style_and_scripts():
     name = "book/notation.html"
     files = linked_files(name)
-    assert SITE / "_static" / "book.css" in files
+    assert SITE / "_static" / "style.css" in files
     assert SITE / "_static" / "scripts" / "bootstrap.js" in files
     own = (SITE / name).stat().st_size
     assert weight(name)["before"] == own + sum(path.stat().st_size for path in files)
@@ -43,7 +48,7 @@ def test_a_page_loads_only_what_it_uses(name):
     code = {path.name for path in linked_files(name) if is_widget_code(path)}
     kinds = set(re.findall(r'"_anywidget_id":"[\w.]+\.(\w+)"', widget_data(name).decode()))
     wanted = {f"{figure_name(kind)}.js" for kind in kinds}
-    assert code == (wanted | {"host.js", "figure.css"} if contents(name)["figures"] else set())
+    assert code == (wanted | {"host.js"} if contents(name)["figures"] else set())
     scripts = {path.name for path in linked_files(name)}
     live = bool(contents(name)["live cells"])
     writes = live or "figures.axioms" in widget_data(name).decode()
@@ -61,6 +66,41 @@ def test_the_text_comes_before_the_figures_code_and_data(name):
         assert tag.find_parent("head") is None
         assert tag.find_next(["p", "article"]) is None
         assert tag.get("type") or tag.has_attr("defer")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_first_paint_waits_for_one_style_sheet_and_no_script(name):
+    page = document(name)
+    (sheet,) = page.find_all("link", rel="stylesheet")
+    assert sheet["href"].partition("?")[0].endswith("_static/style.css")
+    at_once = [tag["src"] for tag in page.find_all("script", src=True) if not tag.has_attr("defer")]
+    assert at_once == []
+    assert compressed(SITE / "_static" / "style.css") < STYLE_BUDGET
+    icons = list((SITE / "_static/vendor/fontawesome/webfonts").iterdir())
+    assert sum(path.stat().st_size for path in icons) < 15_000
+    inline = sum(len(tag.decode_contents()) for tag in page.head.find_all("script", src=False))
+    assert inline < 3_000
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_few_elements_before_a_reader_moves(name):
+    assert elements(name) < LONG_TABLES.get(name, ELEMENTS_BUDGET)
+
+
+def test_formulas_and_colours_come_with_the_reader_and_nothing_moves(visit):
+    page = visit(width=390, height=700).open("notebooks/03-linear-algebra.html")
+    waiting = page.locator("mjx-container.later, pre[data-colours]")
+    height = "document.querySelector('article').scrollHeight"
+    words = page.locator("pre").all_text_contents()
+    before, high = waiting.count(), page.evaluate(height)
+    page.locator("mjx-container.later:visible").last.scroll_into_view_if_needed()
+    wait_for(page, "n => document.querySelectorAll('.later, [data-colours]').length < n", before)
+    assert waiting.count() > 0
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert waiting.count() == 0
+    assert abs(page.evaluate(height) - high) <= 3
+    assert page.locator("pre").all_text_contents() == words
+    assert page.locator("pre span.mi").count() > 100
 
 
 def is_widget_code_tag(tag):
