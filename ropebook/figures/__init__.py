@@ -30,6 +30,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `trained_models`        The same model, another encoding: does it matter?
 `wave_vectors`          A patch has a row and a column: are they seen apart?
 `waves`                 Every pair adds a wave: where do their crests meet?
+`word_order`            The words change places: do their numbers change?
 `worn_key`              Move a stored key by one token, often: what is left of it?
 `wrap_explorer`         An angle falls back after a turn: is far then taken for near?
 ======================  ==================================================================
@@ -58,6 +59,7 @@ from .train_it import TrainIt, train_it
 from .trained_models import TrainedModels, trained_models
 from .wave_vectors import WaveVectors, wave_vectors
 from .waves import Waves, waves
+from .word_order import WordOrder, word_order
 from .worn_key import WornKey, worn_key
 from .wrap_explorer import WrapExplorer, wrap_explorer
 
@@ -86,6 +88,7 @@ __all__ = [
     "TrainedModels",
     "WaveVectors",
     "Waves",
+    "WordOrder",
     "WornKey",
     "WrapExplorer",
     "angle_heatmap",
@@ -112,6 +115,7 @@ __all__ = [
     "trained_models",
     "wave_vectors",
     "waves",
+    "word_order",
     "worn_key",
     "wrap_explorer",
 ]

@@ -455,6 +455,8 @@ BAD = {
     ("wave_vectors", TypeError): [("size", 16.5)],
     ("waves", ValueError): [("distance", 201), ("aim", -1), ("pairs", 3), ("content", "equal")],
     ("waves", TypeError): [("aim", 1.5)],
+    ("word_order", ValueError): [("order", "from Beijing"), ("word", "London"), ("word", 4)],
+    ("word_order", TypeError): [("order", None), ("positions", 1)],
     ("worn_key", ValueError): [
         *(("moves", 0), ("moves", 513), ("step", 257), ("kept", "int8"), ("pair", 64)),
     ],
@@ -609,6 +611,7 @@ CONTROLS = {  # in sight, and in the fold
     "wave_vectors": "Plan | Pair to move (fast to slow), Image (patches a side)",
     "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "
     "Distance s (tokens), Content of query and key",
+    "word_order": "Give each word its position (RoPE)",
     "worn_key": "Moves, Each move by (tokens), Keys stored as",
     "wrap_explorer": "Turn per token θ₀ (rad), Head width d (channels)",
 }

@@ -1136,6 +1136,43 @@ def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
     ]
 
 
+# ---- the order of words -------------------------------------------------------------------------
+
+
+@WIDTHS
+@pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("order", ["from Beijing to Shanghai", "Shanghai to from Beijing"])
+def test_the_scores_of_words_in_an_order(node, order, positions, width):
+    made = figures.word_order(order, positions)
+    seen = shown(node, made, width=width)
+    (plot,) = seen.plots
+    words, first = order.split(), figures.word_order().order
+    first = made._options["order"][first].split()
+    places = [words.index(word) for word in first]
+    told = node.call("word_order.js", "compare", places, positions)
+    below = lambda x, y: y > 60 and x > 60  # noqa: E731
+    # a word heads the column and the row that its scores stand in
+    columns = {t: x for t, (x, y) in plot.texts("^[A-Za-z]+$") if t in words and y < 60}
+    rows = {t: y for t, (x, y) in plot.texts("^[A-Za-z]+$") if t in words and y > 60}
+    assert sorted(columns, key=columns.get) == sorted(rows, key=rows.get) == words
+    scores = plot.texts(r"^−?\d\.\d$", below)
+    assert len(scores) == 16
+    for text, (x, y) in scores:
+        i = min(range(4), key=lambda i: abs(rows[first[i]] - y))
+        j = min(range(4), key=lambda j: abs(columns[first[j]] - x))
+        assert abs(columns[first[j]] - x) < 3
+        score = float(text.replace("−", "-"))
+        assert score == pytest.approx(told["scores"][i][j], abs=0.0501), (first[i], first[j])
+    was = [float(t[4:].replace("−", "-")) for t, _ in plot.texts("^was ")]
+    new = np.array(told["fresh"])
+    assert sorted(was) == pytest.approx(sorted(np.array(told["before"])[new]), abs=0.0501)
+    assert seen.values["numbers"] == len(was) == (10 if positions and words != first else 0)
+    assert len(plot.kind("frame", color=seen.colors["accent"])) == (
+        1 + len(was) + sum(told["moved"])  # the chosen card, too
+    )
+    assert [t for t, _ in plot.texts("^at ")] == [f"at {p}" for p in places if positions]
+
+
 # ---- the card of a model ------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+TICKET, BACK = "from Beijing to Shanghai", "from Shanghai to Beijing"
 METERS = {"count": 0, "contrast": 0.0226, "kept": 0.0926}
 FADERS = {"title": "PI", "compare": "NTK", "pair": 50, "multiplier": 1 / 16, "attention": 1.0}
 SURVEY = {"neighbour": 0.678, "count": 10151, "nearest": 84823}
@@ -945,6 +946,25 @@ SENTENCES = [
         ),
         "Token **40**, in the video, stands at three positions: time **12**, row "
         "**12**, column **13**. In chunks",
+    ),
+    (
+        ("word_order", TICKET, False, 0, 0),
+        "Sixteen scores: how much each word (row) asks for each word (column). Drag **Shanghai** "
+        "to Beijing’s place, and look for a new number.",
+    ),
+    (
+        ("word_order", TICKET, True, 0, 0),
+        "Each query and key is turned by its position now. Drag **Shanghai** to Beijing’s place, ",
+    ),
+    (
+        ("word_order", BACK, False, 0, 0),
+        "**None of the 16 numbers is new**: each has moved with its two words, each output with "
+        "its word. The layer sees no order.",
+    ),
+    (
+        ("word_order", BACK, True, 10, 4),
+        "**10 of the 16 numbers are new**: those of words whose distance has changed. So are "
+        "**4** of 4 outputs: the layer sees the order.",
     ),
 ]
 
