@@ -233,6 +233,10 @@ def disagreement(rule: dict[str, Any], raw: dict[str, Any], heard: list[Heard]) 
             if not own or all(found):
                 return next(filter(None, found), f"no part for layer {layer}")
             matched |= {id(part) for part, fault in zip(own, found, strict=True) if not fault}
+    turning = {n for one in heard if one.report for n in one.layers or ()}
+    more = {n for part in told if part.kind != "indexer" for n in unrolled(part.layers)} - turning
+    if turning and more:
+        return f"layers {sorted(more)} do not rotate"
     missing = [part for part in told if id(part) not in matched]
     return f"{missing[0].kind or 'a part'} was not heard" if missing else None
 

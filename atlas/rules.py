@@ -23,12 +23,14 @@ A rule
     Fields that have to be whole numbers, true where null is allowed; whether ``hidden_size`` has to
     be a multiple of ``num_attention_heads``.
 ``needs``, ``foreign``, ``refuses``
-    Rescalings that fail where ``head_dim`` is null; whether a ``head_dim`` other than what
-    rotates makes the class fail; fields that a class takes from none.
+    Rescalings that fail where ``head_dim`` is null; the expressions other than whose value
+    ``head_dim`` makes the class fail; fields that a class takes from none.
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
     each kind of layer; ``fills``: a missing entry is filled; ``nulls``: one that is null, too;
-    ``replaces``: a ``rope_scaling``, null too, stands for ``rope_parameters``; ``keeps``,
+    ``rests``: layers of a kind whose entry is null do not rotate; ``replaces``: a
+    ``rope_scaling``, null too, stands for ``rope_parameters``; ``apart``: beside these, nothing
+    outside counts; ``listed``: fields outside that may have an entry for each layer; ``keeps``,
     ``wants``: their keys about something else, and those without which a class fails.
     ``kinds``, by kind (``""`` if one):
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
@@ -49,9 +51,10 @@ A rule
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
-    counts from the last; ``first`` and ``last`` entries; ``some``, the last if there is none of it;
+    counts from the last; ``cycle``, entries that recur, instead of these two; ``first`` and
+    ``last`` entries; ``some``, the last if there is none of it;
     whether the last are ``forced`` and longer lists ``cut``; ``old`` spellings of types. Or
-    ``numbers``: a field with numbers of layers of the kind ``then``; ``or`` is its default.
+    ``numbers``: a field with numbers of layers of the kind ``then``, if no list is given.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
     ``except``, a field with numbers of layers that attend to something else.
 ``on``, ``alone``
@@ -80,6 +83,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import torch
 
 from ropescope import Report
 from ropescope.configuration import PARAMETERS, evaluate, pattern
@@ -110,6 +114,7 @@ HEADS = (
     ["index_head_dim"],
     ["2 * hidden_size // num_attention_heads"],
     ["attention_head_dim"],
+    ["attention_head_dim", "2 * hidden_size // num_attention_heads"],
     ["global_head_dim", "512"],
     ["rotary_dim"],
     ["embed_dim // num_attention_heads"],
@@ -171,7 +176,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     known = {k: v for k, v in names.items() if v is not MISSING and isinstance(v, int | str | None)}
     cross = value_of(family.default, "cross_attention_layers")
     known |= {"cross_attention_layers": cross} if isinstance(cross, list) else {}
-    heard = _first(family)
+    heard, numbers = mixed(family, _first(family))
     rule: dict[str, Any] = {
         "family": family.name,
         "part": part_of(family.made.__name__),
@@ -181,10 +186,15 @@ def rule_of(family: Family) -> dict[str, Any]:
         "rescalings": {"default": "default"},
         "alone": not any(one.layers for one in heard),
     }
-    rule["on"] = {name: on for name, on in SWITCHES.items() if hasattr(family.default, name)}
+    switches = {k: v for k, v in SWITCHES.items() if hasattr(family.default, k)}
+    rule["on"] = {k: [one for one in v if _turns(family, k, one)] or v for k, v in switches.items()}
     nested = _nested(family)
-    rule["layers"] = layers_of(family, heard, nested)
+    heard = family.hear() if nested and "rope_parameters" in family.small else heard
+    rule["layers"] = layers_of(family, heard, nested) | numbers
     heard = family.hear() if family.labels else heard
+    if "or" in rule["layers"].get("numbers", {}):
+        told = rule["layers"]["numbers"]
+        known[told["field"]] = told.pop("or")
     if other := rule["layers"].get("types", {}).pop("other", None):
         rule["aliases"][other] = "layer_types"
     if list(rule["layers"]) == ["count"]:  # all alike
@@ -238,10 +248,84 @@ def _sectioned(family: Family, pairs: tuple[int, ...]) -> Iterator[dict[str, Any
                 yield {"rope_parameters": before | {"mrope_section": sections}}
 
 
+def mixed(family: Family, heard: list[Heard]) -> tuple[list[Heard], dict[str, Any]]:
+    """Return what is heard with layers of several types, where these do not rotate alike.
+
+    The small configuration gets these layers, the rule a field with their numbers where there is
+    one. What was heard is returned where a class has one type of layer, or makes several itself.
+    """
+    config = family.loaded(family.raw())
+    types = value_of(config, "layer_types") or []
+    if not types and any(one.name == "layer_types" for one in fields(family.made)):
+        types = ["full_attention"] * config.num_hidden_layers
+    if len({*types}) > 1 and any(one.layers for one in heard):
+        return heard, {}
+    before = family.alone, dict(family.small)
+    family.alone = False
+    for name in (one.name for one in fields(family.made) if NUMBERED.search(one.name)):
+        if own := _parted_by(family, {name: [1, 3]}):
+            config = family.loaded(family.raw(**{name: [1, 3]}))
+            told = {"field": name, "then": config.layer_types[1], "else": config.layer_types[0]}
+            family.small[name] = [1, 3]
+            return own, {"numbers": told}
+    for kind in (one for one in _kind_names() if types and one != types[0]):
+        if own := _parted_by(family, {"layer_types": [kind, types[0]] * (len(types) // 2)}):
+            family.small["layer_types"] = [kind, types[0]] * (len(types) // 2)
+            return own, {}
+    family.alone, family.small = before
+    return heard, {}
+
+
+def _turns(family: Family, name: str, value: Any) -> bool:
+    """Return whether something rotates with a value of a field."""
+    with suppress(RefusedError):
+        return any(one.report for one in family.hear(**{name: value}))
+    return False
+
+
+NUMBERED = re.compile(r"^(full_)?att(entio)?n_.*(indices|idxs)$")
+"""Names of fields with the numbers of layers that attend."""
+
+
+def _kind_names() -> list[str]:
+    """Return the types of layers that classes of configurations take."""
+    from transformers.configuration_utils import ALLOWED_ATTN_LAYER_TYPES
+
+    return sorted(ALLOWED_ATTN_LAYER_TYPES)
+
+
+def _parted_by(family: Family, change: dict[str, Any]) -> list[Heard] | None:
+    """Return what is heard with a change that has layers of two types rotate apart, or None."""
+    try:
+        heard = family.hear(**change)
+        config = family.loaded(family.raw(**change))
+        nested = sum(isinstance(one, dict) for one in family.resolved(**change).values()) > 1
+    except RefusedError:
+        return None
+    turning = {n for one in heard if one.report for n in one.layers or ()}
+    if not turning or len({*(value_of(config, "layer_types") or ())}) < 2:
+        return None
+    return heard if nested or len(turning) < config.num_hidden_layers else None
+
+
+def _entry(value: Any) -> bool:
+    """Return whether a value of ``rope_parameters`` is that of a kind of layer."""
+    return value is None or isinstance(value, dict)
+
+
 def _nested(family: Family) -> list[str]:
-    """Return the kinds of layer for which ``rope_parameters`` has an entry each."""
+    """Return the kinds of layer for which ``rope_parameters`` has an entry each.
+
+    Where one is null, whose layers rest, the small configuration gets entries for all.
+    """
     found = family.resolved()
-    return [k for k, v in found.items() if isinstance(v, dict)]
+    kinds = [k for k, v in found.items() if _entry(v)]
+    if not any(found[kind] for kind in kinds):
+        return []
+    if not all(found[kind] for kind in kinds):
+        plain = {"rope_type": "default", "rope_theta": 10000.0}
+        family.small["rope_parameters"] = {kind: dict(plain) for kind in kinds}
+    return kinds
 
 
 def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str, Any]:
@@ -249,7 +333,7 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     config = family.loaded(family.raw())
     if not any(one.layers for one in heard):
         known = [name for name in COUNTS if isinstance(value_of(config, name), int)]
-        rule = {"count": known[:1] or ["num_hidden_layers"]}
+        rule = {"count": _kept_counts(family) + (known[:1] or ["num_hidden_layers"])}
         kinds = sorted({one.kind for one in heard if one.kind and one.report})
         numbers = value_of(config, "global_attn_indexes")
         if nested and value_of(config, "layer_types"):
@@ -269,7 +353,9 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     resting = {n for one in heard if not one.report and one.layers for n in one.layers} - turning
     rule: dict[str, Any] = {"count": ["num_hidden_layers"]}
     if value_of(config, "num_layers") == len(turning | resting) != count:
-        rule["count"], count = ["num_layers"], config.num_layers
+        times = count // config.num_layers  # of those given, if only these are
+        rule["count"] = ["num_layers", f"num_hidden_layers // {times}"]
+        count = config.num_layers
     types = getattr(config, "layer_types", None)
     cross = value_of(config, "cross_attention_layers")
     if cross and turning == set(range(count)) - set(cross):
@@ -294,6 +380,10 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
         for t, own in by_type.items()
         if own <= turning
     }
+    from transformers.configuration_utils import _LEGACY_LAYER_TYPE_REMAP as LEGACY
+
+    if old := {k: v for k, v in LEGACY.items() if v in by_type}:
+        rule["types"]["old"] = rule["types"].get("old", {}) | old
     rule["rest"] = sorted(t for t, own in by_type.items() if own <= resting)
     rule["absent"] = sorted(t for t, own in by_type.items() if not own & (turning | resting))
     if set(rule["rotation"]) | set(rule["rest"]) | set(rule["absent"]) != set(by_type):
@@ -305,6 +395,15 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
             if not any(one.report is None for one in heard):
                 rule["unless"] = "sliding_window"
     return rule
+
+
+def _kept_counts(family: Family) -> list[str]:
+    """Return fields in which a class keeps the number of layers that it was given, and changed."""
+    with suppress(RefusedError):
+        found = family.loaded(family.raw(num_hidden_layers=5)).to_dict()
+        if found["num_hidden_layers"] != 5:
+            return [k for k, v in found.items() if type(v) is int and v == 5 and "layers" in k]
+    return []
 
 
 def _labels(family: Family, by_type: dict[str, set[int]], nested: list[str]) -> dict[str, str]:
@@ -338,8 +437,10 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
     """Return the pattern of a list of layers that its class makes if none is given."""
     from transformers.configuration_utils import _LEGACY_LAYER_TYPE_REMAP as LEGACY
 
+    numbers = dict.fromkeys(filter(NUMBERED.search, family.small), "leave out")
+
     def made(count: int, **more: Any) -> list[Any]:
-        raw = family.raw(num_hidden_layers=count, **{field: "leave out", **more})
+        raw = family.raw(num_hidden_layers=count, **{field: "leave out", **numbers, **more})
         found = list(getattr(family.loaded(raw), field))
         return found if field == "layer_types" else [int(bool(one)) for one in found]
 
@@ -350,7 +451,7 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
                 lists[count] = made(count, **more)
         return _fit(lists) if len(lists) > 9 else None
 
-    fits = fitted() or {"every": None}
+    fits = fitted() or _listed(family, field)
     for name, n in product(EVERY, (3, 7)):
         other = fitted(**{name: n})
         if other and other["every"] == n and other != fits:
@@ -364,11 +465,20 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
         return fits
     old = {k: v for k, v in LEGACY.items() if v in str(fits)}
     for name, value in product(OTHERS, (0, 4, 128)):
-        with suppress(RefusedError):
+        with suppress(RefusedError, TypeError):
             found = set(made(6, **{name: [value] * 6}))
             if len(found) == 1 and found != set(made(6)):
                 old[str(value)], fits["other"] = found.pop(), name
     return {**fits, **_given(family, fits), **({"old": old} if old else {})}
+
+
+def _listed(family: Family, field: str) -> dict[str, Any]:
+    """Return the list that a class has, the same for any number of layers, as a pattern."""
+    with suppress(RefusedError, TypeError):
+        own = [*value_of(family.loaded(family.raw(**{field: "leave out"})), field)]
+        if len(own) > len(LENGTHS):
+            return {"every": 1, "offset": 0, "then": own[-1], "else": own[-1], "first": own}
+    return {"every": None}
 
 
 def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
@@ -382,6 +492,10 @@ def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
         with suppress(RefusedError):
             got = family.loaded(family.raw(num_hidden_layers=6, layer_types=[*told, told[0]]))
             found |= {"cut": True} if len(got.layer_types) == 6 else {}
+        with suppress(RefusedError):  # layers of heads that predict further
+            raw = family.raw(num_hidden_layers=6, layer_types=[*told, told[0]])
+            got = family.loaded({**raw, "num_nextn_predict_layers": 1}).layer_types
+            found |= {"cut": True} if len(got) == 6 else {}
     return found
 
 
@@ -405,6 +519,12 @@ def _fit(lists: dict[int, list[Any]]) -> dict[str, Any] | None:
                 full |= {"some": some} if some is not None else {}
                 if all(pattern(full, every, n) == own for n, own in lists.items()):
                     return full
+    for period, head in product(range(3, 13), range(4)):
+        cycle = [longest[n + 12 - 12 % period] for n in range(period)]
+        full = {"every": 1, "offset": 0, "then": cycle[0], "else": cycle[0], "cycle": cycle}
+        full |= {"first": longest[:head]} if head else {}
+        if all(pattern(full, 1, n) == own for n, own in lists.items()):
+            return full
     return None
 
 
@@ -441,6 +561,8 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             left.add(part)
         absent = {k: v for k, v in own.items() if k not in left}
         absent = absent if has and (nested or extra or not outer) else None
+        if nested and bare.get(kind) is None:
+            rule["rests"], absent = True, None
         given = {"rope_parameters": told} if has and absent else {}
         base = ask(kind, "rope_theta", **given)  # that of a dict that lacks it
         if base is None and not given:
@@ -471,6 +593,16 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             )
             if factor is not None:
                 rule["kinds"][kind]["sets"] = {"yarn": {"attention_factor": factor}}
+    for kind in (kind for kind in nested if rule["kinds"][kind]["scaling"]):
+        scaled, given = {"rope_type": "linear", "factor": 3.0}, {"rope_theta": 5000.0}
+        given = dict.fromkeys(nested, plain | given)
+        if ask(kind, "factor", rope_parameters=given, rope_scaling=scaled) is None:
+            rule["apart"] = True
+    types = value_of(family.loaded(family.raw()), "layer_types") or []
+    for name, key in LISTED.items() if nested and set(types) <= set(nested) else ():
+        lists = {name: [0.25 + nested.index(kind) for kind in types]}
+        if all(ask(kind, key, **lists) == 0.25 + nested.index(kind) for kind in set(types)):
+            rule.setdefault("listed", []).append(name)
     if len(nested) > 1:
         one, other = nested[:2]
         only = {one: {"rope_type": "default", "rope_theta": 777.0}}
@@ -483,6 +615,10 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         with suppress(RefusedError):
             rule["replaces"] = not family.resolved(rope_parameters=told, rope_scaling=None)
     return rule
+
+
+LISTED = {"rope_theta": "rope_theta", "partial_rotary_factors": "partial_rotary_factor"}
+"""Fields that may have an entry for each layer, and what these are."""
 
 
 def _heard_bases(family: Family) -> list[str]:
@@ -713,6 +849,9 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
         after = told(**{name: value})
         if after is not None and after != before:
             names.append(name if after == value else f"{name} / head_dim")
+    types = value_of(family.loaded(family.raw()), "layer_types") or []
+    if kind and told(partial_rotary_factors=[0.625] * len(types)) == 0.625:
+        names.append("partial_rotary_factors")
     default = 1.0 if before is None else before
     seen = round(report.width / report.head_dim, 4)
     orders = [names, names[::-1]] if len(names) > 1 else [names]
@@ -756,6 +895,12 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
                 family.hear(rope_parameters=rope | {"rope_type": "default", "rope_theta": 5000.0})
             except RefusedError:
                 rule["rope"].setdefault("wants", []).append(key)
+    if not nested and not extras:
+        plain = family.resolved() | (family.small.get("rope_parameters") or {})
+        plain = {**plain, "rope_type": "default", "rope_theta": 5000.0}
+        for key in plain if _fine(family, plain) else ():
+            if not _fine(family, {k: v for k, v in plain.items() if k != key}):
+                rule["rope"].setdefault("wants", []).append(key)
     for name, told in STYLES.items():
         rope = {"rope_type": name, "rope_theta": 5000.0, **told}
         found[name] = _answer(family, rule, rope, nested)
@@ -765,6 +910,13 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
         if one and "rope_type" in one and one["rope_type"] in PARAMETERS
     }
     return {k: v for k, v in found.items() if v != "unknown"}
+
+
+def _fine(family: Family, parameters: dict[str, Any]) -> bool:
+    """Return whether a class runs with these parameters, its base being given outside, too."""
+    with suppress(RefusedError):
+        return bool(family.hear(rope_parameters=parameters, rope_theta=5000.0))
+    return False
 
 
 def outside(family: Family, rule: dict[str, Any]) -> bool:
@@ -850,7 +1002,8 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     kinds = value_of(family.default, "layer_types") or ["full_attention"]
     own = value_of(family.loaded(family.raw()), "layer_types") or []
     same = [kinds[0]] * family.small.get("num_hidden_layers", 2)
-    told = {"head_dim": [16], "layer_types": [same, own]}
+    width = value_of(family.loaded(family.raw()), "head_dim")
+    told = {"head_dim": [16, width], "layer_types": [same, own]}
     refuses = [k for k, values in told.items() if all(refused(**{k: v}) for v in values)]
     if refuses and not refused():
         found["refuses"] = refuses
@@ -858,8 +1011,25 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         try:
             family.hear(head_dim=32)
         except RefusedError:
-            found["foreign"] = True
+            found["foreign"] = rule["rotations"][0]["dim"]
+    elif rule["part"] == "text" and not rule["rotations"][0]["axes"]:
+        both["hidden_size"] = 128
+        fails = not any(_runs(family, **both | {"head_dim": width}) for width in (16, 64))
+        if fails and _runs(family, **both | {"head_dim": 32}):
+            found["foreign"] = ["hidden_size // num_attention_heads"]
+            family.small.pop("head_dim", None)
     return found
+
+
+def _runs(family: Family, **more: Any) -> bool:
+    """Return whether a model with weights runs."""
+    from transformers import AutoModel
+
+    with suppress(Exception), torch.no_grad():  # whatever it raises
+        model = AutoModel.from_config(family.loaded(family.raw(**more)))
+        model.eval()(input_ids=torch.ones(1, 3, dtype=torch.long))
+        return True
+    return False
 
 
 def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
@@ -897,10 +1067,11 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     for entry in rule["rope"]["kinds"].values():
         words |= set(entry["theta"])
     layers = rule["layers"]
-    words |= {*layers["count"], layers.get("unless", ""), layers.get("except", ""), *rule["on"]}
+    words |= {*re.findall("[a-z_]{3,}", " ".join(layers["count"]))}
+    words |= {layers.get("unless", ""), layers.get("except", ""), *rule["on"]}
     for name in ("types", "switch", "numbers"):
         if name in layers:
-            words |= {layers[name]["field"], str(layers[name].get("every", ""))}
+            words |= {layers[name]["field"], str(layers[name].get("every") or "")}
     for name in ("by", "over"):
         words |= {
             word
@@ -911,6 +1082,9 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     words |= {"original_max_position_embeddings"} if len(rule["rescalings"]) > 1 else set()
     words |= {"rope_scaling", "rope_parameters"} if rule["rope"]["dict"] else set()
     places = {rule["aliases"].get(word, word) for word in words}
+    if layers["count"][1:] and "num_layers" in rule["defaults"]:  # it may follow from the other
+        times = int(layers["count"][1].split()[-1])
+        rule["defaults"]["num_hidden_layers"] = times * rule["defaults"].pop("num_layers")
     return {
         **rule,
         "aliases": {k: v for k, v in rule["aliases"].items() if v in places},

@@ -57,7 +57,11 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
             met = {k: _types_met(family, rule, name, values[k]) for k in bad}
             if met := {k: types for k, types in met.items() if types is not None}:
                 found["when"][name] = met
-        if unset := "".join(letter for letter, answer in answers.items() if answer == "unset"):
+        others: list[dict[str, Any]] = [{}, *({one: 8} for one in _fellows(rule, name))]
+        if unset := "".join(
+            letter for letter, answer in answers.items() if answer == "unset"
+            and all(_answer(family, rule, name, values[letter], **one) == answer for one in others)
+        ):  # fmt: skip
             found["unset"][name] = unset
         if reaches:
             defaults = (value_of(family.default, name), 0, 1)
@@ -78,6 +82,12 @@ def _names(family: Family, rule: dict[str, Any]) -> list[str]:
     names |= {name for name in rule["read"] if re.fullmatch(r"\w+", name)}
     plain = {family.plain(name) for name in names} - {*rule.get("parts", ())}
     return sorted(name for name in plain if not LEFT.search(name))
+
+
+def _fellows(rule: dict[str, Any], name: str) -> set[str]:
+    """Return the other fields that tell the fraction that this one tells."""
+    told = [one for made in rule["rotations"] for one in (made["partial"] or {}).get("fields", ())]
+    return {one.split(" / ")[0] for one in told} - {name} if name in told else set()
 
 
 def _own(family: Family, name: str) -> str:

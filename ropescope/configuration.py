@@ -20,18 +20,11 @@ import numpy as np
 from rope_minimal.rescaling import rescaled_frequencies
 
 __all__ = [
-    "Caution",
-    "RotatedPart",
-    "Specification",
-    "axis_runs",
-    "evaluate",
-    "given_part",
-    "load_rules",
-    "pattern",
-    "rope_of",
-    "runs_of",
-    "unrolled",
-]
+    "Caution", "RotatedPart", "Specification", "axis_runs", "evaluate", "given_part",
+    "load_rules", "pattern", "rope_of", "runs_of", "unrolled",
+]  # fmt: skip
+
+Json = dict[str, Any]
 
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "default": (),
@@ -78,6 +71,7 @@ LAYERWISE = "per_layer_config"
 
 DICTS = ("rope_scaling", "rope_parameters")
 MOST_LAYERS = 10_000
+MOST_CHANNELS = 2**16
 
 TYPES = {
     "n": "null", "b": "true or false", "i": "an integer", "f": "a float", "s": "a text",
@@ -187,18 +181,18 @@ class Specification:
     without_effect: tuple[str, ...]
     warnings: tuple[Caution, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it as JSON's types."""
         return json.loads(json.dumps(asdict(self)))
 
 
 @cache
-def load_rules() -> dict[str, Any]:
+def load_rules() -> Json:
     """Return the rules, by ``model_type``."""
     return json.loads((Path(__file__).parent / "rules.json").read_text(encoding="utf-8"))
 
 
-def rope_of(config: dict[str, Any]) -> Specification:
+def rope_of(config: Json) -> Specification:
     """Return the rotary embeddings of a model, from its published configuration.
 
     Parameters
@@ -210,7 +204,9 @@ def rope_of(config: dict[str, Any]) -> Specification:
     Returns
     -------
     Specification
-        As transformers' own class of this ``model_type`` computes it.
+        As transformers' own class of this ``model_type`` computes it: what the rotary embedding
+        does if the model runs with this file. Whether everything else in the file is accepted,
+        transformers alone can say.
 
     Raises
     ------
@@ -229,8 +225,8 @@ def rope_of(config: dict[str, Any]) -> Specification:
 
 
 def evaluate(
-    config: dict[str, Any],
-    rules: dict[str, Any],
+    config: Json,
+    rules: Json,
     names: frozenset[str] = frozenset(),
     kinds: frozenset[str] = frozenset(),
 ) -> Specification:
@@ -252,7 +248,7 @@ def evaluate(
     )  # fmt: skip
 
 
-def _no_rule(family: Any, rule: Any, rules: dict[str, Any]) -> Caution:
+def _no_rule(family: Any, rule: Any, rules: Json) -> Caution:
     if rule is not None:
         return Caution("no-rule", 1, "model_type", f"{family} has no rule: {rule['null']}.")
     if not isinstance(family, str):
@@ -263,9 +259,7 @@ def _no_rule(family: Any, rule: Any, rules: dict[str, Any]) -> Caution:
     return Caution("no-rule", 1, "model_type", f"No rule for model_type {family!r}{hint}")
 
 
-def given_part(
-    config: dict[str, Any], rule: dict[str, Any], name: str
-) -> tuple[dict[str, Any] | None, str, bool]:
+def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, bool]:
     """Return what is given of a part, its ``model_type``, and whether it stands outside the part.
 
     Raises
@@ -281,6 +275,8 @@ def given_part(
     if not isinstance(own, dict | None):
         raise ValueError(f"{name} must be a dict, got {type(own).__name__}")
     named = (own or {}).get("model_type") if spec["any"] else None
+    if not isinstance(named, str | None):
+        raise ValueError(f"{name}.model_type must be a text, got {named!r}")
     return own, spec.get("as", {}).get(named, named) or spec["type"], outside
 
 
@@ -290,9 +286,7 @@ class _Fields:
     ``preset`` are defaults that a model has instead of its part's class.
     """
 
-    def __init__(
-        self, config: dict[str, Any], rule: dict[str, Any], path: str, preset: dict[str, Any]
-    ) -> None:
+    def __init__(self, config: Json, rule: Json, path: str, preset: Json) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
         for name in rule.get("inner", ()):  # fields of a dict, by dotted names
             own = config.get(name)
@@ -304,9 +298,10 @@ class _Fields:
         for name, types in rule.get("unset", {}).items():  # as if not given
             if name in self.given and _types(self.given[name]) <= {*types}:
                 del self.given[name]
-        self.defaults: dict[str, Any] = {**rule.get("defaults", {}), **preset}
+        self.defaults: Json = {**rule.get("defaults", {}), **preset}
         self.path, self.preset = path, preset
         self.read: dict[str, None] = {}
+        self.listed: list[str] = rule.get("rope", {}).get("listed", [])
 
     def name(self, name: str) -> str:
         """Return the dotted path of a field, spelt as given."""
@@ -324,6 +319,15 @@ class _Fields:
         self.read[self.name(name)] = None
         return self.given[name]
 
+    def at(self, name: str, layer: int) -> Any:
+        """Return a field's value, for this layer where it may be a list."""
+        value = self.get(name)
+        if name not in self.listed or not isinstance(value, list):
+            return value
+        if layer >= len(value):
+            raise ValueError(f"{self.name(name)} must have an entry for each layer, got {value!r}")
+        return value[layer]
+
     def count(self, name: str) -> int | None:
         """Return a positive integer; None where there is none."""
         value = self.get(name)
@@ -333,7 +337,7 @@ class _Fields:
             raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
         return value
 
-    def check(self, rule: dict[str, Any]) -> None:
+    def check(self, rule: Json) -> None:
         """Raise where a size is none, or does not divide as its class wants."""
         read = dict(self.read)
         for name in rule.get("refuses", ()):
@@ -376,7 +380,7 @@ class _Fields:
 class _Study:
     """Evaluates rules on a configuration and its parts."""
 
-    def __init__(self, rules: dict[str, Any], names: frozenset[str], kinds: frozenset[str]) -> None:
+    def __init__(self, rules: Json, names: frozenset[str], kinds: frozenset[str]) -> None:
         self.rules, self.names, self.kinds = rules, names, kinds
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
@@ -388,13 +392,7 @@ class _Study:
         if caution not in self.warnings:
             self.warnings.append(caution)
 
-    def part(
-        self,
-        config: dict[str, Any],
-        rule: dict[str, Any],
-        path: str,
-        preset: dict[str, Any] | None = None,
-    ) -> None:
+    def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part and of its own parts."""
         flat, start = [], len(self.parts)
         absent: dict[str, str] = {}
@@ -440,7 +438,7 @@ class _Study:
         if not flat and not rule.get("null") and (turns or not rule.get("rotations")):
             self.silent(fields, rule, self.parts[start:])
 
-    def values(self, fields: _Fields, rule: dict[str, Any]) -> None:
+    def values(self, fields: _Fields, rule: Json) -> None:
         """Warn of values of a type that a class does not take, and of effects not known."""
         layers, given = rule["layers"], fields.given
         listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
@@ -461,7 +459,7 @@ class _Study:
                 self.warn("not-known", 1, where, f"{text} {without}.")
                 fields.read[where] = None
 
-    def rotations(self, fields: _Fields, rule: dict[str, Any]) -> None:
+    def rotations(self, fields: _Fields, rule: Json) -> None:
         """Add the rotations of a part."""
         layers = _layers(fields, rule["layers"], self.kinds, rule["rope"]["nested"])
         types = rule["layers"].get("types", {})
@@ -470,6 +468,7 @@ class _Study:
             where = fields.name(types["field"])
             text = f"{where} ends with {given[-1]!r}: its class takes {types['last'][-1]!r} for it."
             self.warn("layer-forced", 1, where, text)
+        rests, found = unrolled(layers["rests"]), []
         for one in rule["rotations"]:
             own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
             if "types" in one:  # an indexer that stands in some types of layers
@@ -477,15 +476,22 @@ class _Study:
                 own = runs_of(sorted(set().union(*each)))
             if own:
                 kind = one.get("of", one["kind"])
-                parameters, source = self.parameters(fields, rule["rope"], kind)
-                made = self.rotation(fields, rule, one, parameters, source)
+                told = self.parameters(fields, rule["rope"], kind, own[0][0])
+                if told is None:
+                    rests |= unrolled(own)
+                    continue
+                made = self.rotation(fields, rule, one, *told)
                 made |= {"part": rule["part"], "path": fields.path, "kind": one["kind"]}
-                self.parts.append(RotatedPart(layers=own, without=layers["rests"], **made))
+                found.append({"layers": own, **made})
+        self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
 
     def parameters(
-        self, fields: _Fields, rope: dict[str, Any], kind: str | None
-    ) -> tuple[dict[str, Any], str]:
-        """Return what a kind of layer has in ``rope_parameters``, and where its base is from."""
+        self, fields: _Fields, rope: Json, kind: str | None, layer: int
+    ) -> tuple[Json, str] | None:
+        """Return what a kind of layer has in ``rope_parameters``, and where its base is from.
+
+        ``layer`` is the first of them. None where they rest.
+        """
         dicts = {}
         for field in DICTS if rope["dict"] else ():
             dicts[field] = fields.get(field)
@@ -505,11 +511,15 @@ class _Study:
         flat = rope.get("flat")
         if flat and given and not any(isinstance(value, dict) for value in given.values()):
             legacy, given = given, None
-        legacy = legacy if own["scaling"] else None
+        apart = bool(given and rope.get("apart"))  # from fields outside, which do not count
+        legacy = legacy if own["scaling"] and not apart else None
         name = fields.name(label)
         if rope["nested"]:
             entry = None if given is None else given.get(kind)
             lacks = legacy is not None and kind not in (given if given is not None else {kind})
+            there = own["absent"] is None if given is None else kind in given
+            if rope.get("rests") and entry is None and there:
+                return None
             nulled = kind in (given or ()) and rope.get("nulls") is False
             fills = rope["fills"] and not (lacks or nulled)
             if given is not None and entry is None and not fills:
@@ -526,7 +536,7 @@ class _Study:
             raise ValueError(f"{name} must be a dict, got {entry!r}")
         told = {**(entry or {}), **(legacy or {})}
         found = {**((own["absent"] or {}) if entry is None else {}), **told}
-        theta, default = own["theta"], own["default"]
+        theta, default = () if apart else own["theta"], own["default"]
         if flat and entry:
             theta, found = flat, {"partial_rotary_factor": 1.0} | found
         elif flat:  # its base and fraction stand outside
@@ -542,21 +552,22 @@ class _Study:
         over = next((field for field in own.get("over", ()) if field in known), None)
         if over is not None or "rope_theta" not in found:
             at = over or next((field for field in theta if field in known), None)
-            found["rope_theta"] = default if at is None else fields.get(at)
+            found["rope_theta"] = default if at is None else fields.at(at, layer)
             if at and fields.has(at):
                 source = fields.name(at)
             elif found["rope_theta"] is None:
                 raise ValueError(f"{name} must have rope_theta: its class has no default")
         base = found["rope_theta"]
-        if not _positive(base):
+        if not (_positive(base) and 2.0**-126 <= base < 2.0**128):
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
         if source == DEFAULT:
             self.lost(fields, told or given, name, base, list(rope["kinds"].values()))
         origin = dict.fromkeys(entry or {}, name)
         origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
-        return found | {"_name": name, "_from": origin}, source
+        found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None}
+        return found, source
 
-    def two(self, fields: _Fields, legacy: dict[str, Any], given: dict[str, Any]) -> None:
+    def two(self, fields: _Fields, legacy: Json, given: Json) -> None:
         """Warn where both spellings are given, and two rescalings above all."""
         one, other = fields.name("rope_scaling"), fields.name("rope_parameters")
         kinds = [str(d.get("rope_type", d.get("type", "default"))) for d in (legacy, given)]
@@ -566,9 +577,7 @@ class _Study:
         else:
             self.warn("two-spellings", 1, other, f"{one} and {other} are both given.")
 
-    def lost(
-        self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[dict[str, Any]]
-    ) -> None:
+    def lost(self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[Json]) -> None:
         """Warn where the default is taken for a base that was given or forgotten."""
         apart = {field for one in kinds if one["default"] != base for field in one["theta"]}
         others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
@@ -583,19 +592,16 @@ class _Study:
             self.warn("base-lost", 1, name, words)
 
     def rotation(
-        self,
-        fields: _Fields,
-        rule: dict[str, Any],
-        one: dict[str, Any],
-        parameters: dict[str, Any],
-        source: str,
-    ) -> dict[str, Any]:
+        self, fields: _Fields, rule: Json, one: Json, parameters: Json, source: str
+    ) -> Json:
         """Return all of a `RotatedPart` but its place in the model."""
         head_dim, head_from = fields.first(one["head_dim"])
         if "//" in head_from:
             self.guessed(fields, head_from, head_dim)
         dim, width_from = fields.first(one["dim"])
         whole, at = dim, fields.name(width_from.split()[0])
+        if max(head_dim, dim) > MOST_CHANNELS:
+            raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
         if one["partial"] is not None or kind != "default":
             fraction, words = self.fraction(fields, one["partial"] or WHOLE, parameters)
@@ -617,8 +623,9 @@ class _Study:
             self.warn("head-width-missing", 2, fields.name("head_dim"), text)
         if rule["rope"]["dict"] and whole > 4 and whole % 2 and dim == fields.given.get("head_dim"):
             raise ValueError(f"{fields.name('head_dim')} must be even, got {dim}")
-        if rule.get("foreign") and fields.given.get("head_dim", whole) != whole:
-            words = f"{fields.name('head_dim')} must be left out, or {whole} as {one['dim'][0]}"
+        due, words = fields.first(rule["foreign"]) if "foreign" in rule else (None, "")
+        if due and fields.given.get("head_dim", due) not in (due, None):
+            words = f"{fields.name('head_dim')} must be left out, or {due} as {words}"
             raise ValueError(f"{words}, got {fields.given['head_dim']!r}")
         if kind in ORIGINAL:
             told = self.original(fields, told, rule, parameters, longest)
@@ -658,7 +665,7 @@ class _Study:
             "dynamic": kind in ("dynamic", "longrope"),
         }
 
-    def scale(self, fields: _Fields, one: dict[str, Any]) -> float:
+    def scale(self, fields: _Fields, one: Json) -> float:
         """Return how far a coordinate goes from one patch to the next; 1 where it counts them."""
         if "scale" not in one:
             return 1.0
@@ -670,16 +677,14 @@ class _Study:
             self.warn("image-size-guessed", 1, fields.name(size), f"{text}a side.")
         return told["times"] * by / over
 
-    def layout(self, fields: _Fields, one: dict[str, Any]) -> str:
+    def layout(self, fields: _Fields, one: Json) -> str:
         """Return the layout, which a field may choose."""
         if "flag" not in one:
             return one["layout"]
         value = fields.get(one["flag"]["field"])
         return one["flag"]["true" if value or value is None else "false"]
 
-    def type_of(
-        self, parameters: dict[str, Any], rescalings: dict[str, Any], nested: bool
-    ) -> tuple[str, dict[str, Any]]:
+    def type_of(self, parameters: Json, rescalings: Json, nested: bool) -> tuple[str, Json]:
         """Return the type of rescaling and its parameters that are told."""
         name = parameters["_name"]
         field = "rope_type" if "rope_type" in parameters or "type" not in parameters else "type"
@@ -711,13 +716,11 @@ class _Study:
                 raise ValueError(f"{name}.{key} must be {wanted}, got {value!r}")
         return kind, told
 
-    def fraction(
-        self, fields: _Fields, rule: dict[str, Any], parameters: dict[str, Any]
-    ) -> tuple[float, str]:
+    def fraction(self, fields: _Fields, rule: Json, parameters: Json) -> tuple[float, str]:
         """Return the part of a head that rotates, and the field that tells."""
-        value = parameters.get("partial_rotary_factor")
+        value: Any = parameters.get("partial_rotary_factor")
         words = f"{parameters['_name']}.partial_rotary_factor"
-        if value is None:
+        if "partial_rotary_factor" not in parameters:
             value, words = rule.get("default", 1.0), "the class's default"
             for name in rule.get("fields", ()):
                 if " / " in name:
@@ -726,20 +729,15 @@ class _Study:
                         value, words = over / under, name
                         break
                 elif fields.has(name) and not (rule is WHOLE and fields.get(name) is None):
-                    value, words = fields.get(name), fields.name(name)
+                    value, words = fields.at(name, parameters["_layer"]), fields.name(name)
                     break
         if not (_positive(value) and value <= 1):
             raise ValueError(f"{words} must be a number in (0, 1], got {value!r}")
         return float(value), words
 
     def original(
-        self,
-        fields: _Fields,
-        told: dict[str, Any],
-        rule: dict[str, Any],
-        parameters: dict[str, Any],
-        longest: int | None,
-    ) -> dict[str, Any]:
+        self, fields: _Fields, told: Json, rule: Json, parameters: Json, longest: int | None
+    ) -> Json:
         """Return the parameters with the length in training, which a field outside overrules."""
         name, field = parameters["_name"], "original_max_position_embeddings"
         counts = rule["rope"].get("outside", True) and not rule["rope"]["nested"]
@@ -774,7 +772,7 @@ class _Study:
             text = f"{words} is no whole number: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
-    def advise(self, kind: str, told: dict[str, Any], name: str, longest: int | None) -> None:
+    def advise(self, kind: str, told: Json, name: str, longest: int | None) -> None:
         """Warn of parameters that do nothing, or contradict each other."""
         factor, original = told.get("factor"), told.get("original_max_position_embeddings")
         if factor == 1 or (
@@ -806,19 +804,12 @@ class _Study:
                 text = f"{field} {original!r} is not less than max_position_embeddings {longest}."
                 self.warn("lengths-differ", 1, field, text)
 
-    def keys(
-        self,
-        fields: _Fields,
-        parameters: dict[str, Any],
-        kind: str,
-        one: dict[str, Any],
-        rope: dict[str, Any],
-    ) -> None:
+    def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rope: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
         used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind], *rope.get("keeps", ())}
         used -= {"truncate"} if rope["nested"] else set()
-        for key in rope.get("wants", ()):
-            if key not in parameters and key not in PARAMETERS[kind]:
+        for key in rope.get("wants", ()) if parameters["_given"] else ():
+            if key not in parameters["_from"] and key not in PARAMETERS[kind]:
                 text = f"{parameters['_name']} must have {key}: its class fails without it."
                 self.warn("key-missing", 2, parameters["_name"], text)
         if one["partial"] is not None or kind != "default":
@@ -864,7 +855,7 @@ class _Study:
         found = difflib.get_close_matches(key, known, 1, 0.84)
         return found[0] if found and abs(len(found[0]) - len(key)) <= 2 else None
 
-    def silent(self, fields: _Fields, rule: dict[str, Any], made: list[RotatedPart]) -> None:
+    def silent(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
         """Note fields about rotation that were given and not read."""
         known = {*rule.get("read", ()), *fields.defaults, *rule.get("aliases", ())}
         layers = rule.get("layers", {})
@@ -900,7 +891,7 @@ class _Study:
                 self.unused(where, field, value, known)
 
 
-def _type_in(parameters: dict[str, Any]) -> Any:
+def _type_in(parameters: Json) -> Any:
     """Return the type of rescaling as spelt in ``rope_parameters``."""
     return parameters.get("rope_type", parameters.get("type", "default"))
 
@@ -926,7 +917,7 @@ def _positive(value: Any) -> bool:
 class _Series:
     """The frequencies of so many channels, by a type of rescaling; keeps the factor."""
 
-    def __init__(self, kind: str, base: float, told: dict[str, Any], longest: int | None) -> None:
+    def __init__(self, kind: str, base: float, told: Json, longest: int | None) -> None:
         self.kind, self.base, self.told, self.factor = kind, base, dict(told), 1.0
         if kind in ("dynamic", "longrope"):
             self.told["max_position_embeddings"] = longest
@@ -947,7 +938,7 @@ class _Series:
 
 
 def _arranged(
-    axes: dict[str, Any] | None, dim: int, parameters: dict[str, Any], series: _Series
+    axes: Json | None, dim: int, parameters: Json, series: _Series
 ) -> tuple[np.ndarray, list[list[int]] | None]:
     """Return frequencies of all pairs, (pairs,) or (pairs, axes), and runs ``[axis, pairs]``."""
     if axes is None:
@@ -996,7 +987,7 @@ def _sections(mode: str, given: Any, count: int, pairs: int, name: str) -> np.nd
 
 
 def _layers(
-    fields: _Fields, rule: dict[str, Any], types: frozenset[str], nested: bool
+    fields: _Fields, rule: Json, types: frozenset[str], nested: bool
 ) -> dict[Any, list[list[int]]]:
     """Return runs of layers by kind, None for all, and ``rests`` for those that do not rotate."""
     count, name = fields.first(rule["count"])
@@ -1009,10 +1000,9 @@ def _layers(
             words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"
             raise ValueError(f"{fields.name('layer_types')} must be {words}, got {given!r}")
     kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
-    if "numbers" in rule:
-        told = rule["numbers"]
-        own = fields.get(told["field"])
-        own = told["or"] if own is None else own
+    told = rule.get("numbers", {})
+    own = fields.get(told["field"]) if told and given is None else None
+    if own is not None:
         if not isinstance(own, list):
             raise ValueError(f"{fields.name(told['field'])} must be a list, got {own!r}")
         kinds = [told["then"] if layer in own else told["else"] for layer in range(count)]
@@ -1037,13 +1027,13 @@ def _layers(
     return {kind: runs_of(layers) for kind, layers in found.items()}
 
 
-def _for_each(given: Any, count: int, rule: dict[str, Any]) -> bool:
+def _for_each(given: Any, count: int, rule: Json) -> bool:
     """Return whether a list has an entry for each layer, or more where its class cuts it."""
     cut = rule.get("cut", False)
     return isinstance(given, list) and (len(given) == count or (cut and len(given) > count))
 
 
-def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
+def _listed(fields: _Fields, rule: Json, count: int) -> list[Any]:
     """Return a field with an entry for each layer, or the pattern that its class makes."""
     given, every, told = fields.get(rule["field"]), rule["every"], None
     if given:
@@ -1065,10 +1055,12 @@ def _listed(fields: _Fields, rule: dict[str, Any], count: int) -> list[Any]:
     return told or found
 
 
-def pattern(rule: dict[str, Any], every: int, count: int) -> list[Any]:
+def pattern(rule: Json, every: int, count: int) -> list[Any]:
     """Return the entries for so many layers that a class makes where none are given."""
     one, other = rule["then"], rule["else"]
     found = [one if (i + rule["offset"]) % every == 0 else other for i in range(count)]
+    if cycle := rule.get("cycle"):
+        found = [cycle[i % len(cycle)] for i in range(count)]
     found = found[::-1] if rule.get("backwards") else found
     found = [*rule.get("first", ())[:count], *found[len(rule.get("first", ())) :]]
     if "last" in rule:

@@ -48,6 +48,7 @@ const LAYERWISE = "per_layer_config"; // fields of single layers, of any class
 const DICTS = ["rope_scaling", "rope_parameters"];
 const WHOLE = { fields: ["partial_rotary_factor"], default: 1 }; // read, where whole heads rotate, by rescalings
 const MOST_LAYERS = 10_000;
+const MOST_CHANNELS = 2 ** 16;
 const DEFAULT = "the class's default";
 /** Types of a field's value, by the letters with which takes of a rule names them. */
 const TYPES = {
@@ -133,7 +134,7 @@ class Fields {
       }
     }
     this.defaults = { ...rule.defaults, ...preset };
-    Object.assign(this, { path, preset });
+    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [] });
     this.read = new Set();
   }
   plain(name) {
@@ -151,6 +152,15 @@ class Fields {
     if (!this.given.has(plain)) return get(this.defaults, plain);
     this.read.add(this.name(plain));
     return this.given.get(plain);
+  }
+  /** A field's value, for this layer where it may be a list. */
+  at(name, layer) {
+    const value = this.get(name);
+    if (!this.lists.includes(name) || !Array.isArray(value)) return value;
+    if (layer >= value.length) {
+      throw new Refused(`${this.name(name)} must have an entry for each layer, got ${repr(value)}`);
+    }
+    return value[layer];
   }
   count(name) {
     const value = this.get(name);
@@ -226,6 +236,9 @@ class Study {
       }
       if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
       const asked = spec.any ? get(own, "model_type") : null;
+      if (asked !== null && typeof asked !== "string") {
+        throw new Refused(`${name}.model_type must be a text, got ${repr(asked)}`);
+      }
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : `${path}.${name}`.replace(/^\.+/, "");
@@ -300,19 +313,27 @@ class Study {
       const text = `${where} ends with ${repr(given.at(-1))}: its class takes ${repr(types.last.at(-1))} for it.`;
       this.warn("layer-forced", 1, where, text);
     }
+    const [rests, found] = [unrolled(layers.get("rests")), []];
     for (const one of rule.rotations) {
       let own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (one.types)
         own = runs(one.types.flatMap((name) => unrolled(layers.get(`type ${name}`) ?? [])).sort(ascending));
       if (!own.length) continue;
-      const [parameters, source] = this.parameters(fields, rule.rope, one.of ?? one.kind);
+      const [parameters, source] = this.parameters(fields, rule.rope, one.of ?? one.kind, own[0][0]);
+      if (parameters === null) {
+        rests.push(...unrolled(own));
+        continue;
+      }
       const made = this.rotation(fields, rule, one, parameters, source);
-      const place = { part: rule.part, path: fields.path, kind: one.kind };
-      this.parts.push({ ...place, layers: own, without: layers.get("rests"), ...made });
+      found.push({ part: rule.part, path: fields.path, kind: one.kind, layers: own, ...made });
+    }
+    const without = runs(rests.sort(ascending));
+    for (const { part, path, kind, layers: own, ...made } of found) {
+      this.parts.push({ part, path, kind, layers: own, without, ...made });
     }
   }
-  /** What a kind of layer has in rope_parameters, and where its base is from. */
-  parameters(fields, rope, kind) {
+  /** What a kind of layer, of which layer is the first, has in rope_parameters (null: it rests), and its base's place. */
+  parameters(fields, rope, kind, layer) {
     const dicts = {};
     for (const field of rope.dict ? DICTS : []) {
       dicts[field] = fields.get(field);
@@ -332,12 +353,15 @@ class Study {
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
     if (rope.flat && truthy(given) && !Object.values(given).some(isDict)) [legacy, given] = [given, null];
-    if (!own.scaling) legacy = null;
+    const apart = rope.apart && truthy(given); // from fields outside, which do not count
+    if (!own.scaling || apart) legacy = null;
     let [entry, name] = [null, fields.name(label)];
     if (rope.nested) {
       entry = given === null ? null : get(given, kind);
       const lacks = legacy !== null && given !== null && !has(given, kind);
       const fills = rope.fills && !lacks && !(has(given, kind) && rope.nulls === false);
+      const nulled = given === null ? own.absent === null : has(given, kind);
+      if (rope.rests && entry === null && nulled) return [null, ""];
       if (given !== null && entry === null && !fills) {
         throw new Refused(`${name} must have an entry for ${repr(kind)}`);
       }
@@ -353,7 +377,7 @@ class Study {
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
     const told = { ...entry, ...legacy };
     let found = { ...(entry === null ? own.absent : {}), ...told };
-    let { theta, default: otherwise } = own;
+    let [theta, otherwise] = [apart ? [] : own.theta, own.default];
     if (rope.flat && truthy(entry)) {
       [theta, found] = [rope.flat, { partial_rotary_factor: 1, ...found }];
     } else if (rope.flat) {
@@ -370,13 +394,13 @@ class Study {
     const over = own.over?.find(isKnown);
     if (over !== undefined || !has(found, "rope_theta")) {
       const at = over ?? theta.find(isKnown);
-      found.rope_theta = at === undefined ? otherwise : fields.get(at);
+      found.rope_theta = at === undefined ? otherwise : fields.at(at, layer);
       if (at !== undefined && fields.has(at)) source = fields.name(at);
       else if (found.rope_theta === null) {
         throw new Refused(`${name} must have rope_theta: its class has no default`);
       }
     }
-    if (!positive(found.rope_theta)) {
+    if (!(positive(found.rope_theta) && found.rope_theta >= 2 ** -126 && found.rope_theta < 2 ** 128)) {
       throw new Refused(`${source} must be a positive number (else no base), got ${repr(found.rope_theta)}`);
     }
     if (source === DEFAULT) {
@@ -385,7 +409,7 @@ class Study {
     }
     const origin = Object.fromEntries(Object.keys(entry ?? {}).map((key) => [key, name]));
     for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
-    return [{ ...found, _name: name, _from: origin }, source];
+    return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null }, source];
   }
   /** Warn where both spellings are given, and two rescalings above all. */
   two(fields, legacy, given) {
@@ -421,6 +445,9 @@ class Study {
     let [dim, widthFrom] = fields.first(one.dim);
     const whole = dim;
     let at = fields.name(widthFrom.split(" ")[0]);
+    if (Math.max(head, dim) > MOST_CHANNELS) {
+      throw new Refused(`${at} must be at most ${grouped(MOST_CHANNELS)}, got ${grouped(Math.max(head, dim))}`);
+    }
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
     if (one.partial !== null || kind !== "default") {
       const [fraction, words] = this.fraction(fields, one.partial ?? WHOLE, parameters);
@@ -443,9 +470,10 @@ class Study {
     if (rule.rope.dict && whole > 4 && whole % 2 && equal(dim, headDim)) {
       throw new Refused(`${fields.name("head_dim")} must be even, got ${dim}`);
     }
-    if (rule.foreign && fields.given.has("head_dim") && !equal(headDim, whole)) {
-      const words = `${fields.name("head_dim")} must be left out, or ${whole} as ${one.dim[0]}`;
-      throw new Refused(`${words}, got ${repr(headDim)}`);
+    const [due, words] = rule.foreign ? fields.first(rule.foreign) : [0, ""];
+    if (due && (headDim ?? null) !== null && !equal(headDim, due)) {
+      const wanted = `${fields.name("head_dim")} must be left out, or ${due} as ${words}`;
+      throw new Refused(`${wanted}, got ${repr(headDim)}`);
     }
     const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters, longest) : told;
     const base = Number(parameters.rope_theta);
@@ -544,7 +572,7 @@ class Study {
   fraction(fields, rule, parameters) {
     let value = get(parameters, "partial_rotary_factor");
     let words = `${parameters._name}.partial_rotary_factor`;
-    if (value === null) {
+    if (!has(parameters, "partial_rotary_factor")) {
       [value, words] = [rule.default ?? 1, DEFAULT];
       for (const name of rule.fields ?? []) {
         if (name.includes(" / ")) {
@@ -554,7 +582,7 @@ class Study {
           break;
         }
         if (!fields.has(name) || (rule === WHOLE && fields.get(name) === null)) continue;
-        [value, words] = [fields.get(name), fields.name(name)];
+        [value, words] = [fields.at(name, parameters._layer), fields.name(name)];
         break;
       }
     }
@@ -642,8 +670,8 @@ class Study {
     const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...(rope.keeps ?? [])].filter(
       (key) => key !== "truncate" || !rope.nested,
     );
-    for (const key of rope.wants ?? []) {
-      if (has(parameters, key) || PARAMETERS[kind].includes(key)) continue;
+    for (const key of parameters._given ? (rope.wants ?? []) : []) {
+      if (has(parameters._from, key) || PARAMETERS[kind].includes(key)) continue;
       const text = `${parameters._name} must have ${key}: its class fails without it.`;
       this.warn("key-missing", 2, parameters._name, text);
     }
@@ -922,8 +950,9 @@ function layersOf(fields, rule, types, nested) {
     }
   }
   let kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
-  if (rule.numbers) {
-    const own = fields.get(rule.numbers.field) ?? rule.numbers.or;
+  const told = rule.numbers;
+  const own = told && given === null ? fields.get(told.field) : null;
+  if (own !== null) {
     if (!Array.isArray(own)) throw new Refused(`${fields.name(rule.numbers.field)} must be a list, got ${repr(own)}`);
     kinds = kinds.map((_, layer) => rule.numbers[own.some((one) => equal(one, layer)) ? "then" : "else"]);
   }
@@ -969,9 +998,10 @@ function listed(fields, rule, count) {
   if (every === null || every === undefined) {
     throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
   }
+  const { cycle, first = [], last = [] } = rule;
   let found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
+  if (cycle) found = found.map((_, i) => cycle[i % cycle.length]);
   if (rule.backwards) found.reverse();
-  const { first = [], last = [] } = rule;
   found = [...first.slice(0, count), ...found.slice(first.length)];
   if (last.length) found = [...found.slice(0, -last.length), ...last].slice(-count);
   if (has(rule, "some") && !found.includes(rule.some)) found[count - 1] = rule.some;

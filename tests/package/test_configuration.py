@@ -427,12 +427,13 @@ def test_a_base_inside_that_the_class_does_not_read_is_told() -> None:
         ({"model_type": "afmoe", "sliding_window": None}, None),
         ({"model_type": "falcon", "alibi": None}, [[0, 3, 1]]),
         ({"model_type": "granitemoehybrid", "position_embedding_type": "rotary"}, None),
-        ({"model_type": "granitemoehybrid", "position_embedding_type": "rope"}, [[0, 3, 1]]),
+        ({"model_type": "granitemoehybrid", "position_embedding_type": "rope"}, [[1, 3, 2]]),
     ],
 )
 def test_a_switch_turns_layers_as_its_class_reads_it(config: dict, layers: list | None) -> None:
     """As modeling files say: `sliding_window is None or is_sliding`, `not alibi`, `== "rope"`."""
     sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 4}
     full = {"layer_types": ["full_attention"] * 4} if "sliding_window" in config else {}
+    full |= {"layer_types": ["mamba", "attention"] * 2} if "granite" in config["model_type"] else {}
     parts = rope_of(sizes | full | config).to_dict()["parts"]
     assert [part["layers"] for part in parts] == ([layers] if layers else [])

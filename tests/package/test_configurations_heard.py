@@ -1,0 +1,163 @@
+"""Configurations as hybrids and others have them: the card is what the live class does with them.
+
+The class is run without weights and heard layer by layer (`atlas.public.fault`); what fails is made
+with weights, and run.
+"""
+
+import copy
+from typing import Any
+
+import pytest
+
+pytest.importorskip("transformers")
+pytest.importorskip("torch")
+
+import torch
+import transformers
+
+from atlas import public
+from ropescope.configuration import load_rules, rope_of
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 64, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "num_hidden_layers": 4, "intermediate_size": 32, "pad_token_id": 0, "bos_token_id": 1,
+    "eos_token_id": 2,
+}  # fmt: skip
+EXPERTS = {
+    "num_experts": 4, "num_local_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16,
+    "head_dim": 64,
+}  # fmt: skip
+IN_TURN = {"layer_types": ["sliding_attention", "full_attention"] * 2, "sliding_window": 4}
+CONV = {"layer_types": ["conv", "full_attention"] * 2}
+TWO = {
+    "full_attention": {"rope_type": "default", "rope_theta": 4e5},
+    "sliding_attention": {"rope_type": "default", "rope_theta": 2e4},
+}
+LLAMA3 = {
+    "rope_type": "llama3", "factor": 2.0, "original_max_position_embeddings": 131072,
+    "low_freq_factor": 1.0, "high_freq_factor": 32.0,
+}  # fmt: skip
+STEP: dict[str, Any] = {
+    **EXPERTS, "n_routed_experts": 4, "moe_num_experts": 4, "num_attention_groups": 2,
+    "layer_types": ["full_attention"] * 4, "sliding_window": 4,
+}  # fmt: skip
+BEAM = {**EXPERTS, "n_group": 1, "topk_group": 1}
+LISTS = {
+    "layer_types": ["full_attention", *["sliding_attention"] * 3],
+    "rope_theta": [5e6, 1e4, 1e4, 1e4], "partial_rotary_factors": [0.5, 1.0, 1.0, 1.0],
+    "rope_scaling": LLAMA3,
+}  # fmt: skip
+LONGCAT = {
+    "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "v_head_dim": 16,
+    "n_routed_experts": 4, "ffn_hidden_size": 32, "moe_topk": 2, "expert_ffn_hidden_size": 16,
+    "num_key_value_heads": 4,
+}  # fmt: skip
+ZAMBA = {"use_mem_rope": True, "hidden_size": 320, "num_key_value_heads": 4, "kv_channels": 16}
+
+HEARD: list[tuple[str, dict[str, Any]]] = [
+    ("lfm2", CONV), ("lfm2", {"full_attn_idxs": [1, 3]}), ("lfm2", {}),
+    ("lfm2", {**CONV, "full_attn_idxs": [0]}), ("lfm2_moe", {**EXPERTS, **CONV}),
+    ("bamba", {"attn_layer_indices": [1, 3]}),
+    ("granitemoehybrid", {"position_embedding_type": "rope",
+                          "layer_types": ["mamba", "attention"] * 2}),
+    ("zamba2", {**ZAMBA, "num_hidden_layers": 54}),
+    ("zamba2", {**ZAMBA, "layers_block_type": ["mamba", "hybrid"] * 2}),
+    ("step3p5", STEP), ("step3p5", STEP | LISTS),
+    ("step3p5", STEP | {"rope_parameters": {"full_attention": TWO["full_attention"]},
+                        "rope_scaling": LLAMA3}),
+    ("laguna", {**EXPERTS, **IN_TURN}), ("mellum", {**EXPERTS, **IN_TURN}),
+    ("mellum", {**EXPERTS, **IN_TURN, "rope_parameters": TWO}),
+    ("beam", BEAM), ("beam", {**BEAM, **IN_TURN, "rope_parameters": TWO}),
+    ("beam", {**BEAM, **IN_TURN, "rope_parameters": {**TWO, "sliding_attention": None}}),
+    ("flint", {**EXPERTS, "shared_expert_intermediate_size": 16}), ("lfm3", {}),
+    ("minimax_m2", {**EXPERTS, "rotary_dim": 32}),
+    ("longcat_flash", {**LONGCAT, "num_layers": 2}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "told"), HEARD)
+def test_a_card_says_what_the_code_does_layer_by_layer(kind: str, told: dict[str, Any]) -> None:
+    raw = {**SIZES, **copy.deepcopy(told)}
+    if kind == "longcat_flash":
+        del raw["num_hidden_layers"]
+    rule = load_rules()["types"][kind]
+    assert public.fault(kind, raw, rule) is None
+    parts = rope_of({"model_type": kind, **raw}).parts
+    assert parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "name"),
+    [
+        ("hrm_text", {"num_hidden_layers": 3, "head_dim": 64}, "num_layers_per_stack"),
+        ("longcat_flash", {"num_hidden_layers": 6, "num_key_value_heads": 4}, "num_layers"),
+    ],
+)
+def test_layers_are_counted_as_the_class_counts_them_when_it_is_saved_again(
+    kind: str, told: dict[str, Any], name: str
+) -> None:
+    own = transformers.CONFIG_MAPPING[kind].from_dict(dict(told))
+    for raw in (told, own.to_dict()):
+        (part,) = rope_of({**raw, "model_type": kind}).parts
+        assert part.layers == [[0, getattr(own, name) - 1, 1]]
+
+
+NULL = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4,
+                            "partial_rotary_factor": None}}  # fmt: skip
+WIDE = {"head_dim": 128}
+FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    *((kind, {}, WIDE) for kind in (
+        "modernbert", "modernbert-decoder", "stablelm", "persimmon", "bitnet", "gpt_neox_japanese",
+    )),
+    ("helium", {"head_dim": 64}, WIDE),
+    ("olmoe", {**EXPERTS, "head_dim": 64}, WIDE),
+    ("esm", {"position_embedding_type": "rotary", "vocab_size": 33}, WIDE),
+    *((kind, {"head_dim": 64}, NULL) for kind in ("glm4", "phi3", "stablelm", "phi")),
+    ("qwen3_next", EXPERTS, NULL), ("minimax_m2", EXPERTS, NULL),
+    ("cohere2_moe", EXPERTS, {"rope_parameters": {"rope_type": "default"}, "rope_theta": 5e5}),
+    ("cosmos3_edge_text", {"hidden_size": 512}, {
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}),
+]  # fmt: skip
+
+
+def runs(config: dict[str, Any]) -> bool:
+    try:
+        own = transformers.CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config))
+        with torch.no_grad():
+            model = transformers.AutoModel.from_config(own).eval()
+            model(input_ids=torch.ones(1, 3, dtype=torch.long))
+    except Exception:  # whatever it raises
+        return False
+    return True
+
+
+def warned(config: dict[str, Any]) -> bool:
+    try:
+        return any(one.severity == 2 for one in rope_of(copy.deepcopy(config)).warnings)
+    except ValueError:
+        return True
+
+
+@pytest.mark.parametrize(("kind", "sizes", "change"), FAILS)
+def test_what_makes_a_rotary_embedding_fail_is_told(
+    kind: str, sizes: dict[str, Any], change: dict[str, Any]
+) -> None:
+    config = {"model_type": kind, **SIZES, **sizes}
+    assert runs(config)
+    assert not warned(config)
+    assert not runs({**config, **change})
+    assert warned({**config, **change})
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({"model_type": "llama", "head_dim": 10**15}, "at most 65,536"),
+        ({"model_type": "llama", "rope_theta": 1e300}, "positive number"),
+        ({"model_type": "mistral3", "vision_config": {"model_type": []}}, "must be a text"),
+        ({"model_type": "minimax_m2", "partial_rotary_factor": None, "rotary_dim": 32}, "number"),
+    ],
+)
+def test_values_without_end_or_sense_are_refused_in_words(config: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        rope_of(config)
