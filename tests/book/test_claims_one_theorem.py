@@ -89,7 +89,7 @@ def test_a_matrix_exponential_gives_the_encodings_own_scores(name, monkeypatch):
 def test_xpos_and_alibi_of_another_package_are_exponentials():
     """Refuted if xPos or ALiBi of x-transformers has other scores than torch's matrix exponential
     of eigenvalues left of the axis, or of a nilpotent corner, where the key is not the later one,
-    or ALiBi has the same where it is."""
+    or ALiBi has the same where it is, or xPos does not overflow in a text of 100,000 tokens."""
     theirs = pytest.importorskip("x_transformers.x_transformers")
     q, k = torch.randn(2, 1, 1, 40, 16, generator=torch.Generator().manual_seed(0))
     peer = theirs.RotaryEmbedding(16, use_xpos=True)
@@ -111,6 +111,7 @@ def test_xpos_and_alibi_of_another_package_are_exponentials():
     ahead = torch.matrix_exp(-5 * corner)[16, 17].item()
     assert ahead == pytest.approx(5 / 16)
     assert bias[10, 15].item() == pytest.approx(-5 / 16)
+    assert peer(torch.arange(100_000))[1].max() == math.inf
 
 
 def test_a_block_above_a_plane_is_the_wave_of_a_neighbouring_frequency():
