@@ -79,6 +79,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import MISSING, fields
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -1023,12 +1024,15 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
 
 def _runs(family: Family, **more: Any) -> bool:
     """Return whether a model with weights runs."""
-    from transformers import AutoModel
-
-    with suppress(Exception), torch.no_grad():  # whatever it raises
-        model = AutoModel.from_config(family.loaded(family.raw(**more)))
-        model.eval()(input_ids=torch.ones(1, 3, dtype=torch.long))
-        return True
+    code = import_module(family.made.__module__.replace("configuration_", "modeling_"))
+    models = (one for one in vars(code).values() if isinstance(one, type))
+    for model in models:
+        own = getattr(model, "config_class", None) is family.made
+        with suppress(Exception), torch.no_grad():  # whatever it raises
+            if own and not model.__name__.endswith("PreTrainedModel"):
+                made = model(family.loaded(family.raw(**more))).eval()
+                made(input_ids=torch.ones(1, 3, dtype=torch.long))
+                return True
     return False
 
 
