@@ -83,7 +83,7 @@ FOLD = '<summary><span class="toctree-toggle"'
 PRINTED = re.compile(r'<div id="jb-print-docs-body".*?(?=<div id="searchbox">|<article)', re.DOTALL)
 ARTICLE = '<div class="bd-article-container">'
 WIDE_PAGE = 'id="rosetta-one-rotation-in-many-runtimes-and-notations"'
-WAITED_FOR = re.compile(r'<script (?!defer|async)((?:[\w-]+="[^"]*" )*src="[^"]*_static/)')
+WAITED_FOR = re.compile(r'<script (?![^>]*\bdefer\b)((?:[\w-]+="[^"]*" )*src="[^"]*_static/)')
 PAGE_IN_OPTIONS = re.compile(r"<script>DOCUMENTATION_OPTIONS\.pagename = [^<]*</script>\s*")
 AHEAD = re.compile(r'<link rel="preload" as="script"[^>]*>\s*')  # what is deferred is found in time
 FONTS = ("fonts/source-serif-4.woff2", "fonts/source-serif-4-italic.woff2")

@@ -256,6 +256,8 @@ def test_the_style_of_the_site_is_one_file_and_scripts_wait():
     with pytest.raises(ExtensionError, match=r"no place is known for the style in \['new.css'\]"):
         pages.load_one_sheet(link.format("new.css"))
     script = '<script data-a="b" src="../_static/{}.js?v=1"></script>'
+    waits = script.format("live-cells").replace(" src", ' defer="defer" src')
+    assert pages.run_scripts_after_the_text(waits) == waits
     page = pages.run_scripts_after_the_text(script.format("a") + "<script>let a = 1</script>")
     assert (
         page

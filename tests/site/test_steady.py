@@ -54,12 +54,12 @@ def test_the_fonts_of_the_text_are_asked_for_before_its_style(visit):
     asked = page.evaluate(
         """() => performance.getEntriesByType('resource')
             .map(entry => entry.name.split('/').pop())
-            .filter(name => /source-serif|book\\.css/.test(name))"""
+            .filter(name => /source-serif|style\\.css/.test(name))"""
     )
     assert [name.partition(".")[0] for name in asked] == [
         "source-serif-4",
         "source-serif-4-italic",
-        "book",
+        "style",
     ]
 
 
