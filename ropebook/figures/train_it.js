@@ -79,6 +79,7 @@ const LABEL =
   "the accuracy in texts of 1, 2, 4 and 8 times the trained length, of the last models that were trained";
 const NOTICE = "Of one seed, every encoding meets the same weights and texts. Gray: the record's eight seeds.";
 const ROW = 18; // of the key
+const CALM = 1000; // ms between two pictures of a run, with motion reduced
 
 export default figure((fig) => {
   const data = fig.model.get("data");
@@ -86,6 +87,7 @@ export default figure((fig) => {
   let now = null; // what goes on: { run, phase, read }, the phase training, paused or stretching
   let tell = null; // the trainer, once it is there
   let failed = false;
+  let drawn = 0; // when, in milliseconds
 
   const same = (one, other) => one.name === other.name && one.task === other.task;
   const wanted = () => plan(data, fig.traits);
@@ -118,6 +120,8 @@ export default figure((fig) => {
     if (trained || scores) now = null;
     if (trained) keep(run);
     if (scores) keep({ ...run, scores: scores.map(rounded) });
+    if (fig.reducedMotion && performance.now() < drawn + CALM) return;
+    drawn = performance.now();
     fig.redraw();
   }
 
@@ -126,6 +130,7 @@ export default figure((fig) => {
     const run = { ...settings, losses: [], attention: [], scores: [] };
     now = { run, phase: "training" };
     failed = false;
+    drawn = performance.now();
     fig.redraw();
     try {
       tell ??= await connect(address, hear);
