@@ -152,6 +152,7 @@ def test_other_runtimes_and_all_names_are_seen_on_a_phone(visit):
         ("vLLM 0.32.0", "is_neox_style=True"),
     ):
         row = others.locator("tr").filter(has=card.page.get_by_role("rowheader", name=name))
+        expect(row).to_be_visible()
         expect(row).to_contain_text(words)
         box = row.bounding_box()
         assert box["x"] >= 0
