@@ -16,6 +16,7 @@ from .configuration import Caution, rope_of
 from .differences import Difference
 from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
+from .formulas import fit_formulas
 from .picture import pairs_ring
 from .report import Report
 
@@ -257,13 +258,17 @@ def report_of(part: dict[str, Any]) -> Report:
     waves = np.array(part["inv_freq"], float)
     axes = 1 if waves.ndim < 2 else waves.shape[1]
     pairs, written = _pairs(part)
+    turning, factor = waves[waves > 0], part["attention_factor"] or 1.0
+    known = (
+        fit_formulas(turning, 1e-9 * turning, (part["width"],), (factor, 0.0)) if axes == 1 else ()
+    )
     return Report(
         head_dim=part["head_dim"], axes=axes, probed="what the configuration says", pairs=pairs,
         written=written, layout=part["layout"], place=part["place"], is_rotation=True,
         singular_values=(1.0, 1.0), direction=part["direction"], inv_freq=waves,
         inv_freq_error=1e-9 * np.abs(waves), base=part["base"],
         rescaling=part["rescaling"] and tuple(part["rescaling"]),
-        attention_factor=part["attention_factor"] or 1.0, numbers="float64",
+        attention_factor=factor, numbers="float64", formulas=tuple(known),
     )  # fmt: skip
 
 
