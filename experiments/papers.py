@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from IPython.display import HTML
 
 from . import recent
-from .summary import Comparison, compare, measured
+from .summary import Comparison, compare, measured, unit
 
 FILE = Path(__file__).parent / "papers.json"
 KINDS = ("mathematics", "a released model", "small models")
@@ -130,8 +131,18 @@ class Against(NamedTuple):
     def words(self) -> str:
         """Say who is ahead in how many seeds, and whether the other rates and steps agree."""
         so = "better" if self.found.stands else "worse" if self.back.stands else "undecided"
+        for words, side in (("ahead", self.found), ("behind", self.back)):
+            if so == "undecided" and side.wins >= len(side.measured) - 1:
+                others = {"at the lower rate": side.lower, "at the higher rate": side.higher,
+                          "with twice the steps": side.twice}  # fmt: skip
+                against = [at for at, d in others.items() if d is not None and sum(d) <= 0]
+                so += f", since not {words} {' nor '.join(against)}"
         so = so if self.found.twice else "twice the steps not recorded yet"
-        return f"{place(self.task, self.times)}: ahead in {self.found.wins} of 8 seeds, {so}"
+        level = sum(d == 0 for d in self.found.measured)
+        ahead = f"{self.found.wins} of 8 seeds{f', level in {level}' if level else ''}"
+        of = "bits" if unit(self.task) == "bits" else "in accuracy"
+        gain = f"median gain {np.median(self.found.measured):+z.2f} {of}"
+        return f"{place(self.task, self.times)}: ahead in {ahead} ({gain}), {so}"
 
 
 def contest(name: str) -> list[Against]:

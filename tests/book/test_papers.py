@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 from experiments import papers, recent, summary
 from experiments.real import papers as asked
 from experiments.real.model import LAYERS, PAIRS
-from experiments.summary import Comparison
+from experiments.summary import Comparison, compare
 from tests.tools.released import loaded
 
 ROOT = Path(__file__).parents[2]
@@ -112,9 +112,20 @@ def test_a_record_that_lacks_a_run_gives_no_verdict(monkeypatch):
 
 def test_a_comparison_says_who_is_ahead_and_whether_that_stands():
     said = papers.Against("copy", 8, BETTER, WORSE).words
-    assert said == "copy at 8 windows: ahead in 8 of 8 seeds, better"
-    assert papers.Against("copy", 1, WORSE, BETTER).words.endswith("ahead in 0 of 8 seeds, worse")
-    assert papers.Against("copy", 1, EITHER, EITHER).words.endswith("undecided")
+    assert (
+        said == "copy at 8 windows: ahead in 8 of 8 seeds (median gain +0.10 in accuracy), better"
+    )
+    said = papers.Against("language", 1, WORSE, BETTER).words
+    assert said.endswith("ahead in 0 of 8 seeds (median gain -0.10 bits), worse")
+    assert papers.Against("copy", 1, EITHER, EITHER).words.endswith(
+        "(median gain +0.00 in accuracy), undecided"
+    )
+    tie = BETTER._replace(measured=(0.0,) * 8)
+    assert "ahead in 0 of 8 seeds, level in 8 (" in papers.Against("copy", 1, tie, tie).words
+    but = BETTER._replace(higher=(0.1, -0.2), twice=(-0.1, 0.0))
+    said = "undecided, since not {} at the higher rate nor with twice the steps"
+    assert papers.Against("copy", 1, but, WORSE).words.endswith(said.format("ahead"))
+    assert papers.Against("copy", 1, WORSE, but).words.endswith(said.format("behind"))
     once = BETTER._replace(twice=())
     assert papers.Against("copy", 1, once, once).words.endswith("twice the steps not recorded yet")
 
@@ -137,6 +148,28 @@ def test_there_is_a_box_for_every_class_with_the_number_of_its_cards():
     counts = [int(re.search(r"\((\d+)\)", words)[1]) for words in boxes.values()]
     assert sum(counts[:5]) == sum(counts[5:]) == len(CARDS)
     assert all(f".paper-{papers.slug(name)}" in shown.style.text for name in names)
+
+
+def test_what_the_cards_say_of_other_encodings_is_in_the_record():
+    english, parity = (recent.records()[task] for task in ("language", "parity"))
+
+    def gain(name, times=1):
+        return np.array(compare(english, name, "rope", times=times).measured)
+
+    nope, later = np.median(gain("nope")), np.median(gain("nope", 8))
+    assert np.median(gain("tapa")) == pytest.approx(nope, abs=0.03)
+    assert np.median(gain("drope")) == pytest.approx(nope, rel=0.1)
+    assert np.median(gain("drope", 8)) == pytest.approx(later, rel=0.1)
+    assert min(compare(english, "tapa", "rope", times=4).twice) > 0
+    assert (gain("local_nope") < 0).all()
+    near = summary.values(english, "rope", "bits", times=4, kind="near")
+    for name in ("local_nope", "fourier", "drope"):
+        found = summary.values(english, name, "bits", times=4)
+        assert np.median(found) > np.median(near)
+    (twice,) = summary.runs(parity, "selective", "twice")
+    assert min(twice["test"]["none"]["1"]["accuracy"]) > 0.99
+    for name in ("selective", "rope"):
+        assert np.median(summary.values(recent.records()["copy"], name)) == 1
 
 
 # ---- what the released model was asked ----------------------------------------------------------
