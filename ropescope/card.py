@@ -136,7 +136,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         ("rescaling", _rescaling(part["rescaling"])),
     ]
     if part["attention_factor"] not in (None, 1.0):
-        rows.append(("factor", f"{part['attention_factor']:.10g} on cosines and sines"))
+        rows.append(("factor", f"{part['attention_factor']:.10g} on rotated queries and keys"))
     if part["sections"]:
         rows.append(("axes", ", ".join(f"axis {a}: {n} pairs" for a, n in part["sections"])))
     if len(speed):

@@ -124,7 +124,8 @@ class RotatedPart:
     head_dim, width, place, layout, direction, base
         As in `ropescope.Report`; ``_from`` names the fields.
     rescaling, attention_factor
-        ``[type, parameters]`` or None; the factor on cos and sin.
+        ``[type, parameters]`` or None; the factor on rotated queries and keys: that on cos and sin,
+        times one that the attention applies to both after the rotation.
     inv_freq
         Radians per position, (pairs,), or (pairs, axes) where a position has several numbers.
     sections

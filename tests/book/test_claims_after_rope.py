@@ -128,8 +128,8 @@ def test_who_reads_four_windows_better_than_rope(name):
 
 @drawn
 def test_who_reads_four_windows_better_when_all_see_one():
-    """Refuted if, by the mean of new seeds, masked RoPE beats additive GRAPE or masked PoPE, or
-    loses to PoPE or FoPE that see all keys."""
+    """Refuted if, by the mean of new seeds, masked RoPE beats additive GRAPE, masked or not, or
+    masked PoPE, or loses to PoPE or FoPE that see all keys."""
 
     def near(name):
         models = trained("language", name)
@@ -140,7 +140,7 @@ def test_who_reads_four_windows_better_when_all_see_one():
 
     rope = near("rope")
     assert score("language", "grape_a", 4).mean() < rope
-    assert near("pope") < rope < score("language", "pope", 4).mean()
+    assert max(near("pope"), near("grape_a")) < rope < score("language", "pope", 4).mean()
     assert rope < score("language", "fourier", 4).mean()
 
 
