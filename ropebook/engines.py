@@ -93,13 +93,13 @@ def _halves(entry: dict[str, Any]) -> str:
 
 def _end(entry: dict[str, Any]) -> str:
     """Return what happens past a runtime's table."""
+    first = _first(entry)
+    if "grows" in (first["note"] or ""):
+        return "it grows"
     for one in entry["rotations"]:
         if one["table_end"] is not None:
             raised = re.match(r"raises (\w+)", one["past_end"])
             return f"raises `{raised[1]}`" if raised else one["past_end"]
-    first = _first(entry)
-    if "grows" in (first["note"] or ""):
-        return "it grows"
     if "caller makes" in (first["note"] or ""):
         return "the caller's"
     far = first["far"].get(FARTHEST)
@@ -216,7 +216,7 @@ def others() -> str:
     missing = [(one["name"], one["why"]) for one in whole["obstacles"]]
     return "\n\n".join(
         (_table(("Read", "What it says", "Where, commit, day"), read),
-         _table(("Not asked", "What was tried"), missing))
+         _table(("Not asked", "Why"), missing))
     )  # fmt: skip
 
 
@@ -275,6 +275,8 @@ def _rules(entry: dict[str, Any]) -> dict[str, Any] | None:
         layout = _layout(one, entry)
         more = [own and int(own[1]), layout]
         found[one["rule"]] = [said, *more] if any(more) else said
+    if any(one["rescaling"] == ["linear", {"factor": 4}] for one in entry["rotations"]):
+        found.setdefault("linear", "")
     return found
 
 
@@ -292,14 +294,18 @@ def _chosen(one: dict[str, Any]) -> str:
 
 def _far(entry: dict[str, Any]) -> str:
     off = _off(entry, FAR)
-    return "" if off == "raises" else f"angles off by {off} rad at {int(FAR):,}"
+    standin = "stand-in" in (_first(entry)["note"] or "")  # its angles are not the runtime's
+    return "" if standin or off == "raises" else f"angles off by {off} rad at {int(FAR):,}"
 
 
 def _ends(entry: dict[str, Any]) -> str:
-    """Return where positions end: those of a table, and those of float32."""
+    """Return where positions end: those of a table, of 16 bits, and of float32."""
     said = _end(entry)
+    alike = next((one for one in entry["rotations"] if one["shared_position"]), None)
     return "; ".join(filter(None, (
         f"past its table {said}".replace("`", "") if said.startswith("raises") else "",
+        f"{alike['options']}, it turns positions {alike['shared_position'] - 1} and "
+        f"{alike['shared_position']} alike" if alike else "",
         "positions in float32, whole to 16,777,216" if _first(entry)["apart_at_2_24"] is False
         else "",
     )))  # fmt: skip

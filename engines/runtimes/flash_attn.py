@@ -20,9 +20,14 @@ TABLE = 2**20
 """The module makes a table for as many positions as a call needs; longer ones are not asked."""
 
 
-def each(function: Any, width: int = HEAD_DIM, interleaved: bool = False) -> Any:
-    """Return a function of x (N, T, D) and positions, with the table that the module makes."""
-    made = layers.RotaryEmbedding(width)
+def each(
+    function: Any, width: int = HEAD_DIM, interleaved: bool = False, kind: Any = torch.float32
+) -> Any:
+    """Return a function of x (N, T, D) and positions, with the table that the module makes.
+
+    A module of another ``kind`` was cast.
+    """
+    made = layers.RotaryEmbedding(width).to(kind)
 
     def rotate(x: Tensor, at: Tensor) -> Tensor:
         longest = int(at.max()) + 1
@@ -44,13 +49,14 @@ def kernel(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
 def cases() -> list[Case]:
     """Return what is asked: of the kernel few positions, for the interpreter takes its time."""
     name, note, single = "apply_rotary_emb_torch", "by Triton's interpreter", torch.float32
-    torch_form = layers.apply_rotary_emb_torch
+    torch_form, half = layers.apply_rotary_emb_torch, torch.bfloat16
     grows = "the module's table grows with the positions"
     return [
         Case(name, "", each(torch_form), dtype=single, note=grows),
         Case(name, "interleaved=True", each(torch_form, interleaved=True), dtype=single),
         Case(name, "a table of 32 channels", each(torch_form, 32), dtype=single),
-        Case(name, "x in bfloat16", each(torch_form), dtype=torch.bfloat16),
+        Case(name, "x in bfloat16", each(torch_form), dtype=half),
+        Case(name, "cast to bfloat16 with the model", each(torch_form, kind=half), dtype=half),
         Case("apply_rotary", "", each(kernel), positions=64, dtype=single, note=note),
         Case("apply_rotary", "interleaved=True", each(kernel, interleaved=True), positions=64,
              dtype=single, note=note),

@@ -45,13 +45,16 @@ def cases() -> list[Case]:
 
 def rescaled(rule: dict[str, Any]) -> Case:
     """Return the case of a rule in TVM's words."""
-    kind = rule["rope_type"]
+    kind, name = rule["rope_type"], "llama_rope_with_position_map"
+    if kind == "linear":
+        scale = 1.0 / rule["factor"]
+        return Case(name, f"scale={scale:g}", each(scale=scale))
     if kind == "yarn" and rule.keys() <= {"rope_type", "factor", "beta_fast", "beta_slow"}:
         rule = {"beta_fast": 32, "beta_slow": 1} | rule
     elif kind != "llama3":
         raise NotImplementedError(kind)
     rotate = each(**rule, original_max_position_embeddings=ORIGINAL)
-    return Case("llama_rope_with_position_map", f"rope_type={kind!r}", rotate)
+    return Case(name, f"rope_type={kind!r}", rotate)
 
 
 def facts() -> list[dict[str, Any]]:

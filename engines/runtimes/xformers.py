@@ -18,7 +18,7 @@ NAME, PACKAGES, LICENCE = "xFormers", ["xformers", "triton"], "BSD-3-Clause"
 
 @triton.jit
 def power(base, exponent):
-    """Stand in for CUDA's ``pow``, which the interpreter does not have, rounded as that is."""
+    """Stand in for CUDA's ``pow``, which the interpreter lacks: exact, then rounded to float32."""
     logarithm = tl.log(tl.full((1,), base, tl.float64))
     return tl.exp(exponent.to(tl.float64) * logarithm).to(tl.float32)
 

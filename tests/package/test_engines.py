@@ -122,6 +122,34 @@ def test_the_tables_have_a_row_for_everything() -> None:
     assert len(lengths_table().splitlines()) == when + 2
 
 
+def test_past_its_table_a_runtime_does_what_its_first_rotation_does() -> None:
+    lines = {line.split(" | ")[0].strip("| "): line for line in rotations().splitlines()[2:]}
+    ends = {name: line.rstrip("| ").split(" | ")[-1] for name, line in lines.items()}
+    grows = {name for name, entry in HEARD.items() if "grows" in first_note(entry)}
+    assert grows == {"flash_attn", "transformer_engine"}
+    said = {KEYS[name.rsplit(" ", 1)[0]] for name, end in ends.items() if end == "it grows"}
+    assert said == grows
+
+
+def first_note(entry: dict[str, Any]) -> str:
+    return entry["rotations"][0]["note"] or ""
+
+
+def test_the_page_counts_the_runtimes_whose_files_were_asked_alone() -> None:
+    files = (ROOT / "engines" / "runtimes").glob("[a-z]*.py")
+    asked = [file.stem for file in files if re.search(r"\balone\(\"", file.read_text("utf8"))]
+    assert len(asked) == 8, asked
+    assert "(of eight, the files" in (ROOT / "notebooks" / "rosetta.ipynb").read_text("utf8")
+
+
+def test_a_number_of_a_stand_in_is_not_said_of_a_runtime() -> None:
+    far = {KEYS[one["name"].split(" (")[0].rsplit(" ", 1)[0]]: one for one in brief(RECORD)}
+    standins = {name for name in far if "stand-in" in first_note(HEARD[name])}
+    assert standins == {"xformers"}
+    assert far["xformers"]["far"] == ""
+    assert "positions 256 and 257 alike" in far["transformer_engine"]["ends"]
+
+
 # What the command says of them ----------------------------------------------------------------
 
 KEYS = {entry["name"].split(" (")[0]: key for key, entry in HEARD.items()}
@@ -202,7 +230,8 @@ def test_what_is_said_of_a_rescaling_is_what_was_heard(rule, told) -> None:
             continue
         found = [one for one in entry["rules"] if one["rule"] == rule]
         if not found:
-            assert said[name]["verdict"] != "so"
+            turned = rule == "linear" and ["linear", {"factor": 4}] in rescalings(entry)
+            assert (said[name]["verdict"] == "so") == turned, name
             continue
         (one,) = found
         if "refused" in one:
@@ -215,6 +244,11 @@ def test_what_is_said_of_a_rescaling_is_what_was_heard(rule, told) -> None:
         assert said[name]["verdict"] == ("so" if same else "otherwise")
         if off > 1e-5:
             assert f"off by {float(f'{100 * off:.2g}'):g} %" in said[name]["words"]
+
+
+def rescalings(entry: dict[str, Any]) -> list[Any]:
+    """Return the rescalings that were heard of a runtime's rotations, without its rules."""
+    return [one["rescaling"] for one in entry["rotations"]]
 
 
 def said_of(config: dict[str, Any], rules: list[str]) -> dict[str, dict[str, str]]:
