@@ -570,19 +570,15 @@ export function* stretch(model, { task, seed }) {
 
 // ---- the service ---------------------------------------------------------------------------------
 
-const open = new Set(); // channels in use, or Node's collector may take one away with its message
-
 /** Let others have their turn: a message comes sooner than a timer. */
 const turn = () =>
   new Promise((go) => {
-    const channel = new MessageChannel();
-    open.add(channel);
-    channel.port1.onmessage = () => {
-      channel.port1.close();
-      open.delete(channel);
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
       go();
     };
-    channel.port2.postMessage(0);
+    port2.postMessage(0);
   });
 
 /** Train and stretch as one is told; see the head of this file. */
