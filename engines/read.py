@@ -15,11 +15,11 @@ READ: list[dict[str, str]] = [
          "table"),
     _row("MLC LLM",
          "mlc-ai/mlc-llm: python/mlc_llm/nn/kv_cache.py, op/mrope.py, "
-         "model/deepseek_v2/deepseek_v2_model.py", "79d603f",
+         "model/deepseek_v2/deepseek_v2_model.py, model/llama4/llama4_model.py", "79d603f",
          "base, scale and rule go to TVM's cache of keys, in a branch (mlc-ai/relax) that was not "
-         "read; rotations of its own are M-RoPE for Qwen2.5-VL, half-split and in blocks "
-         "(op/mrope.py), and that of DeepSeek-V2, which takes its angles from TVM's function; TVM "
-         "itself was heard",
+         "read; for Llama 4 the model calls a rotation of TVM's itself; rotations of its own are "
+         "M-RoPE for Qwen2.5-VL, half-split and in blocks (op/mrope.py), and that of DeepSeek-V2, "
+         "which takes its angles from TVM's function; TVM itself was heard",
          "2026-11-29"),
 ]  # fmt: skip
 """A name, the repository and file, the commit, the day, and what it says."""
