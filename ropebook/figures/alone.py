@@ -196,8 +196,8 @@ def figure_script(name: str, without: str = "") -> str:
     )
 
 
-def trainer_script(file: str = "training.js") -> str:
-    """Return such a file as a classic script: a worker's, or ``window.ropeTraining`` of a page."""
+def trainer_script(file: str) -> str:
+    """Return what a figure leaves out as a script: a worker's, or ``window.ropeTraining``."""
     ((scope, code),) = scopes(FOLDER, file).items()
     return (
         f"(() => {{\n{code}if (self.document) self.ropeTraining = {scope};\nelse {{\n"

@@ -114,7 +114,9 @@ export default figure((fig) => {
       node.setAttribute("aria-pressed", String(task === traits.task));
       side.textContent = traits.first === traits.second ? "" : now.verdicts[i].side;
     });
-    bar.style.cssText = wide(width) ? `grid-template-columns: repeat(6, 1fr); padding-left: ${left}px` : "";
+    bar.style.cssText = wide(width)
+      ? `grid-template-columns: repeat(${tasks.length}, 1fr); padding-left: ${left}px`
+      : "";
     drawRows(plot, methods, traits);
     shown().forEach((name, i) => {
       const x0 = left + i * pace();

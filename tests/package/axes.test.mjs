@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import clocks from "../../ropebook/figures/three_clocks.js";
 import vectors from "../../ropebook/figures/wave_vectors.js";
-import { openPage, show } from "../tools/stage.mjs";
+import { handOn, openPage, show } from "../tools/stage.mjs";
 
 /** A figure with its start values, and what a hand does to it. */
 async function open(module, plans, start, options = { width: 680 }) {
@@ -11,30 +11,13 @@ async function open(module, plans, start, options = { width: 680 }) {
   const state = { _anywidget_id: "ropebook.figures.Axes", _start: start, _options: { plan: plans } };
   const _limits = { pair: [0, 7, 1], size: [12, 32, 1], token: [0, 46, 1] };
   const shown = await show(page, module, { ...state, _limits, ...start });
-  const canvas = shown.root.querySelector("canvas");
-  const values = () => JSON.parse(shown.root.dataset.values);
-  const press = async (key, shiftKey = false) => {
-    canvas.dispatchEvent(new page.window.KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true }));
-    await page.pass();
-    return values();
-  };
-  const point = async (type, [clientX, clientY], pointerType = "mouse") => {
-    const at = { clientX, clientY, pointerType, button: 0, bubbles: true, cancelable: true };
-    canvas.dispatchEvent(new page.window.PointerEvent(type, at));
-    await page.pass();
-    return values();
-  };
+  const hand = handOn(page, shown.root);
   const set = async (changes) => {
     for (const [name, value] of Object.entries(changes)) shown.model.set(name, value);
     await page.pass();
-    return values();
+    return hand.values();
   };
-  const drawn = () => canvas.getContext("2d").drawn;
-  const click = async (label, ms) => {
-    [...shown.root.querySelectorAll("button")].find((button) => button.textContent === label).click();
-    await page.pass(ms);
-  };
-  return { page, ...shown, values, press, point, set, drawn, click };
+  return { page, ...shown, ...hand, set };
 }
 
 const openVectors = (options) =>

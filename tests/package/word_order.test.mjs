@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import figure, { WORDS } from "../../ropebook/figures/word_order.js";
-import { openPage, show } from "../tools/stage.mjs";
+import { handOn, openPage, show } from "../tools/stage.mjs";
 
 const FIRST = WORDS.join(" ");
 const OTHER = "from Shanghai to Beijing";
@@ -20,26 +20,10 @@ async function open(options = { width: 680, calm: true }) {
     _options,
     ...start,
   });
-  const canvas = shown.root.querySelector("canvas");
-  const values = () => JSON.parse(shown.root.dataset.values);
-  const press = async (key) => {
-    canvas.dispatchEvent(new page.window.KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-    await page.pass();
-    return values();
-  };
-  const point = async (type, [clientX, clientY], pointerType = "mouse") => {
-    const at = { clientX, clientY, pointerType, button: 0, bubbles: true, cancelable: true };
-    canvas.dispatchEvent(new page.window.PointerEvent(type, at));
-    await page.pass();
-    return values();
-  };
+  const hand = handOn(page, shown.root);
   /** Where a word's card stands now: the first that is written of it. */
-  const card = (word) => canvas.getContext("2d").drawn.find(({ kind, text }) => kind === "text" && text === word).at;
-  const click = async (label, ms) => {
-    [...shown.root.querySelectorAll("button")].find((button) => button.textContent === label).click();
-    await page.pass(ms);
-  };
-  return { page, ...shown, values, press, point, card, click };
+  const card = (word) => hand.drawn().find(({ kind, text }) => kind === "text" && text === word).at;
+  return { page, ...shown, ...hand, card };
 }
 
 test("arrow keys move the chosen word and choose another", async () => {

@@ -267,6 +267,29 @@ export async function show(page, module, state) {
   return { box: root.closest(".rope-box"), model, unmount, root };
 }
 
+/** What a hand does to a figure with one canvas that was shown on a page. */
+export function handOn(page, root) {
+  const canvas = root.querySelector("canvas");
+  const values = () => JSON.parse(root.dataset.values);
+  const send = async (event) => {
+    canvas.dispatchEvent(event);
+    await page.pass();
+    return values();
+  };
+  const bare = { bubbles: true, cancelable: true };
+  return {
+    values,
+    drawn: () => canvas.getContext("2d").drawn,
+    press: (key, shiftKey = false) => send(new page.window.KeyboardEvent("keydown", { key, shiftKey, ...bare })),
+    point: (type, [clientX, clientY], pointerType = "mouse") =>
+      send(new page.window.PointerEvent(type, { clientX, clientY, pointerType, button: 0, ...bare })),
+    async click(label, ms) {
+      [...root.querySelectorAll("button")].find((button) => button.textContent === label).click();
+      await page.pass(ms);
+    },
+  };
+}
+
 /** What a figure shows in a state, and says: for a test in Python. */
 export async function draw(url, state, options = {}, { press = [], pass = 0 } = {}) {
   const page = openPage(options);
