@@ -35,7 +35,11 @@ class OnPage:
         self.figure.get_by_role("button", name=name, exact=True).click()
 
     def values(self, **expected) -> dict:
-        """Wait until the figure shows these settings; return all that it says."""
+        """Wait until the figure shows these settings; return all that it says.
+
+        What was set last is drawn in the next frame, so that one is waited for first.
+        """
+        self.page.evaluate("new Promise(requestAnimationFrame)")
         wait_for(
             self.page,
             """([figure, expected]) => {
