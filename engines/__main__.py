@@ -1,7 +1,7 @@
 """``python -m engines [RUNTIME ...]``: ask runtimes, and write ``atlas/results/engines.json``.
 
 With names, only these are renewed. ``--print`` prints what is heard and writes nothing. Each
-runtime is asked in a process of its own.
+runtime is asked in a process of its own; the command fails if one of them does.
 """
 
 import argparse
@@ -47,6 +47,7 @@ def main() -> None:
         return
     before = json.loads(RESULT.read_text("utf8")) if RESULT.exists() else {}
     entries, found = before.get("heard", {}), before.get("findings", {})
+    failed = []
     for name in names:
         began = time.perf_counter()
         run = subprocess.run(
@@ -57,7 +58,7 @@ def main() -> None:
         )
         seconds = time.perf_counter() - began
         if run.returncode:
-            print(f"{name:<14} failed; its entry stays as it was")
+            failed.append(name)
             continue
         entries |= json.loads(run.stdout.splitlines()[-1])
         entries[name]["seconds"] = round(seconds, 1)
@@ -68,6 +69,8 @@ def main() -> None:
         if runtime in names:
             found[name] = {"runtime": runtime, "lines": lines.strip(), "value": again(name)}
     record.write(entries, found)
+    if failed:
+        sys.exit(f"failed, and left as they were: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
