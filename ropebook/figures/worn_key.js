@@ -1,5 +1,5 @@
-// Stored keys, moved many times by a little and once by the sum: the error of every pair.
-import { arrow, axes, curve, disc, line, text, upright, wide } from "./kit/draw.js";
+// Stored keys, moved many times by a little: a hand that stays behind, why, and the error of every pair.
+import { arrow, axes, curve, disc, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -151,38 +151,41 @@ function share(x) {
 const tokens = (n) => `${num(n, 0)} ${n === 1 ? "token" : "tokens"}`;
 const small = (x) => num(Math.abs(x) < 1e-9 ? 0 : Math.abs(x), Math.abs(x) >= 0.01 ? 2 : 4);
 
-/** The answer, and under it the pair that is read. */
-export function words(kind, moves, step, pair, { many, mixed, one, worst }) {
-  const turned = `**${share(mixed.all)}** in a Hadamard basis`;
+/** The answer, and the numbers: those of the pair that is drawn last. */
+export function words({ kept, moves, step, pair, other }, { many, mixed, one, worst, walk, stays }) {
+  const sum = num(moves * step, 0);
+  const instead =
+    other === "one move" ? `one move by ${sum}: **${share(one.all)}**` : `in a Hadamard basis: **${share(mixed.all)}**`;
   const answer =
     moves === 1
-      ? `In ${kind}, one move by ${tokens(step)} leaves keys **${share(many.all)}** off, ${turned}.`
-      : `In ${kind}, ${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${turned}; one ` +
-        `move by ${num(moves * step, 0)}, **${share(one.all)}**.`;
-  const then = moves === 1 ? "then" : `after ${moves} moves`;
+      ? `One move by ${tokens(step)} leaves keys **${share(many.all)}** off. Move them again.`
+      : `${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${instead}.`;
   return (
-    `${answer}\nWorst is pair **${worst}**, ${share(many.errors[worst])} off. ` +
-    `A move turns pair **${pair}** by ${small(step * THETA[pair])} rad and leaves ` +
-    `**${share(many.same[pair])}** of its stored numbers as they are; ${then} it points ` +
+    `${answer}\nErrors are root mean squares over ${KEYS} keys in ${kept}. The worst pair is **${worst}**, ` +
+    `${share(many.errors[worst])} off. In a Hadamard basis keys are ${share(mixed.all)} off, and roundings that know ` +
+    `nothing of each other would leave ${share(walk)}. A move turns pair **${pair}** by ${small(step * THETA[pair])} ` +
+    `rad and leaves **${share(many.same[pair])}** of its stored numbers as they are; it ends ` +
     `**${small(many.beside[pair])} rad** beside its place, **${share(many.errors[pair])}** off. ` +
-    `Root mean squares of ${KEYS} keys.`
+    `One that never moved would be ${share(stays[pair])} off.`
   );
 }
 
 const LABEL =
-  "Two charts over the pairs, fast to slow: how far each pair of a key is off after many moves, after the same stored " +
-  "in a Hadamard basis and after one, on a logarithmic axis, and the share of its stored numbers that a move leaves as they are; where there is room, one " +
-  "pair of one key as a dial. The left and right arrow keys change the pair, up and down the number of moves";
-const NOTICE =
-  "A turn well below half a rounding step is mostly rounded away. In a Hadamard basis each stored number mixes all " +
-  "channels, so no pair stands still, and only independent roundings add up.";
+  "A pair of a stored key as a hand of a clock, and dashed where it belongs; a lens on its tip, with the numbers that " +
+  "can be stored as dots and the next move as an arrow; and a chart of how far each pair is off, from fast to slow. " +
+  "The left and right arrow keys change the pair, up and down the number of moves";
 
-const LEAST = 1e-4; // of the axis, which is the same for all settings
-const MOST = 10;
-const TOP = 62;
-const SHARE = 40; // pixels of the lower chart
-const chartHeight = (width) => (wide(width) ? 210 : 124);
-const dialSize = (width) => (wide(width) ? Math.min(0.32 * width, 220) : 0);
+const TITLE = 24;
+const TICKS = 40; // below the chart
+
+/** Where the clock, the lens and the chart lie; beside each other where there is room. */
+function layout(width) {
+  const beside = wide(width);
+  const side = beside ? Math.min(0.25 * width, 230) : (width - 16) / 2;
+  const box = (x0, y0, across, high) => ({ x0, x1: x0 + across, y0, y1: y0 + high });
+  const chart = beside ? box(2 * side + 92, TITLE, width - 2 * side - 100, side) : box(40, side + 58, width - 46, 120);
+  return { clock: box(0, TITLE, side, side), lens: box(side + 16, TITLE, side, side), chart, height: chart.y1 + TICKS };
+}
 
 export default figure((fig) => {
   let field = null; // the axes, for the pointer
@@ -191,170 +194,175 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    height: (width) => TOP + chartHeight(width) + 30 + SHARE + 40,
-    point({ x }) {
-      if (field && x < field.box.x1 + 12) fig.set({ pair: keep(Math.round(field.invX(x))) });
+    height: (width) => layout(width).height,
+    point({ x, y }) {
+      if (!field || x < field.box.x0 || y < field.box.y0) return;
+      fig.set({ pair: keep(Math.round(field.invX(x))) });
     },
     keys({ dx, dy }) {
       fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, 512) });
     },
   });
+  fig.fold("The numbers");
 
   fig.draw(() => {
     const { kept, moves, step, pair } = fig.traits;
     const key = [kept, moves, step].join();
     if (known.key !== key) known = { key, ...reading(kept, moves, step), ...laws(kept, moves, step) };
     const { width } = plot.clear();
-    const right = wide(width) ? dialSize(width) + 40 : 12;
-    field = drawErrors(plot, known, moves, step, pair, right);
-    drawShare(plot, known.many.same, pair, right);
-    if (wide(width)) drawDial(plot, known.many, moves * step, pair);
-    fig.say(words(kept, moves, step, pair, known));
+    const { clock, lens, chart } = layout(width);
+    const is = known.many.path.at(-1);
+    const exact = rotate(START.slice(0, DIM), moves * step, THETA);
+    const tip = drawClock(plot, clock, pair, known.many.path, exact);
+    const rounded = drawLens(plot, lens, fig.traits, is, tip);
+    field = drawErrors(plot, chart, known, fig.traits);
+    fig.say(words(fig.traits, known));
     const { many, mixed, one, worst } = known;
-    const values = { kept, moves, step, pair, many: many.all, mixed: mixed.all, one: one.all, worst };
-    fig.root.dataset.values = JSON.stringify(values);
+    const off = { many: many.all, mixed: mixed.all, one: one.all };
+    fig.root.dataset.values = JSON.stringify({ kept, moves, step, pair, ...off, worst, rounded });
   });
 
   fig.showMe(async () => {
-    fig.set({ moves: 256, step: 1 });
+    fig.set({ moves: 1, step: 1 });
+    await fig.glide({ moves: 256 }, 5000);
     for (const moves of [64, 16, 4, 1]) {
       await fig.pause(1500);
       fig.set({ moves, step: 256 / moves });
     }
-    await fig.pause(1800);
-    fig.set({ step: 1 });
-    await fig.glide({ moves: 256 }, 3000);
   });
-  fig.button("Half as often", () => {
-    const { moves, step } = fig.traits;
-    if (moves % 2 === 0 && step <= 128) fig.set({ moves: moves / 2, step: 2 * step });
-  });
-  fig.notice(NOTICE);
 });
 
-const PERCENTS = [1e-4, 1e-3, 1e-2, 0.1, 1, 10];
+const part = (key, pair) => [key[pair], key[pair + PAIRS]];
+const titled = (plot, { x0 }, title) => text(plot, title, x0, 9, { color: plot.colors.ink, size: 12.5, bold: true });
 
-function drawErrors(plot, { many, mixed, one, walk, stays }, moves, step, pair, right) {
-  const { ink, muted, accent, warm } = plot.colors;
-  const top = TOP;
-  const at = axes(plot, {
-    x: [-0.5, PAIRS - 0.5],
-    xTicks: [],
-    y: [LEAST, MOST],
-    yLog: true,
-    yTicks: PERCENTS,
-    yFormat: (v) => `${num(100 * v, v < 1e-3 ? 2 : v < 1e-2 ? 1 : 0)}%`,
-    box: { left: 54, right, top, bottom: plot.height - top - chartHeight(plot.width) },
-  });
-  const kept = (error) => at.y(clamp(error, LEAST, MOST));
-  const xs = many.errors.map((_, i) => at.x(i));
-  curve(plot, xs, stays.map(kept), muted, { width: 1.5, dash: [6, 4] });
-  curve(plot, [at.box.x0, at.box.x1], [kept(walk), kept(walk)], muted, { width: 1.5, dash: [2, 3] });
-  upright(plot, at.x(pair), at.box, muted, { width: 1 });
-  curve(plot, xs, mixed.errors.map(kept), accent, { width: 3 });
-  if (moves > 1) {
-    curve(plot, xs, one.errors.map(kept), accent, { width: 1, alpha: 0.5 });
-    one.errors.forEach((error, i) => disc(plot, xs[i], kept(error), 2.2, accent, { ring: accent }));
-  }
-  many.errors.forEach((error, i) => {
-    const ring = error > MOST ? warm : i === pair ? ink : undefined;
-    disc(plot, xs[i], kept(error), i === pair ? 5 : 3.5, pairColor(i, PAIRS), { ring });
-  });
-  const beyond = many.errors.filter((error) => error > MOST).length;
-  if (beyond)
-    text(plot, `${beyond} beyond`, at.box.x1, top + 14, { align: "right", color: warm, bold: true, halo: true });
-  drawLegend(plot, at.box, moves, step);
-  return at;
-}
-
-/** What the marks mean, in three rows. */
-function drawLegend(plot, { x0, x1 }, moves, step) {
+/** One pair of the first key: where it should point, all that was stored on the way, and its tip, which is returned. */
+function drawClock(plot, box, pair, path, exact) {
   const { ctx, colors } = plot;
-  const middle = x0 + 0.5 * (x1 - x0);
-  const written = { size: 12, color: colors.ink };
-  for (let j = 0; j < 3; j++) disc(plot, x0 + 4 + 7 * j, 10, 3.5, pairColor(32 * j, PAIRS + 1));
-  text(plot, moves === 1 ? `1 move by ${num(step, 0)}` : `${moves} moves by ${num(step, 0)}`, x0 + 28, 10, written);
-  if (moves > 1) {
-    for (let j = 0; j < 3; j++) disc(plot, middle + 4 + 7 * j, 10, 2.2, colors.accent, { ring: colors.accent });
-    text(plot, `1 move by ${num(moves * step, 0)}`, middle + 28, 10, { ...written, color: colors.accent, bold: true });
-  }
-  ctx.save();
-  ctx.strokeStyle = colors.muted;
-  ctx.lineWidth = 1.5;
-  ctx.setLineDash([6, 4]);
-  line(ctx, x0, 28, x0 + 22, 28);
-  ctx.setLineDash([2, 3]);
-  line(ctx, middle, 28, middle + 22, 28);
-  ctx.restore();
-  text(plot, "if never moved", x0 + 28, 28, { size: 12 });
-  text(plot, `one storing × √${moves + 1}`, middle + 28, 28, { size: 12 });
-  curve(plot, [x0, x0 + 22], [46, 46], colors.accent, { width: 3 });
-  const basis = moves === 1 ? "the move" : `the ${moves} moves`;
-  text(plot, `${basis}, stored in a Hadamard basis`, x0 + 28, 46, { ...written, color: colors.accent, bold: true });
-}
-
-/** The share of a pair's stored numbers that a move leaves as they are. */
-function drawShare(plot, same, pair, right) {
-  const { ctx, colors, width } = plot;
-  const top = TOP + chartHeight(width) + 30;
-  const at = axes(plot, {
-    x: [-0.5, PAIRS - 0.5],
-    xTicks: [0, 16, 32, 48, 63],
-    xLabel: "pair, fast to slow",
-    y: [0, 1],
-    yTicks: [0, 1],
-    yFormat: (v) => `${100 * v}%`,
-    box: { left: 54, right, top, bottom: 40 },
-  });
-  text(plot, "stored numbers that a move leaves as they are", at.box.x0, top - 11, { color: colors.ink, size: 12 });
-  const bar = at.x(1) - at.x(0);
-  same.forEach((share, i) => {
-    ctx.fillStyle = pairColor(i, PAIRS);
-    ctx.fillRect(at.x(i) - 0.4 * bar, at.y(share), 0.8 * bar, at.y(0) - at.y(share));
-  });
-  upright(plot, at.x(pair), at.box, colors.muted, { width: 1 });
-}
-
-/** One pair of the first key: where it should point, where it points, and all that was stored on the way. */
-function drawDial(plot, { path }, moved, pair) {
-  const { ctx, colors, width } = plot;
-  const size = dialSize(width);
-  const radius = size / 2.6;
-  const [cx, cy] = [width - size / 2, TOP + size / 2 + 8];
-  const exact = rotate(START.slice(0, DIM), moved, THETA);
-  const length = Math.hypot(exact[pair], exact[pair + PAIRS]);
-  const on = ([x, y], most = 1.25) => {
+  const [cx, cy, radius] = [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, 0.42 * (box.x1 - box.x0)];
+  const [is, should] = [path.at(-1), exact].map((key) => part(key, pair));
+  const length = Math.hypot(...should);
+  const on = ([x, y], most = 1.15) => {
     const by = (radius * Math.min(1, (most * length) / Math.hypot(x, y) || 1)) / length;
     return [cx + by * x, cy - by * y];
   };
-  const part = (key) => [key[pair], key[pair + PAIRS]];
-  text(plot, `pair ${pair} of one key`, cx, 10, { align: "center", color: colors.ink, size: 12.5, bold: true });
-  text(plot, "dashed: where it belongs", cx, 28, { align: "center", size: 12 });
+  titled(plot, box, `pair ${pair} of a key`);
   ctx.lineWidth = 1;
   ctx.strokeStyle = colors.rule;
   ctx.beginPath();
   ctx.arc(cx, cy, radius, 0, TURN);
   ctx.stroke();
-
   const angle = ([x, y]) => Math.atan2(y, x);
-  const [is, should] = [part(path.at(-1)), part(exact)];
   const gap = shortWay(angle(is) - angle(should));
   ctx.beginPath();
   ctx.moveTo(cx, cy);
-  ctx.arc(cx, cy, 0.6 * radius, -angle(should), -(angle(should) + gap), gap > 0);
+  ctx.arc(cx, cy, radius, -angle(should), -(angle(should) + gap), gap > 0);
   ctx.closePath();
   ctx.fillStyle = colors.warm;
-  ctx.globalAlpha = 0.22;
+  ctx.globalAlpha = 0.2;
   ctx.fill();
   ctx.globalAlpha = 1;
   for (const key of path) {
-    const [x, y] = on(part(key));
+    const [x, y] = on(part(key, pair));
     ctx.fillStyle = colors.muted;
     ctx.fillRect(x - 1, y - 1, 2, 2);
   }
   arrow(plot, cx, cy, ...on(should), colors.k, { width: 2, dash: [4, 4] });
-  arrow(plot, cx, cy, ...on(is), colors.k, { width: 3 });
+  arrow(plot, cx, cy, ...on(is), colors.k, { width: 3.5 });
   disc(plot, cx, cy, 3.5, colors.muted);
-  const under = [`${small(gap)} rad beside`, `${num((100 * Math.hypot(...is)) / length, 0)}% of its length`];
-  under.forEach((said, j) => text(plot, said, cx, cy + size / 2 + 16 + 17 * j, { align: "center", color: colors.ink }));
+  // what the two are, on the side where the other is not
+  const below = angle(should) >= angle(is) ? -1 : 1;
+  const named = (said, vector, side) => {
+    const at = angle(vector) - 0.22 * side;
+    const [x, y] = [cx + 0.62 * radius * Math.cos(at), cy - 0.62 * radius * Math.sin(at)];
+    text(plot, said, x, y, { align: "center", size: 11.5, color: colors.ink, halo: true });
+  };
+  named("stored", is, -below);
+  named("exact", should, below);
+  return on(is);
+}
+
+/** How far apart the numbers are that can be stored about a channel of a key. */
+function spacing(key, channel, kind) {
+  if (kind in FLOATS) {
+    const [bits, lowest] = FLOATS[kind];
+    return 2 ** (Math.max(Math.floor(Math.log2(Math.abs(key[channel]))), lowest) - bits + 1);
+  }
+  const from = channel - (channel % BLOCK);
+  return Math.max(...key.subarray(from, from + BLOCK).map(Math.abs)) / Math.abs(LEVELS[kind][0]);
+}
+
+const CELLS = 1.7; // that the lens shows on each side
+
+/** The numbers that can be stored about the tip, `from` there, and the next move; returns whether it is rounded away. */
+function drawLens(plot, box, { kept, step, pair }, is, from) {
+  const { ctx, colors } = plot;
+  const tip = part(is, pair);
+  const moved = part(rotate(is, step, THETA), pair);
+  const steps = [pair, pair + PAIRS].map((channel) => spacing(is, channel, kept));
+  const half = Math.max(CELLS * Math.max(...steps), 1.3 * Math.hypot(moved[0] - tip[0], moved[1] - tip[1]));
+  const [cx, cy, radius] = [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, (box.x1 - box.x0) / 2];
+  const on = ([x, y]) => [cx + ((x - tip[0]) / half) * radius, cy - ((y - tip[1]) / half) * radius];
+  const next = part(store(rotate(is, step, THETA), kept), pair);
+  const rounded = next.every((x, c) => Math.abs(x - tip[c]) < steps[c] / 2);
+  const [x, y] = from;
+  for (const corner of [box.y0, box.y1]) curve(plot, [x, box.x0], [y, corner], colors.rule, { width: 1 });
+  titled(plot, box, rounded ? "next move: rounded away" : "next move: it follows");
+  ctx.save();
+  ctx.beginPath();
+  ctx.roundRect(box.x0, box.y0, 2 * radius, 2 * radius, 6);
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  ctx.stroke();
+  ctx.clip();
+  const [wideCell, highCell] = steps.map((size) => (size / half) * radius);
+  ctx.fillStyle = rounded ? colors.warm : colors.accent;
+  ctx.globalAlpha = 0.15;
+  ctx.fillRect(cx - wideCell / 2, cy - highCell / 2, wideCell, highCell);
+  ctx.globalAlpha = 1;
+  const dots = Math.min(wideCell, highCell) > 5;
+  const [xs, ys] = steps.map((size, c) => {
+    const many = dots ? Math.ceil(half / size) : 0;
+    const all = Array.from({ length: 2 * many + 1 }, (_, i) => tip[c] + (i - many) * size);
+    return kept in FLOATS ? toFloats(all, FLOATS[kept]) : all;
+  });
+  for (const x of xs) for (const y of ys) disc(plot, ...on([x, y]), 2, colors.muted, { ring: colors.muted });
+  disc(plot, cx, cy, 5, colors.k);
+  arrow(plot, cx, cy, ...on(moved), rounded ? colors.warm : colors.accent, { width: 3 });
+  ctx.restore();
+  text(plot, dots ? "dots: what can be stored" : "what can be stored is denser", cx, box.y1 - 10, {
+    align: "center",
+    size: 11.5,
+    halo: true,
+  });
+  return rounded;
+}
+
+/** The error of every pair after many moves, and what it is compared with, up to all of a pair. */
+function drawErrors(plot, box, { many, mixed, one }, { moves, step, pair, other }) {
+  const { ink, accent, warm } = plot.colors;
+  const at = axes(plot, {
+    x: [-0.5, PAIRS - 0.5],
+    xTicks: [0, 16, 32, 48, 63],
+    xLabel: "pair, fast to slow",
+    y: [0, 1],
+    yTicks: [0, 0.5, 1],
+    yFormat: (v) => `${100 * v}%`,
+    box: { left: box.x0, right: plot.width - box.x1, top: box.y0, bottom: plot.height - box.y1 },
+  });
+  upright(plot, at.x(pair), at.box, plot.colors.muted, { width: 1 });
+  const instead = (other === "one move" ? one : mixed).errors;
+  const high = (error) => at.y(Math.min(error, 1));
+  if (moves > 1) instead.forEach((error, i) => disc(plot, at.x(i), high(error), 2, accent, { ring: accent }));
+  many.errors.forEach((error, i) => {
+    const ring = error > 1 ? warm : i === pair ? ink : undefined;
+    disc(plot, at.x(i), high(error), i === pair ? 5 : 3.5, pairColor(i, PAIRS), { ring });
+  });
+  const above = { size: 12.5, bold: true };
+  const y = box.y0 - 15;
+  text(plot, `pairs, off after ${moves === 1 ? "1 move" : `${moves} moves`}`, box.x0, y, { ...above, color: ink });
+  const said = other === "one move" ? `1 move by ${num(moves * step, 0)}` : "Hadamard basis";
+  if (moves > 1) text(plot, said, box.x1, y, { ...above, color: accent, align: "right" });
+  const beyond = many.errors.filter((error) => error > 1).length;
+  if (beyond) text(plot, `${beyond} beyond`, box.x0 + 6, box.y0 + 14, { color: warm, bold: true, halo: true });
+  return at;
 }

@@ -458,7 +458,8 @@ BAD = {
     ("word_order", ValueError): [("order", "from Beijing"), ("word", "London"), ("word", 4)],
     ("word_order", TypeError): [("order", None), ("positions", 1)],
     ("worn_key", ValueError): [
-        *(("moves", 0), ("moves", 513), ("step", 257), ("kept", "int8"), ("pair", 64)),
+        *(("moves", 0), ("moves", 513), ("step", 257), ("kept", "int8"), ("other", "none")),
+        ("pair", 64),
     ],
     ("worn_key", TypeError): [("step", 0.5)],
     ("wrap_explorer", ValueError): [("theta", 0.0), ("dim", 7), ("distance", 0)],
@@ -612,7 +613,7 @@ CONTROLS = {  # in sight, and in the fold
     "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "
     "Distance s (tokens), Content of query and key",
     "word_order": "Give each word its position (RoPE)",
-    "worn_key": "Moves, Each move by (tokens), Keys stored as",
+    "worn_key": "Moves, Keys stored as | Each move by (tokens), Compared with",
     "wrap_explorer": "Turn per token θ₀ (rad), Head width d (channels)",
 }
 

@@ -147,9 +147,11 @@ def test_many_moves_wear_other_keys_as_much(node, kind, often, once, within):
 
 def test_what_no_move_leaves_is_no_rounded_share(node):
     told = node.call("worn_key.js", "reading", "fp16", 32, 1)
+    told |= node.call("worn_key.js", "laws", "fp16", 32, 1)
     assert told["many"]["same"][1] == 0 < told["many"]["same"][60]
     for pair, share in ((1, "**0%**"), (60, "%**")):
-        said = node.call("worn_key.js", "words", "fp16", 32, 1, pair, told)
+        traits = {"kept": "fp16", "moves": 32, "step": 1, "pair": pair, "other": "one move"}
+        said = node.call("worn_key.js", "words", traits, told)
         assert f"{share} of its stored numbers as they are" in said
         assert "0.00%" not in said
 

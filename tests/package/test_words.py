@@ -114,7 +114,16 @@ WORN = {
     "mixed": {"all": 0.0853, "errors": [0.09, 0.072, *[0.08] * 62]},
     "one": {"all": 0.00731},
     "worst": 1,
+    "walk": 0.0843,
+    "stays": [1.9, *[1.32] * 63],
 }
+
+
+def worn_traits(kept, moves, step, pair, other="one move"):
+    """Return the traits of a worn key."""
+    return {"kept": kept, "moves": moves, "step": step, "pair": pair, "other": other}
+
+
 SHELF = [
     {"used": [0] * 8, "off": off, "valuesOff": values}
     for off, values in [(2e-16, 0), (0.391, 0.45), (0.714, 0.59)]
@@ -808,35 +817,43 @@ SENTENCES = [
         "All **64** hands together turn back later, at **15**.\nThe angle wraps first at **16**.",
     ),
     (
-        ("worn_key", "q8_0", 256, 1, 36, WORN),
-        "In q8_0, 256 moves by 1 token leave keys **38%** off, **8.5%** in a Hadamard basis; one "
-        "move by 256, **0.73%**.\nWorst is pair **1**, 95% off. A move turns pair **36** by 0.0056 "
-        "rad and leaves **81%** of its stored numbers as they are; after 256 moves it points "
-        "**1.17 rad** beside its place, **80%** off. Root mean squares of 16 keys.",
+        ("worn_key", worn_traits("q8_0", 256, 1, 36), WORN),
+        "256 moves by 1 token leave keys **38%** off, one move by 256: **0.73%**.\nErrors are root "
+        "mean squares over 16 keys in q8_0. The worst pair is **1**, 95% off. In a Hadamard basis "
+        "keys are 8.5% off, and roundings that know nothing of each other would leave 8.4%. A move "
+        "turns pair **36** by 0.0056 rad and leaves **81%** of its stored numbers as they are; it "
+        "ends **1.17 rad** beside its place, **80%** off. One that never moved would be 132% off.",
     ),
     (
-        ("worn_key", "fp16", 1, 256, 0, WORN),
-        "In fp16, one move by 256 tokens leaves keys **38%** off, **8.5%** in a Hadamard basis.\n"
-        "Worst",
+        ("worn_key", worn_traits("q8_0", 256, 1, 36, "Hadamard basis"), WORN),
+        "leave keys **38%** off, in a Hadamard basis: **8.5%**.\n",
     ),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "In fp16, one move by 1 token leaves keys **38%** off,"),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "**1.2%** of its stored numbers as they are; then"),
     (
-        ("worn_key", "fp16", 1, 1, 0, WORN),
-        "it points **0.0004 rad** beside its place, **10%** off.",
+        ("worn_key", worn_traits("fp16", 1, 256, 0), WORN),
+        "One move by 256 tokens leaves keys **38%** off. Move them again.\nErrors",
     ),
-    (("worn_key", "fp16", 1, 1, 0, WORN), "of 16 keys."),
+    (("worn_key", worn_traits("fp16", 1, 1, 0), WORN), "One move by 1 token leaves keys **38%**"),
+    (
+        ("worn_key", worn_traits("fp16", 1, 1, 0), WORN),
+        "**1.2%** of its stored numbers as they are; it ends **0.0004 rad** beside its place, "
+        "**10%** off.",
+    ),
     *(
         (
-            ("worn_key", "fp8", 512, 1, 0, {**WORN, "many": {**WORN["many"], "same": [same]}}),
+            (
+                *("worn_key", worn_traits("fp8", 512, 1, 0)),
+                {**WORN, "many": {**WORN["many"], "same": [same]}},
+            ),
             f"and leaves **{said}** of its stored numbers as they are",
         )
         for same, said in [(0.994, "99%"), (0.99585, "99.6%"), (0.9999, "99.9%"), (1, "100%")]
     ),
     (
-        ("worn_key", "bf16", 512, 256, 1, {**WORN, "many": {**WORN["many"], "all": 10.38}}),
-        "In bf16, 512 moves by 256 tokens leave keys **over 1,000%** off, **8.5%** in a "
-        "Hadamard basis; one move by 131,072, **0.73%**.\n",
+        (
+            *("worn_key", worn_traits("bf16", 512, 256, 1)),
+            {**WORN, "many": {**WORN["many"], "all": 10.38}},
+        ),
+        "512 moves by 256 tokens leave keys **over 1,000%** off, one move by 131,072: **0.73%**.\n",
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),

@@ -207,7 +207,6 @@ STEPPING = {
     "rescaling-faders, own model",
     "train-it",
     "trained-models",
-    "worn-key",
     "wrap-explorer",
 }  # they go by steps
 

@@ -37,6 +37,7 @@
 // fig.colors          { dark, ink, muted, rule, paper, accent, warm, q, k } of the page's theme
 // fig.say(text)       up to the first line break the answer to the figure's question, large above
 //     the picture and read out once the figure is quiet; the rest small beneath it; **bold**
+// fig.fold(label)     puts these small numbers into a fold with this label
 // fig.notice(text)    one quiet sentence at the end
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
@@ -117,6 +118,11 @@ function mount(setUp, model, el) {
       setRich(answer, first);
       setRich(caption, rest.join(" "));
       voice.say(answer.textContent);
+    },
+    fold(label) {
+      const fold = make("details", { className: "rope-numbers" }, make("summary", {}, label));
+      caption.replaceWith(fold);
+      fold.append(caption);
     },
     notice(content) {
       const node = root.querySelector(".rope-notice") ?? make("p", { className: "rope-notice" });
