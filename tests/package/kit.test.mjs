@@ -265,7 +265,7 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   assert.equal(answer.innerHTML, "<b>3</b> and cosine");
   assert.equal(caption.innerHTML, "and <code>numbers</code>");
   const order = [...root.children].map(({ className }) => className);
-  assert.deepEqual(order, ["rope-answer", "rope-body", "rope-caption", "rope-spoken", "rope-buttons"]);
+  assert.deepEqual(order, ["rope-answer", "rope-body", "rope-notes", "rope-spoken", "rope-buttons"]);
   const rows = [...box.children].map(({ className, textContent }) => [className, textContent]);
   assert.deepEqual(rows[0], ["rope-question", "Is it <2?"]);
   assert.deepEqual(rows[2], ["rope-model", "Your model"]);
@@ -276,7 +276,7 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   const [folded] = root.querySelectorAll("details");
   assert.deepEqual(
     [...folded.children].map(({ textContent }) => textContent),
-    ["The numbers", "and numbers"],
+    ["The numbers", "and numbers", ""],
   );
   seen.fig.set({ m: 4, show: "angle" });
   seen.fig.set({ size: 1 });

@@ -37,8 +37,8 @@
 // fig.colors          { dark, ink, muted, rule, paper, accent, warm, q, k } of the page's theme
 // fig.say(text)       up to the first line break the answer to the figure's question, large above
 //     the picture and read out once the figure is quiet; the rest small beneath it; **bold**
-// fig.fold(label)     puts these small numbers into a fold with this label
-// fig.notice(text)    one quiet sentence at the end
+// fig.fold(label)     another label of that fold
+// fig.notice(text)    a sentence or two in the same fold
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
 //     (with motion reduced, glide goes there at once)
@@ -68,9 +68,12 @@ function mount(setUp, model, el) {
   const answer = make("p", { className: "rope-answer" });
   const spoken = make("p", { className: "rope-spoken", "aria-live": "polite" });
   const caption = make("p", { className: "rope-caption" });
+  const notice = make("p", { className: "rope-notice" });
+  const more = { className: "rope-notes", hidden: true };
+  const notes = make("details", more, make("summary", {}, "Numbers and notes"), caption, notice);
   const buttons = make("div", { className: "rope-buttons" });
   const name = figureName(model);
-  const root = make("div", { className: "rope-figure", "data-figure": name }, answer, body, caption, spoken, buttons);
+  const root = make("div", { className: "rope-figure", "data-figure": name }, answer, body, notes, spoken, buttons);
   const traits = traitsOf(model);
   const controls = makeControls(model, traits.follow);
   const words = (className, text) => (text ? [make("p", { className }, text)] : []);
@@ -117,18 +120,12 @@ function mount(setUp, model, el) {
       const [first, ...rest] = content.split("\n");
       setRich(answer, first);
       setRich(caption, rest.join(" "));
+      notes.hidden = !notes.querySelector("p:not(:empty)");
+      keepHeight(answer);
       voice.say(answer.textContent);
     },
-    fold(label) {
-      const fold = make("details", { className: "rope-numbers" }, make("summary", {}, label));
-      caption.replaceWith(fold);
-      fold.append(caption);
-    },
-    notice(content) {
-      const node = root.querySelector(".rope-notice") ?? make("p", { className: "rope-notice" });
-      buttons.before(node);
-      setRich(node, content);
-    },
+    fold: (label) => (notes.querySelector("summary").textContent = label),
+    notice: (content) => setRich(notice, content),
     button(label, action) {
       const node = make("button", { type: "button", className: "rope-button" }, label);
       node.addEventListener("click", () => player.play(async () => action()));
@@ -166,6 +163,14 @@ function mount(setUp, model, el) {
   );
   setUp(fig);
   return () => stops.forEach((stop) => stop());
+}
+
+/** What has been two lines high once stays so at this width, or the picture beneath would go up and down. */
+function keepHeight(node) {
+  const { clientWidth: width } = node;
+  if (node.ropeWidth !== width) node.style.minHeight = "";
+  node.style.minHeight = `${node.offsetHeight}px`;
+  node.ropeWidth = width;
 }
 
 const QUIET = 500; // ms without a change before the answer is read out
