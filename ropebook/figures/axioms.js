@@ -1,17 +1,17 @@
 // The complete list: which invertible M give a score q^T M^(m-n) k, if some properties are required.
 import { make, setRich } from "./kit/dom.js";
-import { axes, curve, disc, level, text } from "./kit/draw.js";
+import { axes, curve, disc, level, scale, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { num, percent, TURN } from "./kit/numbers.js";
 
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
-const PROPERTIES = [
-  "one rule for query and key",
-  "all eigenvalues of size 1",
-  "M is diagonalisable",
-  "determinant above 0: no mirror",
+/** A demand as its switch says it, what it is of M, as the answer says it, and why a family fails it. */
+const DEMANDS = [
+  ["one rule for q and k", "M is orthogonal", "one rule", "two rules"],
+  ["nothing grows", "eigenvalues of size 1", "no growth", "grows or decays"],
+  ["nothing counts", "M is diagonalisable", "no counting", "counts"],
+  ["no mirror", "determinant above 0", "no mirror", "a mirror"],
 ];
-const SHORT = ["one rule", "eigenvalues of size 1", "diagonalisable", "determinant above 0"];
 const FIRST = -12; // distances shown
 const LAST = 48;
 const NARROW = 520; // pixels
@@ -78,7 +78,7 @@ function fate(kind, zeta) {
   const counts = kind.startsWith("counting");
   const size = zeta ** (counts ? LAST - 1 : LAST);
   const shown = num(size, size < 0.1 || Math.abs(size - 1) < 0.005 ? 4 : size < 20 ? 2 : 0);
-  if (counts) return `What counts has a power of ζ, too: **${shown}** at distance ${LAST}.`;
+  if (counts) return `ζ takes what counts times **${shown}** at distance ${LAST}.`;
   const times = size < 1.005 ? "under **1.01**" : `**${num(size, size < 1.1 ? 2 : size < 20 ? 1 : 0)}**`;
   if (size > 1) return `ζ > 1 grows it: ${times} times as high at distance ${LAST}.`;
   return `ζ < 1 fades it: **${percent(size, size < 0.1 ? 2 : 0)}** of it is left at distance ${LAST}.`;
@@ -98,7 +98,7 @@ export function meaning(kind, theta, zeta) {
       "negative determinant has two eigenvalues and is diagonalisable."
     );
   }
-  if (kind === "counting-growth-mirror") return `It counts, and a channel that changes its sign tells ${ODD}.${size}`;
+  if (kind === "counting-growth-mirror") return `It counts, and tells ${ODD}.${size}`;
   if (kind === "oblique-mirror") return `A reflection along an oblique direction. ${MIRROR}`;
   if (kind === "rope-mirror") return `Each position reflects once more. ${MIRROR}`;
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
@@ -225,51 +225,63 @@ export function lookUp(families, required) {
   return { ...at(state), forced: same(state, required) ? null : at(required), remain };
 }
 
-const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
+/** Why a family is shut out by what is required: the demands that it fails, in words. */
+export const reasons = (families, kind, required) => {
+  const own = families.find((family) => family.kind === kind)?.axioms ?? required;
+  return DEMANDS.filter((_, i) => required[i] && !own[i]).map(([, , , why]) => why);
+};
 
-/** The caption: what remains of the ten families, and some scores of the freest one, which is drawn. */
+const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
+const capital = (said) => said[0].toUpperCase() + said.slice(1);
+
+/** What is said: which of the ten families remain, what the freest of them does, and some of its scores. */
 export function words(required, kind, theta, zeta, remain) {
-  const on = SHORT.filter((_, i) => required[i]);
-  const wish = ["If nothing is required", "With all four required"][on.length / 4] ?? `Requiring ${list(on)}`;
-  const drawn = FAMILIES[kind].name;
-  const left =
-    remain.length > 1
-      ? `**${remain.length} of the ${ORDER.length}** families remain; the freest is drawn: **${drawn}**`
-      : `only **${drawn}** remains`;
+  const on = DEMANDS.filter((_, i) => required[i]).map(([, , wish]) => wish);
+  const verb = on.length === 1 ? "leaves" : "leave";
+  const many = remain.length > 1 ? `**${remain.length} of ${ORDER.length}**` : "only";
+  const answer = on.length
+    ? `${capital(list(on))} ${verb} ${many}${remain.length > 1 ? "; drawn large:" : ""} **${FAMILIES[kind].name}**.`
+    : `No demand: all **${ORDER.length}** fit.`;
   const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: ${num(score(kind, theta, zeta, s), 3)}`);
-  return `${wish}, ${left}.\nScore at distance ${scores.join(", ")}.`;
+  return `${answer}\nScore at distance ${scores.join(", ")}.`;
 }
 
-const NOTICE = "Each tick is a demand on M in the score qᵀ Mˢ k. Taking one away never shuts a family out.";
+const NOTICE = "Of those that fit, the freest is drawn large. A demand is one on M in the score qᵀ Mˢ k.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];
   const boxes = AXIOMS.map((axiom) =>
     make("input", { type: "checkbox", onchange: ({ target }) => fig.set({ [axiom]: target.checked }) }),
   );
-  const follows = AXIOMS.map(() => make("i"));
-  const ticks = boxes.map((box, i) => make("label", {}, box, make("span", {}, PROPERTIES[i], follows[i])));
-  const demands = fig.element("fieldset", { className: "rope-require" }, make("legend", {}, "Require"), ...ticks);
+  const told = DEMANDS.map(([, of]) => make("small", {}, of));
+  const ticks = boxes.map((box, i) => make("label", {}, box, make("span", {}, DEMANDS[i][0], told[i])));
+  const demands = fig.element("fieldset", { className: "rope-require", "aria-label": "Demands" }, ...ticks);
   demands.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
 
   const stateOf = (kind) => families.find((family) => family.kind === kind)?.axioms;
   const go = (kind) => fig.set(Object.fromEntries(AXIOMS.map((axiom, i) => [axiom, stateOf(kind)[i]])));
-  const buttons = ORDER.map((kind) => {
+  const label = { role: "group", "aria-label": "The ten families; press one to demand what it has" };
+  const wall = fig.element("div", { className: "rope-kinds", ...label });
+  const cards = ORDER.map((kind) => {
+    const curve = fig.canvas({ label: "", height: 40 });
+    curve.canvas.setAttribute("aria-hidden", "true");
+    const why = make("small");
     const chip = { type: "button", className: "rope-kind", onclick: () => go(kind) };
-    return make("button", chip, FAMILIES[kind].name);
+    const button = make("button", chip, make("span", {}, FAMILIES[kind].name), curve.canvas, why);
+    wall.append(button);
+    return { kind, curve, why, button };
   });
-  const label = { role: "group", "aria-label": "The ten families; press one to require what it has" };
-  fig.element("div", { className: "rope-kinds", ...label }, ...buttons);
 
-  const name = make("p", { className: "rope-family" });
-  const formula = make("div", { className: "rope-statement" });
-  const explained = make("p", { className: "rope-words" });
-  fig.element("div", { className: "rope-result" }, name, formula, explained);
+  const name = make("b", { className: "rope-family" });
+  const explained = make("span", { className: "rope-words" });
+  fig.element("p", { className: "rope-large" }, name, explained);
   const plot = fig.canvas({
     label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
-    height: (width) => (width < NARROW ? 190 : 220),
+    height: (width) => (width < NARROW ? 160 : 190),
   });
-  const proof = fig.element("p", { className: "rope-certificate" });
+  const formula = make("p", { className: "rope-statement" });
+  const proof = make("p", { className: "rope-certificate" });
+  fig.root.querySelector(".rope-notes").append(formula, proof);
 
   fig.draw(() => {
     const { theta, zeta } = fig.traits;
@@ -278,7 +290,9 @@ export default figure((fig) => {
     if (!kind) return;
     Object.assign(fig.root.dataset, { kind, state: required.map(Number).join("") });
     boxes.forEach((box, i) => (box.checked = required[i]));
-    follows.forEach((node, i) => (node.textContent = required[0] && (i === 1 || i === 2) ? " (follows)" : ""));
+    told.forEach((node, i) => {
+      node.textContent = required[0] && (i === 1 || i === 2) ? "follows from one rule" : DEMANDS[i][1];
+    });
     name.textContent = title(kind, theta, zeta);
     setRich(explained, meaning(kind, theta, zeta));
     fig.formula(formula, FAMILIES[kind].latex);
@@ -288,23 +302,41 @@ export default figure((fig) => {
     proof.replaceChildren(make("b", {}, "Certificate. "), `${certificate} `);
     if (forced) proof.append(`${forced.certificate} `);
     if (forced?.anchor) proof.append(make("a", { href: `#${forced.anchor}` }, "See the card."));
-    buttons.forEach((button, i) => {
-      button.setAttribute("aria-pressed", String(ORDER[i] === kind));
-      button.classList.toggle("rope-out", !remain.includes(ORDER[i]));
-    });
+    for (const card of cards) {
+      const out = !remain.includes(card.kind);
+      card.button.setAttribute("aria-pressed", String(card.kind === kind));
+      card.button.classList.toggle("rope-out", out);
+      card.why.textContent = out ? list(reasons(families, card.kind, required)) : "";
+      drawSmall(card.curve, card.kind, theta, zeta, out);
+    }
     drawFamily(plot, kind, theta, zeta);
     fig.say(words(required, kind, theta, zeta, remain));
   });
 
   fig.showMe(async () => {
-    for (const kind of ORDER) {
-      go(kind);
+    const none = Object.fromEntries(AXIOMS.map((axiom) => [axiom, false]));
+    fig.set(none);
+    for (const axiom of ["circle", "diagonalisable", "orientation", "rule"]) {
       await fig.pause(1600);
+      fig.set({ [axiom]: true });
     }
-    go("rope");
+    await fig.pause(2400);
+    fig.set({ ...none, rule: true, orientation: true });
   });
   fig.notice(NOTICE);
 });
+
+/** The score of a family against the distance, small: grey where it is shut out. */
+function drawSmall(plot, kind, theta, zeta, out) {
+  const { width, height } = plot.clear();
+  const { accent, muted, rule } = plot.colors;
+  const [x] = scale([FIRST, LAST], 2, width - 2);
+  const [y] = scale(SCORES, height - 2, 2);
+  level(plot, y(0), { x0: 0, x1: width }, rule, { width: 1 });
+  const distances = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
+  const heights = distances.map((s) => y(score(kind, theta, zeta, s)));
+  curve(plot, distances.map(x), heights, out ? muted : accent, { width: 1.25, alpha: out ? 0.35 : 1 });
+}
 
 // one scale for all settings of the sliders, or a slider would move the axis and not the curve
 const SCORES = [-2.3, 1.5];
@@ -313,7 +345,7 @@ const REACH = { plane: 1.7, counting: 25 };
 function drawFamily(plot, kind, theta, zeta) {
   const { width, height } = plot.clear();
   const narrow = width < NARROW;
-  const side = narrow ? 116 : 190;
+  const side = narrow ? 116 : 160;
   const box = narrow ? { left: side + 34, top: 22, right: 6 } : { left: side + 60, top: 22, right: 12 };
   drawOrbit(plot, kind, theta, zeta, { x: 0, y: Math.max((height - side) / 2 - 16, 6), side });
   drawScores(plot, kind, theta, zeta, box);

@@ -31,12 +31,12 @@ KINDS = (
 class Axioms(Figure):
     """Four demands and the families of encodings that meet them (``axioms.js``)."""
 
-    question = "Which relative encodings meet your demands?"
+    question = "Ten encodings see the distance alone: which demands leave only RoPE?"
 
-    rule = Flag(True, help="require one rule for query and key, so that M is orthogonal")
-    circle = Flag(True, help="require that all eigenvalues of M have size 1")
-    diagonalisable = Flag(True, help="require it, over the complex numbers")
-    orientation = Flag(True, help="require that the determinant of M is positive")
+    rule = Flag(False, help="require one rule for query and key, so that M is orthogonal")
+    circle = Flag(False, help="require that all eigenvalues of M have size 1")
+    diagonalisable = Flag(False, help="require it, over the complex numbers")
+    orientation = Flag(False, help="require that the determinant of M is positive")
     theta = Real(0.3, low=0.0, high=math.pi, label="Turn per position θ", unit="rad", every=0.01)
     zeta = Real(0.95, low=0.85, high=1.15, label="Factor per position ζ", every=0.005, digits=3)
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
@@ -59,8 +59,9 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> Axioms:
     Returns
     -------
     Axioms
-        Demands, the families that remain, name, formula and certificate of the freest, the path of
-        an arrow, the score against distance, and sliders for the turn and the factor per position.
+        Demands, which are all off at first, the scores of the ten families, those shut out with
+        their reasons; of the freest that remains name, formula, certificate, the path of an arrow
+        and the score against distance; sliders for the turn and the factor per position.
 
     Raises
     ------

@@ -128,6 +128,11 @@ def test_what_is_required_holds_of_all_that_remain_and_fewer_demands_leave_more(
         }
         for kind in left["remain"]:  # and none of them is freer
             assert all(has for has, here in zip(STATES[kind], exact, strict=True) if here)
+        for kind, state in STATES.items():  # what is shut out says why, and nothing else does
+            why = node.call("axioms.js", "reasons", families, kind, required)
+            missed = [wanted and not has for has, wanted in zip(state, required, strict=True)]
+            assert len(why) == sum(missed)
+            assert bool(why) == (kind not in left["remain"])
         # where one rule brings more than was asked, the machine says why
         assert (left["forced"] is not None) == (exact != required)
     for required, left in found.items():

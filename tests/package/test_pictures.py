@@ -641,13 +641,14 @@ def test_the_path_and_the_score_of_a_family(node, kind, width):
     for name, value in zip(("rule", "circle", "diagonalisable", "orientation"), state, strict=True):
         setattr(made, name, value)
     seen = shown(node, made, width=width)
-    (plot,) = seen.plots
+    *small, plot = seen.plots
+    assert len(small) == 10
     matrix = np.array(node.call("axioms.js", "matrix", kind, 0.3, 0.95))
     query, key = (
         np.array(node.call("axioms.js", name)[str(len(matrix))]) for name in ("QUERY", "KEY")
     )
     power = lambda s: np.linalg.matrix_power(matrix, s)  # noqa: E731
-    chart = lambda x, y: x > (225 if width > 520 else 120)  # noqa: E731
+    chart = lambda x, y: x > (195 if width > 520 else 120)  # noqa: E731
     distances = np.arange(-12, 49)
     size = 2.6 if width > 520 else 2
     dots = np.array([d for d in plot.discs(seen.colors["accent"], size) if chart(*d)])

@@ -181,17 +181,20 @@ SENTENCES = [
     ),
     (
         ("axioms", [True] * 4, "rope", 0.3, 0.95, ["rope"]),
-        "With all four required, only **RoPE** remains.\n"
+        "One rule, no growth, no counting and no mirror leave only **RoPE**.\n"
         "Score at distance 0: 0.825, 1: 0.896, 2: 0.887, 20: 0.690, 48: 0.138.",
     ),
     (
         ("axioms", [True, False, True, False], "rope-mirror", 0.3, 0.95, ["rope", "rope-mirror"]),
-        "Requiring one rule and diagonalisable, **2 of the 10** families remain; the freest is "
-        "drawn: **RoPE with a mirror**.",
+        "One rule and no counting leave **2 of 10**; drawn large: **RoPE with a mirror**.",
+    ),
+    (
+        ("axioms", [False, False, False, True], "counting-growth", 0.3, 0.95, ["rope"] * 5),
+        "No mirror leaves **5 of 10**; drawn large: **Counts, and grows or decays**.",
     ),
     (
         ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, ["rope"] * 10),
-        "If nothing is required, **10 of the 10** families remain; the freest is drawn: **All",
+        "No demand: all **10** fit.\nScore",
     ),
     (
         ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),

@@ -96,6 +96,7 @@ def test_fewer_demands_leave_more_families_and_one_rule_says_what_it_brings(open
     figure = box.locator(".rope-figure")
     switches = figure.locator(".rope-require input")
     assert switches.count() == 4
+    assert figure.locator(".rope-require :checked").count() == 0, "nothing is demanded at first"
     pictures, left = set(), {}
     for required in itertools.product([True, False], repeat=4):
         for i, wanted in enumerate(required):
@@ -107,10 +108,12 @@ def test_fewer_demands_leave_more_families_and_one_rule_says_what_it_brings(open
         holds = (rule, circle or rule, diagonalisable or rule, orientation)
         assert figure.locator(".rope-family").inner_text() == FREEST[holds], required
         left[required] = figure.locator(".rope-kind:not(.rope-out)").count()
-        assert figure.locator(".rope-kind[aria-pressed=true]").inner_text() == FREEST[holds]
+        assert figure.locator(".rope-kind[aria-pressed=true] > span").inner_text() == FREEST[holds]
+        out = figure.locator(".rope-kind.rope-out > small")
+        assert all(out.all_inner_texts()), "each says why"
         proof = figure.locator(".rope-certificate")
-        assert "depends on m - n only" in proof.inner_text()
-        pictures.add(figure.evaluate("f => f.querySelector('canvas').toDataURL()"))
+        assert "depends on m - n only" in proof.text_content()
+        pictures.add(figure.evaluate("f => [...f.querySelectorAll('canvas')].at(-1).toDataURL()"))
         if holds != required:
             card = proof.locator("a").get_attribute("href")
             assert page.locator(card).get_attribute("data-kind") == "derived"
