@@ -1,7 +1,7 @@
 // A head of a released model over a sentence: the words that a word reads, as released and as changed,
 // the use of each pair, and two maps of attention.
 import { roundTo } from "./aliasing.js";
-import { line, text, wide } from "./kit/draw.js";
+import { curve, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -168,24 +168,31 @@ const READS = {
   first: "the first token",
   itself: "the token itself",
   near: "tokens two to six back",
-  same: "the same word where it stood before",
-  next: "the token that followed the same word",
+  same: "the same word further back",
+  next: "what followed the same word",
   far: "tokens 16 or more back",
   loud: "three keys, whoever asks",
 };
 
-/** What differs from the released model, each in a few words. */
-function changes({ first, out, factor, base, paired, rounded, start }) {
-  const pairs = out === 1 ? `pair ${first}` : `pairs ${first} to ${first + out - 1}`;
+/** What differs from the released model but for the pairs left out, each in a few words. */
+function changes({ factor, base, paired, rounded, start }) {
   const table = rounded === "table" ? "cosines and sines" : rounded;
   return [
-    out > 0 && `${pairs} left out`,
     factor !== RELEASED.factor && `positions divided by ${num(factor, 1)}`,
     base !== RELEASED.base && `base ${num(base, 0)}`,
     paired !== RELEASED.paired && "pairs of the other layout",
     rounded !== RELEASED.rounded && `${table} in bfloat16`,
     start > 0 && `positions from ${num(start, 0)} on`,
   ].filter(Boolean);
+}
+
+/** Whether the head keeps what it read, for the beginning of an answer. */
+function verdict({ first, out }, others, [released, now]) {
+  const pairs = out === 1 ? `pair ${first}` : `pairs ${first} to ${first + out - 1}`;
+  const list = others.length > 2 ? `${others.length} changes` : others.join(" and ");
+  if (others.length) return `With ${list}${out ? `, without ${pairs}` : ""}`;
+  if (now >= 0.9 * released) return `It does without ${pairs}`;
+  return now < 0.5 * released ? `It needs ${out > 1 ? "some of " : ""}${pairs}` : `It is weaker without ${pairs}`;
 }
 
 const named = ({ key, word, back, weight }) => {
@@ -195,29 +202,30 @@ const named = ({ key, word, back, weight }) => {
 
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
 export function words({ settings, head, shares, moved: elsewhere, query, most: [before, now] }) {
-  const what = changes(settings);
-  const gives = `This head gives **${percent(shares[0])}** of its attention to ${READS[head.share]}.`;
-  const list = what.length > 2 ? `these ${what.length} changes` : what.join(" and ");
-  const then = what.length ? `With ${list} it gives **${percent(shares[1])}**.` : "Drag over pairs to leave them out.";
+  const others = changes(settings);
+  const change = others.length > 0 || settings.out > 0;
+  const to = READS[head.share];
+  const answer = change
+    ? `${verdict(settings, others, shares)}: **${percent(shares[1])}** goes to ${to}, as released **${percent(shares[0])}**.`
+    : `**${percent(shares[0])}** of its attention goes to ${to}. Leave some pairs out.`;
   const reads = `“${query.word}” reads mostly ${named(before)}`;
-  const changed = what.length
+  const changed = change
     ? `, changed ${named(now)}. In all, **${percent(elsewhere)}** of the attention is elsewhere.`
     : ".";
-  const all = what.length > 2 ? ` (${what.join(", ")})` : "";
-  const alone = what.length ? `, changed alone${all}` : "";
-  return `${gives} ${then}\nLayer ${head.layer}, head ${head.head}${alone}: ${reads}${changed}`;
+  const all = others.length > 2 ? ` (${others.join(", ")})` : "";
+  return `${answer}\nLayer ${head.layer}, head ${head.head}${change ? `, changed alone${all}` : ""}: ${reads}${changed}`;
 }
 
 const LABEL =
-  "A sentence whose words are shaded as the chosen word reads them, with lines under them for the released model; " +
-  "bars for the use of 32 pairs, and two maps of attention, as released and as changed";
+  "A sentence with arcs from the chosen word to those that it reads, and lines under them for the released model; " +
+  "bars for the loudness of 32 pairs, with a window of those left out; and two maps of attention, as released and now";
 
 // ---- the picture --------------------------------------------------------------------------------
 
 /** Where each token stands, [{ x, y, width }], and below what height all do: lines of a width. */
 export function setLines(tokens, width, size, measure) {
   const space = measure(" ");
-  const high = Math.round(1.75 * size);
+  const high = Math.round(2 * size);
   let [x, y] = [2, high / 2];
   const places = tokens.map((token, at) => {
     const long = measure(token.trim());
@@ -231,7 +239,7 @@ export function setLines(tokens, width, size, measure) {
   return { places, bottom: y + high / 2 };
 }
 
-const TOP = 22; // below the legend
+const TOP = 20; // below the legend
 
 /** Boxes of bars and maps below the text, and the height of all. */
 function arrangement(width, bottom) {
@@ -260,10 +268,11 @@ export default figure((fig) => {
   const tallest = Math.max(...heads.flatMap((head) => [...usage(unpack(head))]));
   let lies = null; // where words, bars and maps lie
   let began = 0; // the pair where the drag began
+  let held = null; // of the window that is dragged, where it was taken
   let known = {}; // the setting that was read last
 
   const linesOf = (width) => {
-    const size = wide(width) ? 15 : 13.5;
+    const size = wide(width) ? 17 : 13.5;
     const { ctx } = plot;
     ctx.font = `${size}px ${fig.colors.font}`;
     return { size, ...setLines(tokens, width, size, (part) => ctx.measureText(part).width) };
@@ -271,7 +280,7 @@ export default figure((fig) => {
   const keep = (query) => clamp(query, 0, tokens.length - 1);
   const plot = fig.canvas({
     label: LABEL,
-    help: "Point at a word, drag over pairs; or ← → and ↑ ↓.",
+    help: "Drag the red window. Point at another word.",
     height: (width) => arrangement(width, linesOf(width).bottom).height,
     point({ x, y }) {
       if (!lies) return;
@@ -287,7 +296,14 @@ export default figure((fig) => {
       const { x0, x1 } = lies.bars;
       const pair = clamp(Math.floor(((x - x0) / (x1 - x0)) * PAIRS), 0, PAIRS - 1);
       const { first, out } = fig.traits;
-      if (begins) began = pair;
+      if (begins) {
+        began = pair;
+        held = out > 1 && pair >= first && pair < first + out ? pair - first : null;
+      }
+      if (held !== null) {
+        fig.set({ first: clamp(pair - held, 0, PAIRS - out) });
+        return true;
+      }
       const again = begins && out === 1 && first === pair; // the one that is left out comes back
       fig.set({ first: Math.min(began, pair), out: again ? 0 : Math.abs(pair - began) + 1 });
       return true;
@@ -297,6 +313,8 @@ export default figure((fig) => {
       fig.set({ query: keep(query + dx), first: clamp(first + dy, 0, PAIRS - 1) });
     },
   });
+
+  fig.fold("The numbers");
 
   fig.draw(() => {
     const { query, ...rest } = fig.traits;
@@ -310,8 +328,9 @@ export default figure((fig) => {
     drawLegend(plot);
     drawWords(plot, tokens, lies.places, size, now);
     drawUsage(plot, bars, tallest, now);
-    drawMap(plot, maps[0], "as released", now.weights[0], now.query.at);
-    drawMap(plot, maps[1], "as changed", now.weights[1], now.query.at);
+    ["as released", "now"].forEach((title, i) => {
+      drawMap(plot, maps[i], `${title}: ${percent(now.shares[i])}`, now.weights[i], now.query.at);
+    });
     fig.say(words(now));
     const { weights: _, usage: _bars, key: _key, ...values } = now;
     fig.root.dataset.values = JSON.stringify(values);
@@ -319,17 +338,13 @@ export default figure((fig) => {
 
   fig.showMe(async () => {
     const [before, start] = [heads[0].name, heads[1].name];
-    fig.set({ ...RELEASED, head: before, query: 60 });
+    fig.set({ ...RELEASED, head: before, query: 60, first: 24, out: 4 });
     await fig.pause(1200);
-    await fig.glide({ out: 4 }, 1500);
+    await fig.glide({ first: 0 }, 4000);
     await fig.pause(1800);
     fig.set({ head: start });
     await fig.pause(1800);
-    await fig.glide({ first: 28 }, 3000);
-    await fig.pause(1800);
-    fig.set({ ...RELEASED, head: before });
-    await fig.pause(1000);
-    await fig.glide({ factor: 2 }, 3000);
+    await fig.glide({ first: 28 }, 4000);
   });
 });
 
@@ -339,16 +354,16 @@ const shade = (weight) => (weight < 0.002 ? 0 : Math.sqrt(weight));
 function drawLegend(plot) {
   const { ctx, colors } = plot;
   const entry = (x, label) => text(plot, label, x + 22, 9, { size: 12 });
+  frame(plot, 3, 3, 16, 12);
+  entry(3, "reads");
   ctx.globalAlpha = 0.6;
   ctx.fillStyle = colors.k;
-  ctx.fillRect(2, 3, 16, 12);
+  ctx.fillRect(76, 3, 16, 12);
   ctx.globalAlpha = 1;
-  entry(2, "as changed");
+  entry(76, "is read");
   ctx.fillStyle = colors.ink;
-  ctx.fillRect(104, 12, 16, 3.5);
-  entry(104, "as released");
-  frame(plot, 208, 3, 16, 12);
-  entry(208, "the word that reads");
+  ctx.fillRect(154, 12, 16, 3.5);
+  entry(154, "was read as released");
 }
 
 /** An orange frame: the query's. */
@@ -376,13 +391,27 @@ function drawWords(plot, tokens, places, size, { weights: [released, now], query
     ctx.globalAlpha = 1;
     if (key === query.at) frame(plot, x - 2, top - 1, width + 4, high - 5);
   });
+  const from = places[query.at];
+  tokens.forEach((_, key) => {
+    const weight = now[row + key];
+    if (weight < 0.05 || key >= query.at) return;
+    const to = places[key];
+    const above = to.y < from.y; // then the arc keeps to the gap between the lines
+    const [x0, x1] = [from, to].map(({ x, width }) => x + width / 2);
+    const [y0, y1] = [from.y - from.high / 2, to.y + (above ? 0.36 : -0.5) * to.high];
+    const parts = Array.from({ length: 25 }, (_, i) => i / 24);
+    const bent = (a, b, c) => parts.map((t) => a * (1 - t) ** 2 + 2 * b * t * (1 - t) + c * t * t);
+    const xs = bent(x0, (x0 + x1) / 2, x1);
+    const ys = bent(y0, y0 - (above ? 2 : 14), y1);
+    curve(plot, xs, ys, colors.k, { width: 1 + 2 * weight, alpha: 0.4 + 0.6 * weight });
+  });
 }
 
 function drawUsage(plot, { x0, x1, y0, y1 }, tallest, { usage: shares, settings: { first, out } }) {
   const { ctx, colors } = plot;
   const step = (x1 - x0) / PAIRS;
-  text(plot, "pairs left out", x0, y0 - 9, { size: 12, color: colors.warm, bold: true });
-  text(plot, "share of |q||k|", x1, y0 - 9, { size: 12, align: "right" });
+  text(plot, "↔ pairs left out", x0, y0 - 9, { size: 12.5, color: colors.warm, bold: true });
+  text(plot, "loudness |q||k|", x1, y0 - 9, { size: 12, align: "right" });
   if (out) {
     ctx.fillStyle = colors.warm;
     ctx.globalAlpha = 0.16;
@@ -408,7 +437,7 @@ function drawMap(plot, { x0, x1, y0, y1 }, title, weights, query) {
   const { ctx, colors } = plot;
   const n = Math.sqrt(weights.length);
   const cell = (x1 - x0) / n;
-  text(plot, title, x0, y0 - 9, { size: 12, color: colors.ink, bold: true });
+  text(plot, title, x0, y0 - 9, { size: 12.5, color: colors.ink, bold: true });
   ctx.fillStyle = colors.k;
   weights.forEach((weight, i) => {
     ctx.globalAlpha = shade(weight);

@@ -27,11 +27,13 @@ ROUNDED = ["nothing", "positions", "angles", "table"]
 class RealHead(Figure):
     """A real head's attention, its rotation open to change (``real_head.js``)."""
 
-    question = "Which pairs does a head of a released model need for what it reads?"
+    question = "Which of its 32 pairs does a real head need for what it reads?"
 
     head = Choice(HEADS, label="A head that reads")
-    factor = Real(1, low=1, high=4, label="Positions divided by (PI)", every=0.1, digits=1)
-    first = Whole(0, low=0, high=31, label="First pair left out", fold=True)
+    factor = Real(
+        1, low=1, high=4, label="Positions divided by (PI)", every=0.1, digits=1, fold=True
+    )
+    first = Whole(24, low=0, high=31, label="First pair left out", fold=True)
     out = Whole(4, low=0, high=32, label="Pairs left out", fold=True)
     base = Real(1e5, low=1e3, high=1e7, label="Base", per_decade=10, fold=True)
     paired = Choice(["as trained", "the other layout"], label="Channels paired", fold=True)
@@ -50,7 +52,7 @@ class RealHead(Figure):
 def real_head(
     data: dict[str, Any],
     head: str = HEADS[0],
-    first: int = 0,
+    first: int = 24,
     out: int = 4,
     factor: float = 1.0,
     base: float = 100_000.0,
@@ -85,7 +87,7 @@ def real_head(
     Returns
     -------
     RealHead
-        The token follows the pointer and the arrow keys, and the pairs are dragged over.
+        The token follows the pointer and the arrow keys, and the window of pairs is dragged.
 
     Raises
     ------

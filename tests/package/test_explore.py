@@ -601,7 +601,7 @@ CONTROLS = {  # in sight, and in the fold
     "layout_threads": "Permute the rows of W_q, Permute the rows of W_k | Weights of",
     "model_card": "Length wanted (tokens)",
     "precision_microscope": "Number type, What is rounded | Error of the, Positions up to",
-    "real_head": "A head that reads, Positions divided by (PI) | First pair left out, "
+    "real_head": "A head that reads | Positions divided by (PI), First pair left out, "
     "Pairs left out, Base, Channels paired, Rounded to bfloat16, First position",
     "recent_methods": "Length (windows), Compared with",
     "rescaling_faders": "Rescaling | Compare with",

@@ -864,8 +864,8 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     seen = shown(node, figures.real_head(data, first=0, out=4, query=60), width=width)
     (plot,) = seen.plots
     q, k = real_heads.unpacked(data["heads"][0])
-    released = real_heads.attention(q, k)[0].numpy()
-    now = real_heads.attention(q, k, Change(left_out=(0, 1, 2, 3)))[0].numpy()
+    both = [real_heads.attention(q, k, Change(left_out=out))[0] for out in ((), (0, 1, 2, 3))]
+    released, now = (weights.numpy() for weights in both)
     blue = plot.kind("rect", color=seen.colors["k"])
     frames = {one["rect"][0]: one["rect"] for one in plot.kind("frame", color=seen.colors["rule"])}
     assert len(frames) == 2, "two maps"
@@ -887,6 +887,16 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     lines = plot.rects(seen.colors["ink"])[1:]
     read = [(key, w) for key, w in enumerate(released[60]) if w >= 0.002]
     assert lines[:, 3] == pytest.approx([4 * math.sqrt(w) for _, w in read], abs=1e-3)
+
+    # what is read now has an arc from the word that reads, the shares stand over the maps
+    (arc,) = [one for one in plot.kind("stroke", color=seen.colors["k"]) if one["width"] > 1.1]
+    assert arc["width"] == pytest.approx(1 + 2 * now[60, 0])
+    keys = real_heads.mask("before", data["tokens"], both[0])
+    shares = [real_heads.share_of(weights, keys).item() for weights in both]
+    assert [text for text, _ in plot.texts("%$")] == [
+        f"as released: {shares[0]:.0%}",
+        f"now: {shares[1]:.0%}",
+    ]
 
     # bars
     bars = [one for i in range(32) for one in plot.kind("rect", color=pair_color(i, 32))]

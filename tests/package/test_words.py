@@ -460,34 +460,42 @@ SENTENCES = [
     ),
     (
         ("real_head", REAL),
-        "This head gives **79%** of its attention to the token before. With pairs 0 to 3 left out "
-        "it gives **0%**.\nLayer 16, head 0, changed alone: “thing” reads mostly “same”, 1 back "
-        "(**93%**), changed the first token (**99.8%**). In all, **89%** of the attention is "
-        "elsewhere.",
+        "It needs some of pairs 0 to 3: **0%** goes to the token before, as released **79%**.\n"
+        "Layer 16, head 0, changed alone: “thing” reads mostly “same”, 1 back (**93%**), changed "
+        "the first token (**99.8%**). In all, **89%** of the attention is elsewhere.",
     ),
     (
         ("real_head", {**REAL, "settings": AS_TRAINED, "most": [{**SAME, "back": 0}] * 2}),
-        "to the token before. Drag over pairs to leave them out.\nLayer 16, head 0: “thing” reads "
-        "mostly itself (**93%**).",
+        "**79%** of its attention goes to the token before. Leave some pairs out.\nLayer 16, head "
+        "0: “thing” reads mostly itself (**93%**).",
     ),
     *(
-        (("real_head", {**REAL, "settings": {**AS_TRAINED, **change}}), f"With {said} it gives")
-        for change, said in [
-            ({"first": 5, "out": 1}, "pair 5 left out"),
-            ({"factor": 2, "base": 1e4}, "positions divided by 2.0 and base 10,000"),
-            ({"paired": "the other layout"}, "pairs of the other layout"),
-            ({"rounded": "angles"}, "angles in bfloat16"),
+        (
+            ("real_head", {**REAL, "settings": {**AS_TRAINED, **change}, "shares": [0.79, now]}),
+            f"{said}: **{now:.0%}** goes to the token before, as released **79%**.",
+        )
+        for change, now, said in [
+            ({"first": 5, "out": 1}, 0.3, "It needs pair 5"),
+            ({"first": 5, "out": 1}, 0.4, "It is weaker without pair 5"),
+            ({"first": 24, "out": 4}, 0.72, "It does without pairs 24 to 27"),
+            ({"factor": 2, "base": 1e4}, 0.1, "With positions divided by 2.0 and base 10,000"),
+            ({"paired": "the other layout"}, 0.1, "With pairs of the other layout"),
+            ({"rounded": "angles", "out": 1}, 0.1, "With angles in bfloat16, without pair 0"),
             (
                 {"rounded": "table", "start": 7000},
-                "cosines and sines in bfloat16 and positions from 7,000 on",
+                0.1,
+                "With cosines and sines in bfloat16 and positions from 7,000 on",
             ),
-            ({"out": 32, "factor": 2, "start": 100}, "these 3 changes"),
+            ({"factor": 2, "base": 1e4, "start": 100}, 0.1, "With 3 changes"),
         ]
     ),
     (
-        ("real_head", {**REAL, "settings": {**AS_TRAINED, "out": 2, "base": 2e5, "start": 100}}),
-        "Layer 16, head 0, changed alone (pairs 0 to 1 left out, base 200,000, positions from 100 "
-        "on): ",
+        (
+            "real_head",
+            {**REAL, "settings": {**AS_TRAINED, "factor": 2, "base": 2e5, "start": 100}},
+        ),
+        "Layer 16, head 0, changed alone (positions divided by 2.0, base 200,000, positions from "
+        "100 on): ",
     ),
     (
         ("rescaling_faders", {**FADERS, "difference": None}, METERS),
