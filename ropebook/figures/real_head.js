@@ -314,8 +314,6 @@ export default figure((fig) => {
     },
   });
 
-  fig.fold("The numbers");
-
   fig.draw(() => {
     const { query, ...rest } = fig.traits;
     const key = JSON.stringify(rest);

@@ -203,7 +203,6 @@ export default figure((fig) => {
       fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, 512) });
     },
   });
-  fig.fold("The numbers");
 
   fig.draw(() => {
     const { kept, moves, step, pair } = fig.traits;

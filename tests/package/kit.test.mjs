@@ -272,11 +272,10 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   const before = seen.draws;
   await page.pass(160);
   assert.equal(seen.draws, before, "nothing changed");
-  seen.fig.fold("The numbers");
   const [folded] = root.querySelectorAll("details");
   assert.deepEqual(
     [...folded.children].map(({ textContent }) => textContent),
-    ["The numbers", "and numbers", ""],
+    ["Numbers and notes", "and numbers", ""],
   );
   seen.fig.set({ m: 4, show: "angle" });
   seen.fig.set({ size: 1 });

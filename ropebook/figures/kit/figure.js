@@ -37,7 +37,6 @@
 // fig.colors          { dark, ink, muted, rule, paper, accent, warm, q, k } of the page's theme
 // fig.say(text)       up to the first line break the answer to the figure's question, large above
 //     the picture and read out once the figure is quiet; the rest small beneath it; **bold**
-// fig.fold(label)     another label of that fold
 // fig.notice(text)    a sentence or two in the same fold
 // fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
@@ -124,7 +123,6 @@ function mount(setUp, model, el) {
       keepHeight(answer);
       voice.say(answer.textContent);
     },
-    fold: (label) => (notes.querySelector("summary").textContent = label),
     notice: (content) => setRich(notice, content),
     button(label, action) {
       const node = make("button", { type: "button", className: "rope-button" }, label);
