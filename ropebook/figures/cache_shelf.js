@@ -1,5 +1,5 @@
-// A small model's cache: a shelf of keys a layer, beside the keys that a fresh run would store.
-import { arrow, disc, level, line, scale, text, upright, wide } from "./kit/draw.js";
+// A small model's cache: a shelf of keys a layer, each as far off as it is from the key of a fresh run.
+import { arrow, disc, level, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { BASE, inverseFrequencies, normals, rotate, shortWay } from "./rope.js";
@@ -103,31 +103,22 @@ export function shelf(change, treatment, words) {
 
 // ---- what is said -------------------------------------------------------------------------------
 
-const percent = (x) => `${num(x < 1e-9 ? 0 : 100 * x, 0)}%`;
+const RIGHT = 1e-9; // what is less off is right
+const percent = (x) => `${num(x < RIGHT ? 0 : 100 * x, 0)}%`;
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
-const REPAIRED = { moved: "Moving repairs", "stored raw": "Turning raw keys when read repairs" };
-const MISSED = {
-  "words dropped": (one) => `deeper keys have seen the ${one ? "word that is" : "words that are"} gone`,
-  "chunk spliced": (one) => `deeper keys have never seen the ${one ? "word" : "words"} before them`,
+const DEEPER = {
+  "words dropped": (one) => `have seen ${one ? "a word that is" : "words that are"} gone`,
+  "chunk spliced": (one) => `never saw the ${one ? "word" : "words"} before them`,
 };
 
 /** The answer: which layers are right. */
 export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
-  if (words === 0) return "Nothing has changed yet: the keys of every layer are right, **0%** off.";
+  if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
   if (treatment === "left")
-    return (
-      `Left as they are, keys stand at old places: **${percent(top.off)}** off in layer 0, ` +
-      `${percent(deepest.off)} in layer 2.`
-    );
-  if (change === "all moved") {
-    const how = treatment === "moved" ? "moving" : "turning raw keys when read";
-    return `The text is whole, so ${how} makes the keys of every layer right: **${percent(deepest.off)}** off.`;
-  }
-  return (
-    `${REPAIRED[treatment]} layer 0 alone: ${MISSED[change](words === 1)}, and those of layer 2 stay ` +
-    `**${percent(deepest.off)}** off.`
-  );
+    return `None: at old places they are **${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2.`;
+  if (change === "all moved") return `All of them, **${percent(deepest.off)}** off: the text is whole.`;
+  return `Those of layer 0. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }
 
 /** What the turns cost. */
@@ -141,36 +132,43 @@ function cost(treatment, words, keys) {
 export function words(change, treatment, count_, layers) {
   const kept = layers[0].used.length;
   const keys = kept * LAYERS * HEADS;
-  const off = layers.map(({ valuesOff }) => percent(valuesOff)).join(", ");
+  const off = (what) => layers.map((layer) => percent(layer[what])).join(", ");
   return (
     `${answer(change, treatment, count_, layers)}\n` +
     `${count(kept, "word")} × ${LAYERS} layers × ${HEADS} heads = ${keys} keys: ${cost(treatment, count_, keys)}. ` +
-    `Their values, which are never turned, are ${off} off, layer by layer. Arrows show one pair, meters all: ` +
-    "the root mean square, against a fresh run. The weights are fixed, drawn at random."
+    `Layer by layer they are ${off("off")} off, left as they are ${off("left")}; their values, which are never ` +
+    `turned, ${off("valuesOff")}. Numbers are root mean squares of both heads, against a fresh run; arrows show one ` +
+    "pair of one head. The weights are fixed, drawn at random."
   );
 }
 
 const LABEL =
-  "Three shelves, one a layer, with the cached key of every word as an arrow and the key of a fresh run as a dashed " +
-  "one; beside each shelf a meter says how far the kept keys are off. The left and right arrow keys move the cut";
+  "A row of words with the places of their cached keys, and under each word a tile for each of three layers that says " +
+  "how far its key is off; the keys of one word as arrows, beside those of a fresh run. The left and right arrow keys " +
+  "choose the word, up and down move the cut";
 const NOTICE =
   "Positions can be repaired, contexts cannot. After a drop keys may as well be left, if queries count on from " +
   "their places: the distances are the same.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
-const HEAD = 84; // pixels above the shelves
-const LEFT = 52;
-const MOST = 1.5; // end of the meters: keys that know nothing of each other are about 1.4 apart
+const HEAD = 84; // pixels above the tiles
+const LEFT = 56;
 
-/** Where things lie on a canvas of this width. */
+/** Where things lie on a canvas of this width: tiles, and beside or below them the discs of one word. */
 function layout(width) {
   const beside = wide(width);
-  const right = beside ? 190 : 4;
-  const slot = (width - LEFT - right) / COUNT;
-  const radius = Math.min(slot / 2 - 1, 19);
-  const row = beside ? 2 * radius + 24 : 2 * radius + 38;
-  return { beside, slot, radius, row, x: (word) => LEFT + (word + 0.5) * slot, end: width - right };
+  const slot = (width - LEFT - (beside ? 170 : 2)) / COUNT;
+  const row = beside ? 78 : 38;
+  const radius = beside ? 35 : Math.min((width - 30) / 6, 60);
+  const below = HEAD + LAYERS * row;
+  const centers = Array.from({ length: LAYERS }, (_, layer) =>
+    beside
+      ? [width - 80, HEAD + (layer + 0.5) * row - 2]
+      : [radius + 2 + (layer * (width - 2 * radius - 4)) / (LAYERS - 1), below + 48 + radius],
+  );
+  const height = beside ? below : below + 52 + 2 * radius;
+  return { beside, slot, row, radius, centers, below, height, x: (word) => LEFT + (word + 0.5) * slot };
 }
 
 export default figure((fig) => {
@@ -178,30 +176,39 @@ export default figure((fig) => {
   const cuts = () => fig.traits.change !== "all moved";
   const plot = fig.canvas({
     label: LABEL,
-    help: "Solid: a cached key; dashed: of a fresh run. Drag the cut.",
-    height: (width) => HEAD + LAYERS * layout(width).row,
+    help: "Drag the cut. Point at a word.",
+    height: (width) => layout(width).height,
+    point({ x, y }) {
+      const { slot, below } = layout(plot.width);
+      const word = Math.floor((x - LEFT) / slot);
+      if (word >= 0 && word < COUNT && y > 24 && y < below) fig.set({ word });
+    },
     drag({ x, y, begins }) {
       const { slot } = layout(plot.width);
       const place = (x - LEFT) / slot;
-      if (begins && !(cuts() && Math.abs(place - fig.traits.words) * slot < 22 && y < HEAD)) return false;
+      if (begins && !(cuts() && Math.abs(place - fig.traits.words) * slot < 22 && y < 40)) return false;
       fig.set({ words: keep(Math.round(place)) });
       return true;
     },
     keys({ dx, dy }) {
-      fig.set({ words: keep(fig.traits.words + dx - dy) });
+      fig.set({ word: clamp(fig.traits.word + dx, 0, COUNT - 1), words: keep(fig.traits.words - dy) });
     },
   });
 
   fig.draw(() => {
-    const { change, cached, words: many, pair } = fig.traits;
+    const { change, cached, words: many, pair, word } = fig.traits;
     const layers = shelf(change, cached, many);
+    const { first } = placesOf(change, many);
+    const seen = change === "words dropped" ? Math.max(word, first) : word; // one that is there
     plot.clear();
     drawWords(plot, change, cached, many);
-    layers.forEach((layer, index) => drawShelf(plot, index, layer, placesOf(change, many).first, Number(pair)));
+    const errors = layers.map((layer, index) => drawTiles(plot, index, layer, first, seen));
+    layers.forEach((layer, index) => drawDisc(plot, index, layer, seen - first, Number(pair)));
+    drawTitle(plot, seen);
     if (cuts()) drawCut(plot, many);
     fig.say(words(change, cached, many, layers));
     const [off, left] = ["off", "left"].map((name) => layers.map((layer) => layer[name]));
-    fig.root.dataset.values = JSON.stringify({ change, cached, words: many, off, left });
+    fig.root.dataset.values = JSON.stringify({ change, cached, words: many, word: seen, off, left, errors });
   });
 
   fig.showMe(async () => {
@@ -229,10 +236,10 @@ function drawWords(plot, change, treatment, many) {
   const { x, slot, beside } = layout(plot.width);
   const { first, old, fresh } = placesOf(change, many);
   const now = treatment === "left" ? old : fresh;
-  const size = beside ? 13 : 11;
-  const row = (said, y) => text(plot, said, LEFT - 8, y, { align: "right", size: 11.5 });
-  row("stored", 52);
-  row("used", 70);
+  const size = beside ? 13.5 : 11;
+  const row = (said, y) => text(plot, said, LEFT - 10, y, { align: "right", size: 11.5 });
+  row("stored at", 52);
+  row("used at", 69);
   TEXT.forEach((word, j) => {
     const own = j >= first;
     const gone = !own && change === "words dropped";
@@ -242,7 +249,7 @@ function drawWords(plot, change, treatment, many) {
     const places = own ? [old + j - first, now + j - first] : [j, j];
     const color = places[0] === places[1] ? colors.muted : colors.accent;
     text(plot, String(places[0]), x(j), 52, { align: "center", size: 11.5 });
-    text(plot, String(places[1]), x(j), 70, { align: "center", size: 11.5, color, bold: color === colors.accent });
+    text(plot, String(places[1]), x(j), 69, { align: "center", size: 11.5, color, bold: color === colors.accent });
   });
   const titles = TITLES[change] ?? ["", "the whole text, moved"];
   const spans = [
@@ -261,74 +268,85 @@ function drawWords(plot, change, treatment, many) {
 
 /** The line between what is gone, or comes from elsewhere, and the rest: a handle on top. */
 function drawCut(plot, many) {
-  const { x, row, radius } = layout(plot.width);
+  const { x, below } = layout(plot.width);
   const at = x(many - 0.5);
-  upright(plot, at, { y0: 18, y1: HEAD - 8 }, plot.colors.accent, { width: 2 });
-  for (let index = 0; index < LAYERS; index++) {
-    const top = HEAD + index * row;
-    upright(plot, at, { y0: top, y1: top + 2 * radius + 6 }, plot.colors.accent, { width: 2 });
-  }
-  disc(plot, at, 18, 8, plot.colors.accent);
-  text(plot, "↔", at, 18, { align: "center", color: plot.colors.paper, size: 12, bold: true });
+  upright(plot, at, { y0: 18, y1: below - 4 }, plot.colors.accent, { width: 2 });
+  disc(plot, at, 18, 9, plot.colors.accent);
+  text(plot, "↔", at, 18, { align: "center", color: plot.colors.paper, size: 13, bold: true });
 }
 
-/** One layer: its arrows on a board, and its meter. */
-function drawShelf(plot, index, { own, used, wanted, off, left }, first, pair) {
+/** One layer: a tile for every cached key, red as it is off; returns by how much each is. */
+function drawTiles(plot, index, { own, used, wanted, off }, first, seen) {
   const { ctx, colors } = plot;
-  const { x, radius, row, beside, slot, end } = layout(plot.width);
-  const top = HEAD + index * row;
-  const y = top + radius + 2;
-  const board = y + radius + 4;
-  text(plot, `layer ${index}`, LEFT - 8, y, { align: "right", color: colors.ink, size: 12, bold: true });
-  ctx.fillStyle = colors.rule;
-  ctx.fillRect(LEFT, board, COUNT * slot, 3);
-  const part = (key) => [key[0][pair], key[0][pair + DIM / 2]];
-  const angle = ([a, b]) => Math.atan2(b, a);
-  const all = [...own.map((key) => [key, key]), ...used.map((key, j) => [key, wanted[j]])].map((keys) =>
-    keys.map(part),
-  );
-  all.forEach(([is, should], j) => {
-    const at = x(first - own.length + j);
-    const by = (radius - 1) / Math.max(Math.hypot(...is), Math.hypot(...should));
-    const tip = ([a, b]) => [at + by * a, y - by * b];
-    const gap = shortWay(angle(is) - angle(should));
-    const same = Math.hypot(is[0] - should[0], is[1] - should[1]) * by < 0.3;
-    ctx.beginPath();
-    ctx.arc(at, y, radius, 0, TURN);
-    ctx.fillStyle = same ? colors.accent : colors.warm;
-    ctx.globalAlpha = 0.1;
-    ctx.fill();
-    ctx.beginPath();
-    ctx.moveTo(at, y);
-    ctx.arc(at, y, radius, -angle(should), -(angle(should) + gap), gap > 0);
-    ctx.closePath();
-    ctx.globalAlpha = 0.3;
-    if (!same) ctx.fill();
-    ctx.globalAlpha = 1;
-    if (!same) arrow(plot, at, y, ...tip(should), colors.muted, { width: 1, dash: [2, 2] });
-    arrow(plot, at, y, ...tip(is), colors.k, { width: beside ? 1.5 : 1 });
+  const { x, row, slot, beside } = layout(plot.width);
+  const y = HEAD + index * row;
+  const tall = row - 4;
+  const good = off < RIGHT;
+  const label = { align: "right", size: 12, color: colors.ink };
+  text(plot, `layer ${index}`, LEFT - 10, y + tall / 2 - 8, label);
+  text(plot, good ? "right" : percent(off), LEFT - 10, y + tall / 2 + 8, {
+    ...label,
+    size: 14,
+    bold: true,
+    color: good ? colors.accent : colors.warm,
   });
-  const box = beside
-    ? { x0: end + 20, x1: plot.width - 62, y: y - 8, tall: 16 }
-    : { x0: LEFT, x1: plot.width - 56, y: board + 8, tall: 10 };
-  drawMeter(plot, box, index, off, left);
-}
-
-/** How far a layer's keys are off: a bar, and a mark where it would end were they left as they are. */
-function drawMeter(plot, { x0, x1, y, tall }, index, off, left) {
-  const { ctx, colors } = plot;
-  const [place] = scale([0, MOST], x0, x1);
-  const good = off < 1e-9;
-  const color = good ? colors.accent : colors.warm;
-  ctx.fillStyle = colors.rule;
-  ctx.fillRect(x0, y, x1 - x0, tall);
-  ctx.fillStyle = color;
-  ctx.fillRect(x0, y, Math.max(place(off) - x0, 2), tall);
+  const errors = [...own.map(() => 0), ...used.map((key, j) => apart(key, wanted[j]))];
+  errors.forEach((error, j) => {
+    const at = x(first - own.length + j);
+    const right = error < RIGHT;
+    ctx.fillStyle = right ? colors.accent : colors.warm;
+    ctx.globalAlpha = right ? 0.25 : 0.1 + 0.35 * Math.min(error, 1);
+    ctx.fillRect(at - slot / 2 + 1.5, y, slot - 3, tall);
+    ctx.globalAlpha = 1;
+    const said = right ? "✓" : beside ? percent(error) : num(100 * error, 0);
+    text(plot, said, at, y + tall / 2, { align: "center", size: beside ? 13 : 11, color: colors.ink });
+  });
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 2;
-  if (left > 1e-9) line(ctx, place(left), y - 3, place(left), y + tall + 3);
-  const said = good ? "right" : percent(off);
-  text(plot, said, plot.width - 4, y + tall / 2, { align: "right", color, bold: true, size: 14 });
-  const marked = index === 0 && left > 1e-9 && left !== off && wide(plot.width);
-  if (marked) text(plot, "if left", place(left), y - 10, { align: "center", size: 11.5 });
+  ctx.strokeRect(x(seen - 0.5) + 1.5, y, slot - 3, tall);
+  return errors;
+}
+
+/** What the discs show. */
+function drawTitle(plot, seen) {
+  const { beside, below } = layout(plot.width);
+  const title = { color: plot.colors.ink, size: 12.5, bold: true };
+  const legend = "solid: cached, dashed: fresh";
+  const said = `keys of “${TEXT[seen].replace(":", "")}”`;
+  if (beside) {
+    text(plot, said, plot.width - 80, 52, { ...title, align: "center" });
+    text(plot, legend, plot.width - 80, 69, { align: "center", size: 11.5 });
+  } else {
+    text(plot, said, 2, below + 14, title);
+    text(plot, legend, plot.width - 2, below + 14, { align: "right", size: 11.5 });
+  }
+}
+
+/** One pair of the key of a word in a layer, and of a fresh run's: a large disc. */
+function drawDisc(plot, index, { own, used, wanted }, j, pair) {
+  const { ctx, colors } = plot;
+  const { radius, centers, beside } = layout(plot.width);
+  const [cx, cy] = centers[index];
+  const keys = j < 0 ? [own.at(j), own.at(j)] : [used[j], wanted[j]];
+  const [is, should] = keys.map((key) => [key[0][pair], key[0][pair + DIM / 2]]);
+  const angle = ([a, b]) => Math.atan2(b, a);
+  const by = (radius - 1) / Math.max(Math.hypot(...is), Math.hypot(...should));
+  const tip = ([a, b]) => [cx + by * a, cy - by * b];
+  const gap = shortWay(angle(is) - angle(should));
+  const same = Math.hypot(is[0] - should[0], is[1] - should[1]) * by < 0.3;
+  ctx.beginPath();
+  ctx.arc(cx, cy, radius, 0, TURN);
+  ctx.fillStyle = same ? colors.accent : colors.warm;
+  ctx.globalAlpha = 0.1;
+  ctx.fill();
+  ctx.beginPath();
+  ctx.moveTo(cx, cy);
+  ctx.arc(cx, cy, radius, -angle(should), -(angle(should) + gap), gap > 0);
+  ctx.closePath();
+  ctx.globalAlpha = 0.3;
+  if (!same) ctx.fill();
+  ctx.globalAlpha = 1;
+  if (!same) arrow(plot, cx, cy, ...tip(should), colors.k, { width: 1.5, dash: [3, 3] });
+  arrow(plot, cx, cy, ...tip(is), colors.k, { width: 2.5 });
+  if (!beside) text(plot, `layer ${index}`, cx, cy - radius - 10, { align: "center", size: 11.5 });
 }

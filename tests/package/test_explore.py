@@ -420,7 +420,7 @@ BAD = {
     ("byte_budget", ValueError): [
         *(("shape", "?"), ("dtype", "?"), ("form", "?"), ("machine", "?"), ("record", {"x": 1})),
     ],
-    ("cache_shelf", ValueError): [("change", "cut"), ("cached", "raw"), ("words", 9), ("pair", 4)],
+    ("cache_shelf", ValueError): [("change", "cut"), ("cached", "raw"), ("words", 9), ("word", 12)],
     ("cache_shelf", TypeError): [("words", True)],
     ("clock", ValueError): [("m", 0), ("pairs", 65)],
     ("horizon_dial", ValueError): [("slower", 0.5)],
@@ -595,7 +595,7 @@ CONTROLS = {  # in sight, and in the fold
     "axioms": "Turn per position θ (rad), Factor per position ζ",
     "bug_bench": " | Patient",
     "byte_budget": "Number type | Machine, Shape of x",
-    "cache_shelf": "The text, Cached keys, How many words | Pair that the arrows show",
+    "cache_shelf": "The text, Cached keys | How many words, Pair that the arrows show",
     "clock": "Hands (pairs of channels)",
     "horizon_dial": "All hands slowed by a factor of",
     "layout_threads": "Permute the rows of W_q, Permute the rows of W_k | Weights of",

@@ -1000,49 +1000,58 @@ def test_a_move_that_ends_nearer_to_another_dot_is_followed(node, kept, pair, st
         ("chunk spliced", "moved", 0),
     ],
 )
-def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, width):
-    seen = shown(node, figures.cache_shelf(change, cached, words, pair), width=width)
+def test_the_tiles_and_arrows_of_a_shelf(node, change, cached, words, pair, width):
+    made = figures.cache_shelf(change, cached, words, pair, word=9)
+    seen = shown(node, made, width=width)
     (plot,) = seen.plots
     layers = node.call("cache_shelf.js", "shelf", change, cached, words)
     first = 0 if change == "all moved" else words
-    shelves = [one["rect"] for one in plot.kind("rect", color=seen.colors["rule"], alpha=1)]
-    boards = [r for r in shelves if r[3] == 3]
-    tracks = [r for r in shelves if r[3] in (10, 16)]
-    assert len(boards) == len(tracks) == 3
-    slot = boards[0][2] / 12
-    tips = [
-        one["lines"][0][0]
-        for one in plot.kind("fill", color=seen.colors["k"], alpha=1)
-        if len(one["lines"][0]) == 3
-    ]
     own = first if change == "chunk spliced" else 0
-    assert len(tips) == 3 * (own + len(layers[0]["used"]))
-    centers = [one["arc"]["center"] for one in plot.kind("fill", alpha=0.1)]
-    radius = plot.kind("fill", alpha=0.1)[0]["arc"]["radius"]
-    assert radius < slot / 2
-    at = 0
-    for layer, board, track in zip(layers, boards, tracks, strict=True):
-        keys = [*layer["own"], *layer["used"]]
-        rights = [*layer["own"], *layer["wanted"]]
-        for j, (key, right) in enumerate(zip(keys, rights, strict=True)):
-            center = centers[at]
-            assert center[0] == pytest.approx(board[0] + (first - own + j + 0.5) * slot)
-            assert center[1] < board[1]
-            vector = (np.array(tips[at]) - center) * [1, -1] / (radius - 1)
-            now, wanted = (np.array([k[0][pair], k[0][pair + 4]]) for k in (key, right))
-            longest = max(np.linalg.norm(now), np.linalg.norm(wanted))
-            assert vector == pytest.approx(now / longest, abs=1e-6)
-            at += 1
-        good = layer["off"] < 1e-9
-        color = seen.colors["accent" if good else "warm"]
-        (bar,) = [r for r in plot.rects(color, alpha=1) if r[1] == pytest.approx(track[1])]
-        end = layer["off"] / 1.5 * track[2]
-        assert bar[2] == pytest.approx(max(end, 2))
-        said = "right" if good else f"{100 * layer['off']:.0f}%"
-        middle = track[1] + track[3] / 2
-        assert [t for t, _ in plot.texts("", lambda x, y, m=middle: abs(y - m) < 1 and x > 300)][
-            -1
-        ] == said
+    names = dict(plot.texts("^(hat|cold|and)$"))
+    slot = (names["hat"][0] - names["cold"][0]) / 3
+    left = names["hat"][0] - 11.5 * slot
+    tiles = [
+        *plot.kind("rect", color=seen.colors["accent"]),
+        *plot.kind("rect", color=seen.colors["warm"]),
+    ]
+    assert len(tiles) == 3 * (own + len(layers[0]["used"]))
+    for index, layer in enumerate(layers):
+        keys = np.array([*layer["own"], *layer["used"]])
+        rights = np.array([*layer["own"], *layer["wanted"]])
+        gaps = np.sqrt(((keys - rights) ** 2).sum((1, 2)) / (rights**2).sum((1, 2)))
+        tops = sorted({round(one["rect"][1], 3) for one in tiles})
+        row = sorted(
+            (one for one in tiles if one["rect"][1] == pytest.approx(tops[index], abs=0.01)),
+            key=lambda one: one["rect"][0],
+        )
+        for j, (gap, tile) in enumerate(zip(gaps, row, strict=True)):
+            x, y, across, tall = tile["rect"]
+            assert x + across / 2 == pytest.approx(left + (first - own + j + 0.5) * slot)
+            good = gap < 1e-9
+            assert tile["color"] == seen.colors["accent" if good else "warm"]
+            if not good:
+                assert tile["alpha"] == pytest.approx(0.1 + 0.35 * min(gap, 1))
+            at = lambda u, v, x=x, y=y: x < u < x + slot and y < v < y + tall  # noqa: B023, E731
+            ((said, _),) = plot.texts("", at)
+            assert said.rstrip("%") == ("✓" if good else f"{100 * gap:.0f}")
+        # of the layer, at the left
+        (_, (_, y)), *_ = plot.texts(f"^layer {index}$", lambda x, y: x < left)
+        ((said, _),) = plot.texts("", lambda x, v, y=y: x < left and 0 < v - y < 20)
+        assert said == ("right" if layer["off"] < 1e-9 else f"{100 * layer['off']:.0f}%")
+    # the arrows of one word, and those of the fresh run
+    discs = [one["arc"] for one in plot.kind("fill", alpha=0.1) if "arc" in one]
+    heads = [one["lines"][0][0] for one in plot.kind("fill", color=seen.colors["k"])]
+    for layer, arc in zip(layers, discs, strict=True):
+        now, wanted = (
+            np.array([layer[what][9 - first][0][channel] for channel in (pair, pair + 4)])
+            for what in ("used", "wanted")
+        )
+        longest = max(np.linalg.norm(now), np.linalg.norm(wanted)) / (arc["radius"] - 1)
+        drawn = [now] if layer["off"] < 1e-9 else [wanted, now]
+        for vector in drawn:
+            head = (np.array(heads.pop(0)) - arc["center"]) * [1, -1]
+            assert head == pytest.approx(vector / longest, abs=1e-6)
+    assert not heads
     # places: stored and used
     row = lambda height: [  # noqa: E731
         int(t) for t, (_, y) in plot.texts(r"^\d+$") if y == pytest.approx(height)
@@ -1054,20 +1063,20 @@ def test_the_arrows_and_meters_of_a_shelf(node, change, cached, words, pair, wid
         "all moved": (range(12), range(words, 12 + words)),
     }[change]
     assert row(52) == list(wanted[0])
-    assert row(70) == list(wanted[0] if cached == "left" else wanted[1])
+    assert row(69) == list(wanted[0] if cached == "left" else wanted[1])
 
 
 def test_the_cut_of_a_shelf_stands_between_two_words(node):
     for words in (0, 3, 8):
         seen = shown(node, figures.cache_shelf(words=words), width=680)
         (plot,) = seen.plots
-        (handle,) = plot.discs(seen.colors["accent"], 8)
+        (handle,) = plot.discs(seen.colors["accent"], 9)
         names = dict(plot.texts(r"^(lay|in|bed:|The|cat|it|had|a|cold|and|no|hat)$"))
         text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
         assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
         assert all(names[word][0] > handle[0] for word in text[words:])
     seen = shown(node, figures.cache_shelf("all moved"), width=680)
-    assert not len(seen.plots[0].discs(seen.colors["accent"], 8))
+    assert not len(seen.plots[0].discs(seen.colors["accent"], 9))
 
 
 # ---- more than one axis -------------------------------------------------------------------------
