@@ -1,4 +1,4 @@
-// A wave vector a pair, the map of the mean cosine over (dx, dy), and what A(dx) + B(dy) leaves over of it.
+// A wave vector a pair, its wave and the mean of all over (dx, dy), and what A(dx) + B(dy) leaves over of that.
 import { colorBar, curve, disc, line, paintCells, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, short, TURN } from "./kit/numbers.js";
@@ -110,47 +110,52 @@ function nearestWords(nearest, distance) {
 /** What is said of a survey of the vectors, an image of so many patches a side, and a pair and its vector. */
 export function words(size, pair, [x, y], { most, nearest, distance, turned, off }) {
   const answer = off
-    ? `Together: **${off}** of **${PAIRS}** wave vectors ${off === 1 ? "lies" : "lie"} off the axes, and ` +
-      `the best A(dx) + B(dy) misses the map by up to **${sized(most)}**.`
-    : `Apart: all **${PAIRS}** wave vectors lie on the axes, so the map is A(dx) + B(dy), and nothing is left over.`;
+    ? `Together: **${off}** of ${PAIRS} arrows ${off === 1 ? "lies" : "lie"} off the axes, and rows plus columns ` +
+      `miss up to **${sized(most)}**.`
+    : `Apart: all **${PAIRS}** arrows lie on the axes, and rows plus columns miss nothing.`;
   const same = turned < 1e-9 ? "the same map" : `a map that differs by up to **${sized(turned)}**`;
   const freq = Math.hypot(x, y);
   const wave = freq < 1e-9 ? "it stands still" : `one turn in **${num(TURN / freq, 1)}** patches along its arrow`;
   return (
-    `${answer}\nNearest code in an image of ${size} × ${size} patches: ${nearestWords(nearest, distance)}. ` +
+    `${answer}\nRows plus columns: the best A(dx) + B(dy) of least squares, against the mean cosine. ` +
+    `Nearest code in an image of ${size} × ${size} patches: ${nearestWords(nearest, distance)}. ` +
     `Rows and columns exchanged: ${same}. Pair **${pair}** turns by **${sized(x)}** rad a column, ` +
-    `**${sized(y)}** a row: ${wave}. The best A and B are those of least squares.`
+    `**${sized(y)}** a row: ${wave}.`
   );
 }
 
 const LABEL =
-  "On the left the wave vector of each of 8 pairs as an arrow in a half plane; beside it two maps over the offset " +
-  "of two patches, columns across and rows down: the mean cosine, with the nearest code marked, and what is left of " +
-  "it after A(dx) + B(dy)";
+  "The wave vector of each of 8 pairs as an arrow in a half plane; then three maps over the offset of two patches, " +
+  "columns across and rows down: the wave of the chosen arrow, the mean of all 8, and what is left of it after " +
+  "A(dx) + B(dy)";
 const NOTICE =
   "On the axes, ridges run along the row and the column only, whatever a query and a key hold: a pair on an axis " +
-  "does not see the other number. Drag one arrow off its axis, and a diagonal grows.";
+  "does not see the other number.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
 const FAR = 22; // pixels from an arrow's head where it can be taken
-const LOW = -0.5; // where the scale of the mean cosine begins
-const MOST = 0.25; // end of the scale of what is left
-const TITLE = 28;
-const UNDER = 34; // ticks and name of an axis
-const abreast = (width) => width >= 560;
+const TITLE = 24;
+const UNDER = 48; // ticks and the colours' meaning
+const LEFT = 24; // ticks beside a map
+const SCALES = [
+  { low: -1, high: 1, marks: ["−1", "1"] },
+  { low: -0.5, high: 1, marks: ["≤ −½", "1"] },
+  { low: -0.5, high: 0.5, marks: ["≤ −½", "≥ ½"] },
+];
 
-/** Where the half plane and the maps lie: { x, y, radius } and boxes; a narrow canvas has room for one map. */
+/** Where the half plane { x, y, radius } and the three maps lie: in a row, or in two. */
 function layout(width) {
   const box = (x0, y0, side) => ({ x0, x1: x0 + side, y0, y1: y0 + side });
-  if (abreast(width)) {
-    const side = Math.min(Math.floor((width - 110) / 2.5), 300);
-    const maps = [box(width - 2 * side - 48, TITLE, side), box(width - side - 4, TITLE, side)];
-    return { plane: { x: 12, y: TITLE + side / 2, radius: side / 2 }, maps, bottom: TITLE + side + UNDER };
-  }
-  const side = Math.min(Math.floor(width * 0.53), 220);
-  const plane = { x: 12, y: TITLE + side / 2, radius: Math.min(width - side - 58, side / 2) };
-  return { plane, maps: [box(width - side - 4, TITLE, side)], bottom: TITLE + side + UNDER };
+  const row = width >= 560;
+  const side = row ? Math.min((width - 4 * LEFT - 18) / 3.5, 250) : (width - 2 * LEFT - 18) / 2;
+  const plane = { x: row ? 8 : LEFT + side / 4, y: TITLE + side / 2, radius: side / 2 };
+  const right = width - side - 8; // the last map of a row
+  const lower = 2 * TITLE + side + UNDER;
+  const maps = row
+    ? [2, 1, 0].map((back) => box(right - back * (side + LEFT + 8), TITLE, side))
+    : [box(right, TITLE, side), box(LEFT, lower, side), box(right, lower, side)];
+  return { plane, maps, bottom: maps[2].y1 + UNDER };
 }
 
 export default figure((fig) => {
@@ -159,7 +164,7 @@ export default figure((fig) => {
   const move = (pair, vector) => fig.set({ vectors: vectors().with(pair, held(vector)), pair });
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the head of an arrow, or move it with the arrow keys.",
+    help: "Drag the head of an arrow.",
     height: (width) => layout(width).bottom,
     drag({ x, y, begins }) {
       const { plane } = layout(plot.width);
@@ -190,14 +195,16 @@ export default figure((fig) => {
     plot.clear();
     const { plane, maps } = layout(plot.width);
     drawPlane(plot, plane, now, pair);
-    drawMap(plot, maps[0], "mean cosine", "cosine", seen, (dx, dy) => (seen.mean[dy][dx] - LOW) / (1 - LOW));
-    if (maps[1]) drawMap(plot, maps[1], "left over", "cosine", seen, (dx, dy) => (seen.left[dy][dx] / MOST + 1) / 2);
-    drawNearest(plot, maps[0], seen);
-    if (maps[1] && seen.most < 1e-9) {
-      const { x0, x1, y0, y1 } = maps[1];
+    const { reach, mean, left } = seen;
+    const [x, y] = now[pair];
+    const titles = [`the wave of pair ${pair}`, "mean of all 8", "rows + columns miss"];
+    const values = [(dx, dy) => Math.cos(x * (dx - reach) + y * (dy - reach)), (dx, dy) => mean[dy][dx]];
+    values.push((dx, dy) => left[dy][dx]);
+    maps.forEach((box, i) => drawMap(plot, box, titles[i], SCALES[i], reach, values[i]));
+    if (seen.most < 1e-9) {
+      const { x0, x1, y0, y1 } = maps[2];
       text(plot, "nothing", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 15, color: "#ffffff", bold: true });
     }
-    drawKeys(plot, maps);
     fig.say(words(size, pair, now[pair], seen));
     const { most, nearest, distance, turned, off } = seen;
     fig.root.dataset.values = JSON.stringify({ plan, size, pair, vectors: now, most, nearest, distance, turned, off });
@@ -217,7 +224,7 @@ export default figure((fig) => {
       }
       await fig.pause(900);
     }
-    for (const plan of ["mixed", "Pixtral", "axial"]) {
+    for (const plan of ["Pixtral", "DINOv3", "mixed"]) {
       fig.set({ plan, vectors: [] });
       await fig.pause(2200);
     }
@@ -252,69 +259,26 @@ function drawPlane(plot, { x, y, radius }, vectors, pair) {
   text(plot, "rows ↓", x + 5, y + radius + 8, { size: 11.5, halo: true });
 }
 
-/** Pixels of an offset on a map of this reach. */
-const cellOf = ({ x0, x1 }, reach) => {
-  const cell = (x1 - x0) / (2 * reach + 1);
-  return { cell, at: (d, from) => from + (d + reach + 0.5) * cell };
-};
-
-function drawMap(plot, box, title, table, { reach }, part) {
+/** A value of every offset; value(column, row) counts from the corner. */
+function drawMap(plot, box, title, { low, high, marks }, reach, value) {
   const { ctx, colors } = plot;
   const count = 2 * reach + 1;
-  const { at } = cellOf(box, reach);
-  text(plot, title, box.x0, 10, { color: colors.ink, size: 12.5, bold: true });
+  const at = (d, from) => from + ((d + reach + 0.5) / count) * (box.x1 - box.x0);
+  const part = (column, row) => clamp((value(column, row) - low) / (high - low), 0, 1);
+  text(plot, title, box.x0, box.y0 - 14, { color: colors.ink, size: 12.5, bold: true });
   ctx.globalAlpha = colors.dark ? 0.8 : 1; // a pale map glares on a dark page
-  paintCells(plot, box, count, count, table, (column, row) => Math.round(clamp(part(column, row), 0, 1) * 255));
+  paintCells(plot, box, count, count, "cosine", (column, row) => Math.round(part(column, row) * 255));
   ctx.globalAlpha = 1;
   const far = Math.floor(reach / 5) * 5;
   for (const d of [-far, 0, far]) {
     text(plot, num(d, 0), at(d, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
     text(plot, num(d, 0), box.x0 - 5, at(d, box.y0), { align: "right", size: 11.5 });
   }
-  const side = (box.y1 - box.y0) * 0.27;
-  text(plot, "dy (rows)", box.x0 - 14, box.y0 + side, { align: "center", size: 11.5, angle: -TURN / 4 });
-  text(plot, "dx (columns)", (box.x0 + box.x1) / 2, box.y1 + 25, { align: "center", size: 11.5 });
-}
-
-/** Rings round the nearest codes, on both sides of the middle. */
-function drawNearest(plot, box, { reach, nearest }) {
-  const { ctx, colors } = plot;
-  const { cell, at } = cellOf(box, reach);
-  const rings = nearest.slice(0, 2).flatMap(([dx, dy]) => [
-    [dx, dy],
-    [-dx, -dy],
+  text(plot, "dx", at(-far / 2, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
+  text(plot, "dy", box.x0 - 5, at(-far / 2, box.y0), { align: "right", size: 11.5 });
+  const across = (box.x1 - box.x0) / 2;
+  colorBar(plot, box.x1 - across, box.y1 + 22, across, "cosine", [
+    [0, marks[0]],
+    [1, marks[1]],
   ]);
-  for (const [color, width] of [
-    [colors.paper, 5],
-    [colors.accent, 2],
-  ]) {
-    ctx.strokeStyle = color;
-    ctx.lineWidth = width;
-    for (const [dx, dy] of rings) {
-      ctx.beginPath();
-      ctx.arc(at(dx, box.x0), at(dy, box.y0), Math.max(cell * 0.75, 4), 0, TURN);
-      ctx.stroke();
-    }
-  }
-}
-
-/** What the colours mean, beside the titles. */
-function drawKeys(plot, maps) {
-  const marks = [
-    [
-      [0, "≤ −½"],
-      [1 / 2, "¼"],
-      [1, "1"],
-    ],
-    [
-      [0, "≤ −¼"],
-      [0.5, "0"],
-      [1, "≥ ¼"],
-    ],
-  ];
-  maps.forEach(({ x0, x1 }, index) => {
-    const wide = Math.min(110, (x1 - x0) * 0.42);
-    const fits = marks[index].filter(([t]) => wide > 90 || t === 0 || t === 1); // or they meet
-    colorBar(plot, x1 - wide, 2, wide, "cosine", fits);
-  });
 }

@@ -14,11 +14,11 @@ LONGEST = 1.25
 
 
 class WaveVectors(Figure):
-    """Eight wave vectors and the map of their mean cosine (``wave_vectors.js``)."""
+    """Eight wave vectors, the wave of one, and the mean of all (``wave_vectors.js``)."""
 
     question = "A patch has a row and a column: does its code see them apart, or together?"
 
-    plan = Choice(["axial", "Pixtral", "DINOv3", "mixed"], label="Plan")
+    plan = Choice(["axial", "Pixtral", "DINOv3", "mixed"], default="mixed", label="Plan")
     vectors: traitlets.List[list[float]] = traitlets.List(
         help="8 vectors, radians per column and per row, once the reader has moved one"
     ).tag(sync=True)
@@ -36,7 +36,7 @@ class WaveVectors(Figure):
         return values
 
 
-def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> WaveVectors:
+def wave_vectors(plan: str = "mixed", size: int = 16, pair: int = 0) -> WaveVectors:
     """Return the wave vectors of a head with 8 pairs, and the map that they make.
 
     Parameters
@@ -50,7 +50,7 @@ def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> WaveVect
     size
         Patches along each side of the image, 12 to 32.
     pair
-        The pair that the arrow keys move, 0 to 7, fast to slow.
+        The pair whose wave is drawn and that the arrow keys move, 0 to 7, fast to slow.
 
     Returns
     -------

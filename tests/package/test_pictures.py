@@ -1103,11 +1103,12 @@ def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
     dy, dx = np.meshgrid(steps, steps, indexing="ij")
     mean = np.cos(dx[..., None] * vectors[:, 0] + dy[..., None] * vectors[:, 1]).mean(axis=-1)
     left = mean - mean.mean(0) - mean.mean(1)[:, None] + mean.mean()
-    parts = [np.clip((mean + 0.5) / 1.5, 0, 1), np.clip(left / 0.25 + 1, 0, 2) / 2]
-    assert len(plot.kind("image")) == (2 if width > 560 else 1)
-    for index, part in enumerate(parts[: 2 if width > 560 else 1]):
+    own = np.cos(dx * vectors[3, 0] + dy * vectors[3, 1])
+    parts = [(own + 1) / 2, np.clip((mean + 0.5) / 1.5, 0, 1), np.clip(left / 0.5 + 1, 0, 2) / 2]
+    assert len(plot.kind("image")) == 3, "on a phone, too"
+    for index, part in enumerate(parts):
         pixels, (x0, y0, wide, tall) = plot.image(index)
-        assert wide == tall
+        assert wide == pytest.approx(tall)
         off = np.abs(pixels - 255 * palette.COSINE(np.floor(255 * part + 0.5) / 255)[..., :3])
         assert off.max() <= 4
         cell = wide / len(steps)
@@ -1118,14 +1119,11 @@ def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
                      if start <= at[axis] <= start + wide}  # fmt: skip
             for number, d in ((f"−{far}", -far), ("0", 0), (str(far), far)):
                 assert ticks[number] == pytest.approx(start + (d + size - 0.5) * cell)
-
-    # the nearest code, on both sides
-    _, (x0, y0, wide, _) = plot.image(0)
-    cell = wide / len(steps)
-    rings = [arc["center"] for arc in plot.arcs(seen.colors["accent"])]
-    found = sorted([round((x - x0) / cell - size + 0.5), round((y - y0) / cell - size + 0.5)]
-                   for x, y in rings)  # fmt: skip
-    assert found == ([[-1, 0], [1, 0]] if plan == "Pixtral" else [[-1, 0], [0, -1], [0, 1], [1, 0]])
+    bars = [text for text, _ in plot.texts("^(−1|1|≤ −½|≥ ½)$")]
+    assert bars == ["−1", "1", "≤ −½", "1", "≤ −½", "≥ ½"]
+    assert bool(plot.texts("^nothing$")) == (plan != "mixed")
+    nearest = [[1, 0]] if plan == "Pixtral" else [[0, 1], [1, 0]]
+    assert sorted(seen.values["nearest"]) == nearest
 
 
 @WIDTHS
