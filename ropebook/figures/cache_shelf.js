@@ -298,7 +298,7 @@ function drawTiles(plot, index, { own, used, wanted, off }, first, seen) {
     ctx.globalAlpha = right ? 0.25 : 0.1 + 0.35 * Math.min(error, 1);
     ctx.fillRect(at - slot / 2 + 1.5, y, slot - 3, tall);
     ctx.globalAlpha = 1;
-    const said = right ? "✓" : beside ? percent(error) : num(100 * error, 0);
+    const said = right ? "✓" : slot > 42 ? percent(error) : num(100 * error, 0);
     text(plot, said, at, y + tall / 2, { align: "center", size: beside ? 13 : 11, color: colors.ink });
   });
   ctx.strokeStyle = colors.ink;

@@ -409,7 +409,7 @@ function drawUsage(plot, { x0, x1, y0, y1 }, tallest, { usage: shares, settings:
   const { ctx, colors } = plot;
   const step = (x1 - x0) / PAIRS;
   text(plot, "↔ pairs left out", x0, y0 - 9, { size: 12.5, color: colors.warm, bold: true });
-  text(plot, "loudness |q||k|", x1, y0 - 9, { size: 12, align: "right" });
+  text(plot, x1 - x0 > 210 ? "loudness |q||k|" : "|q||k|", x1, y0 - 9, { size: 12, align: "right" });
   if (out) {
     ctx.fillStyle = colors.warm;
     ctx.globalAlpha = 0.16;

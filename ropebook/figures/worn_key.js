@@ -305,7 +305,7 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   const rounded = next.every((x, c) => Math.abs(x - tip[c]) < steps[c] / 2);
   const [x, y] = from;
   for (const corner of [box.y0, box.y1]) curve(plot, [x, box.x0], [y, corner], colors.rule, { width: 1 });
-  titled(plot, box, rounded ? "next move: rounded away" : "next move: it follows");
+  titled(plot, box, rounded ? "next: rounded away" : "next: it follows");
   ctx.save();
   ctx.beginPath();
   ctx.roundRect(box.x0, box.y0, 2 * radius, 2 * radius, 6);
@@ -360,7 +360,7 @@ function drawErrors(plot, box, { many, mixed, one }, { moves, step, pair, other 
   const y = box.y0 - 15;
   text(plot, `pairs, off after ${moves === 1 ? "1 move" : `${moves} moves`}`, box.x0, y, { ...above, color: ink });
   const said = other === "one move" ? `1 move by ${num(moves * step, 0)}` : "Hadamard basis";
-  if (moves > 1) text(plot, said, box.x1, y, { ...above, color: accent, align: "right" });
+  if (moves > 1) text(plot, said, box.x1, box.y0 + 14, { ...above, color: accent, align: "right", halo: true });
   const beyond = many.errors.filter((error) => error > 1).length;
   if (beyond) text(plot, `${beyond} beyond`, box.x0 + 6, box.y0 + 14, { color: warm, bold: true, halo: true });
   return at;
