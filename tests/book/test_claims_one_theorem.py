@@ -367,6 +367,36 @@ def test_the_scores_of_the_record_are_repaired_as_the_table_says(name):
     assert right([np.concatenate(z) for z in apart], fresh(slice(None)), ways) == expected
 
 
+def test_scores_of_repo_know_no_order_of_the_text():
+    """Refuted if, in a layer with places of RePo, tokens in another order have other scores than
+    the same tokens where they stood, or if they have not with RoPE's frequencies, clipped."""
+    order = torch.randperm(40, generator=torch.Generator().manual_seed(5))
+    for name in ("repo", "clipped"):
+        models = shaken(name).requires_grad_(False)
+        q, k, x = (torch.from_numpy(z)[None, None] for z in scored(models, 1)[1:4])
+        there = models.scores(q[None], k[None], x, 1)[0, 0, 0]
+        mixed = models.scores(q[None, :, :, order], k[None, :, :, order], x[:, :, order], 1)
+        assert (off(mixed[0, 0, 0], there[order][:, order]) < 1e-6) == (name == "repo")
+
+
+def test_a_gain_behind_the_turn_has_to_be_divided_out():
+    """Refuted if cached keys that were normed with a gain for each channel behind their turn are
+    right after a further turn, or are not once the gain is divided out and put back."""
+    rng = np.random.default_rng(1)
+    keys, gain, place = rng.normal(size=(50, 32)), rng.uniform(0.7, 1.3, 32), rng.random((50, 1))
+    place = place.cumsum(axis=0)
+
+    def turn(z, by):
+        return (z.view(complex) * np.exp(-1j * by * inverse_frequencies(32))).view(float)
+
+    def normed(z):
+        return gain * z / np.sqrt((z**2).mean(axis=1, keepdims=True))
+
+    cached, needed = normed(turn(keys, place)), normed(turn(keys, place - 5.2))
+    assert off(turn(cached, -5.2), needed) > 0.05
+    assert off(gain * turn(cached / gain, -5.2), needed) < 1e-12
+
+
 def path(q, k, w):
     """PaTH's scores by the formula of its parallel form; w carries the root of beta."""
     lower = np.tril(np.ones((len(q), len(q))))
