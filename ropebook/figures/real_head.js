@@ -206,7 +206,7 @@ export function words({ settings, head, shares, moved: elsewhere, query, most: [
   const change = others.length > 0 || settings.out > 0;
   const to = READS[head.share];
   const answer = change
-    ? `${verdict(settings, others, shares)}: **${percent(shares[1])}** goes to ${to}, as released **${percent(shares[0])}**.`
+    ? `${verdict(settings, others, shares)}: **${percent(shares[1])}** of its attention goes to ${to}, **${percent(shares[0])}** as released.`
     : `**${percent(shares[0])}** of its attention goes to ${to}. Leave some pairs out.`;
   const reads = `“${query.word}” reads mostly ${named(before)}`;
   const changed = change

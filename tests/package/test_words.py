@@ -460,7 +460,8 @@ SENTENCES = [
     ),
     (
         ("real_head", REAL),
-        "It needs some of pairs 0 to 3: **0%** goes to the token before, as released **79%**.\n"
+        "It needs some of pairs 0 to 3: **0%** of its attention goes to the token before, **79%** "
+        "as released.\n"
         "Layer 16, head 0, changed alone: “thing” reads mostly “same”, 1 back (**93%**), changed "
         "the first token (**99.8%**). In all, **89%** of the attention is elsewhere.",
     ),
@@ -472,7 +473,7 @@ SENTENCES = [
     *(
         (
             ("real_head", {**REAL, "settings": {**AS_TRAINED, **change}, "shares": [0.79, now]}),
-            f"{said}: **{now:.0%}** goes to the token before, as released **79%**.",
+            f"{said}: **{now:.0%}** of its attention goes to the token before, **79%** as released.",
         )
         for change, now, said in [
             ({"first": 5, "out": 1}, 0.3, "It needs pair 5"),
