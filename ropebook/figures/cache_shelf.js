@@ -248,7 +248,10 @@ function drawWords(plot, change, treatment, many) {
     if (gone) return;
     const places = own ? [old + j - first, now + j - first] : [j, j];
     const color = places[0] === places[1] ? colors.muted : colors.accent;
-    text(plot, String(places[0]), x(j), 52, { align: "center", size: 11.5 });
+    text(plot, treatment === "stored raw" ? "raw" : String(places[0]), x(j), 52, {
+      align: "center",
+      size: 11.5,
+    });
     text(plot, String(places[1]), x(j), 69, { align: "center", size: 11.5, color, bold: color === colors.accent });
   });
   const titles = TITLES[change] ?? ["", "the whole text, moved"];
