@@ -194,10 +194,22 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
+    help: "Drag the dashed hand.",
     height: (width) => layout(width).height,
     point({ x, y }) {
       if (!field || x < field.box.x0 || y < field.box.y0) return;
       fig.set({ pair: keep(Math.round(field.invX(x))) });
+    },
+    drag({ x, y, begins }) {
+      const { clock } = layout(plot.width);
+      const { moves, step, pair } = fig.traits;
+      const [right, up] = [x - (clock.x0 + clock.x1) / 2, (clock.y0 + clock.y1) / 2 - y];
+      const [a, b] = part(rotate(START.slice(0, DIM), moves * step, THETA), pair);
+      const by = shortWay(Math.atan2(up, right) - Math.atan2(b, a));
+      const away = Math.hypot(right, up) / (clock.x1 - clock.x0);
+      if (begins && (Math.abs(by) > 0.4 || away < 0.15 || away > 0.5)) return false;
+      fig.set({ moves: clamp(Math.round(moves + by / (step * THETA[pair])), 1, 512) });
+      return true;
     },
     keys({ dx, dy }) {
       fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, 512) });
@@ -266,6 +278,7 @@ function drawClock(plot, box, pair, path, exact) {
     ctx.fillRect(x - 1, y - 1, 2, 2);
   }
   arrow(plot, cx, cy, ...on(should), colors.k, { width: 2, dash: [4, 4] });
+  disc(plot, ...on(should), 5, colors.paper, { ring: colors.k }); // to be dragged
   arrow(plot, cx, cy, ...on(is), colors.k, { width: 3.5 });
   disc(plot, cx, cy, 3.5, colors.muted);
   // what the two are, on the side where the other is not

@@ -42,7 +42,7 @@ def worn_key(
     Returns
     -------
     WornKey
-        The pair follows the pointer and the arrow keys.
+        The dashed hand can be dragged; the pair follows the pointer and the arrow keys.
 
     Raises
     ------

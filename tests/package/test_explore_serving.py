@@ -1,6 +1,7 @@
 """The figures on serving: a moved cache against the package's layers, worn keys against torch."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from torch.nn.functional import rms_norm
 
 from rope_minimal import RotarySelfAttention, apply_rope, inverse_frequencies, rope_table
+from tests.tools.node import run_tests
 
 PAIRS, DIM, KEYS = 64, 128, 16
 TYPES = {"fp16": np.float16, "bf16": torch.bfloat16, "fp8": torch.float8_e4m3fn}
@@ -274,3 +276,7 @@ def test_moving_repairs_positions_and_no_contexts(node):
 
 
 # ---- controls -----------------------------------------------------------------------------------
+
+
+def test_both_figures_obey_keys_and_pointers():
+    run_tests(Path(__file__).with_name("serving.test.mjs"))

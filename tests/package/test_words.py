@@ -473,7 +473,8 @@ SENTENCES = [
     *(
         (
             ("real_head", {**REAL, "settings": {**AS_TRAINED, **change}, "shares": [0.79, now]}),
-            f"{said}: **{now:.0%}** of its attention goes to the token before, **79%** as released.",
+            f"{said}: **{now:.0%}** of its attention goes to the token before, **79%** as "
+            "released.",
         )
         for change, now, said in [
             ({"first": 5, "out": 1}, 0.3, "It needs pair 5"),
