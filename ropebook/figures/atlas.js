@@ -1,9 +1,9 @@
-// The atlas: what every model family's rotation is, to search, filter and sort; two of them side by side.
-import { drawCircuit } from "./circuit.js";
+// The atlas: every model family's rotation as a wheel on a wall, to search and filter; two of them side by side.
+import { drawCircuit, drawWheel, wheelOf } from "./circuit.js";
 import { make, setRich } from "./kit/dom.js";
-import { wide } from "./kit/draw.js";
+import { text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
-import { clamp, num } from "./kit/numbers.js";
+import { clamp, num, TURN } from "./kit/numbers.js";
 
 // ---- the rows -----------------------------------------------------------------------------------
 
@@ -293,6 +293,7 @@ export function reading(rows, traits) {
     kept: count(({ kept }) => kept),
     half: count(SHOW["half-split"]),
     interleaved: count(SHOW.interleaved),
+    mostly: oftenest(found.map((i) => rows[i].broken)),
     show: traits.show,
     search: traits.search.trim(),
     row: rows[traits.row].name,
@@ -300,22 +301,25 @@ export function reading(rows, traits) {
   };
 }
 
+/** What most of the broken promises are broken by; null where none is by what another is. */
+function oftenest(all) {
+  const many = (one) => all.filter((other) => other === one).length;
+  const [first] = [...new Set(all)].filter(Boolean).sort((a, b) => many(b) - many(a));
+  return first && many(first) > 1 ? first : null;
+}
+
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
 export const words = (now) => `${answer(now)}\n${numbers(now)}`;
 
-function answer({ total, found, kept, half, interleaved, show, search }) {
-  if (found === total) {
-    return (
-      `**${kept} of ${total}** rotations keep the promise: their scores depend on the distance alone. ` +
-      `**${half}** are half-split, and **${interleaved}** are interleaved.`
-    );
-  }
+function answer({ total, found, kept, mostly, show, search }) {
+  if (found === total) return `Each wheel is a rotation: **${total - kept} of ${total}** break it. Find them.`;
   const that = [
     show !== "all rotations" && show,
     search && `matching “${search.replace(/[*`]/g, "").slice(0, 40)}”`,
   ].filter(Boolean);
   const which = that.join(", ");
   const start = `${which[0].toUpperCase()}${which.slice(1)}: **${found || "none"} of ${total}** rotations.`;
+  if (found && show === "promise broken" && mostly) return `${start.slice(0, -1)}, most by **${mostly}**.`;
   if (!found || show === "promise broken") return start;
   const who = kept === found ? "all" : kept || "none";
   if (found === 1) return `${start} ${kept ? "It **keeps**" : "It **breaks**"} the promise.`;
@@ -356,7 +360,7 @@ function differAround(held, chosen) {
 
 /** What leads from the row that is held to the one that is chosen, in words. */
 export function bridge(held, chosen) {
-  if (held.name === chosen.name) return `Choose another row: **${held.name}** is compared with itself.`;
+  if (held.name === chosen.name) return `Tap a wheel, and see what leads there from **${held.name}**.`;
   const { words: found, converts, unlike } = differs(held, chosen);
   const whose = { first: `**${held.name}**`, second: `**${chosen.name}**` };
   const said = found.map((one) =>
@@ -414,27 +418,155 @@ function ending(held, chosen, around) {
   return `Biases follow their rows. The scores are then the same, ${scale}`;
 }
 
+// ---- the wall -----------------------------------------------------------------------------------
+
+/** The groups of the wall, each with its filter. */
+const GROUPS = { "half-split": "half-split", interleaved: "interleaved", "another layout": "in other ways" };
+/** How many wheels are drawn large at most, with their names. */
+export const most = (width) => (wide(width) ? 24 : 12);
+const UNDER = 46; // pixels for these
+const HEAD = 22; // pixels of a group's name
+const KEY = 20; // of the line that says what a wheel is
+
+/** What breaks the promise, in the few words for which a wheel has room. */
+const WHY = {
+  "gains after the turn": "gains after turn",
+  "a projection after the turn": "projects after turn",
+  "keys turned by a count of their own": "keys count apart",
+  "queries that grow with their position": "queries grow",
+};
+export const why = ({ broken }) => WHY[broken] ?? (broken && "scores differ");
+
+const cellOf = (width) => (wide(width) ? 32 : 22);
+export const wallHeight = (width) => (wide(width) ? 442 : 514);
+
+/** Where every row's wheel hangs: by layout, in the order of names: { spots: [{ row, x, y, radius }], heads }. */
+export function hang(rows, width) {
+  const cell = cellOf(width);
+  const columns = Math.floor(width / cell);
+  const [spots, heads] = [[], []];
+  let top = KEY;
+  for (const [show, name] of Object.entries(GROUPS)) {
+    const own = rows.map((_, i) => i).filter((i) => SHOW[show](rows[i]));
+    heads.push({ words: `${own.length} ${name}`, y: top + HEAD / 2 });
+    own.forEach((row, n) => {
+      const [x, y] = [(n % columns) + 0.5, Math.floor(n / columns) + 0.5];
+      spots.push({ row, x: x * cell, y: top + HEAD + y * cell, radius: cell / 2 - 2 });
+    });
+    top += HEAD + Math.ceil(own.length / columns) * cell;
+  }
+  return { spots, heads };
+}
+
+/** Where a few wheels hang, as large as there is room for them and their words. */
+export function hangLarge(found, width) {
+  const columns = Math.floor(width / (wide(width) ? 150 : 112));
+  const height = Math.min((wallHeight(width) - KEY) / Math.ceil(found.length / columns), 110 + UNDER);
+  const radius = Math.min((height - UNDER) / 2 - 4, 49);
+  const spots = found.map((row, n) => ({
+    row,
+    x: (((n % columns) + 0.5) * width) / columns,
+    y: KEY + Math.floor(n / columns) * height + radius + 4,
+    radius,
+  }));
+  return { spots, heads: [] };
+}
+
+/** The wall: { draw(found, traits), canvas }. */
+function makeWall(fig, rows) {
+  const wheels = rows.map(wheelOf);
+  let spots = []; // of the rows that can be chosen
+  let over = null; // the row under the mouse
+  const near = (x, y) => spots.find((at) => Math.hypot(at.x - x, at.y - y) <= at.radius + 3)?.row ?? null;
+  const plot = fig.canvas({
+    label: "A wall of wheels, one a rotation: a chord joins the two channels of a pair",
+    height: wallHeight,
+    point({ x, y, type }) {
+      const row = near(x, y);
+      if (type === "pointerdown" && row !== null) fig.set({ row });
+      if (row !== over) fig.redraw();
+      over = row;
+    },
+    keys({ dx, dy }) {
+      const at = spots.findIndex(({ row }) => row === fig.traits.row);
+      const here = spots[at];
+      if (dx || !here)
+        return fig.set({ row: spots[clamp(at + (dx || 1), 0, spots.length - 1)]?.row ?? fig.traits.row });
+      const far = (one) => 1e4 * Math.abs(one.y - here.y) + Math.abs(one.x - here.x);
+      const there = spots.filter((one) => (one.y - here.y) * dy > 1).sort((a, b) => far(a) - far(b))[0];
+      if (there) fig.set({ row: there.row });
+    },
+  });
+  const draw = (found, { row, other }) => {
+    const { ctx, width, colors } = plot.clear();
+    const large = found.length <= most(width);
+    const { spots: all, heads } = large ? hangLarge(found, width) : hang(rows, width);
+    const seen = new Set(found);
+    spots = all.filter((at) => seen.has(at.row));
+    text(plot, "a line joins two channels of a head", 0, 8, { size: 12 });
+    text(plot, "rose fast, violet slow", width, 8, { size: 12, align: "right" });
+    for (const { words: said, y } of heads) text(plot, said, 0, y, { color: colors.ink, bold: true, size: 13 });
+    for (const at of all) {
+      ctx.globalAlpha = seen.has(at.row) ? 1 : 0.12;
+      drawWheel(plot, wheels[at.row], rows[at.row].head, at);
+    }
+    ctx.globalAlpha = 1;
+    const ring = ({ x, y, radius }, color) => {
+      ctx.strokeStyle = color;
+      ctx.lineWidth = 2.5;
+      ctx.beginPath();
+      ctx.arc(x, y, radius + 1.5, 0, TURN);
+      ctx.stroke();
+    };
+    for (const at of all) if (at.row === other) ring(at, colors.muted);
+    for (const at of all) if (at.row === row) ring(at, colors.accent);
+    if (large) for (const at of spots) nameLarge(plot, rows[at.row], at);
+    else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at);
+  };
+  return { draw };
+}
+
+function nameLarge(plot, row, { x, y, radius }) {
+  const { ink, warm } = plot.colors;
+  const [align, size] = ["center", wide(plot.width) ? 12 : 11];
+  const lines = [row.family, row.part].filter(Boolean).map((said) => [said, ink]);
+  if (row.broken) lines.push([why(row), warm]);
+  lines.forEach(([said, color], i) => {
+    text(plot, said, x, y + radius + 11 + 13 * i, { align, size, color, bold: color === warm });
+  });
+}
+
+function nameSmall(plot, { name }, { x, y, radius }) {
+  const left = x < plot.width / 2;
+  const at = left ? x + radius + 5 : x - radius - 5;
+  text(plot, name, at, y, { align: left ? "left" : "right", color: plot.colors.ink, bold: true, size: 13, halo: true });
+}
+
 // ---- the figure ---------------------------------------------------------------------------------
 
 const HELP = "Walk through the rows with ↑ ↓; a column's head sorts by it. Search for several words at once.";
 const NOTICE =
-  "As each class behaves with its defaults, or with a rotation chosen where these choose none that runs; a " +
-  "checkpoint may say otherwise. A dot is a channel, a chord joins the two of a pair, from rose (fast) to violet " +
-  "(slow).";
+  "A rotation breaks the promise where scores depend on more than the distance. As each class behaves with its " +
+  "defaults, or with a rotation chosen where these choose none that runs; a checkpoint may say otherwise.";
 const KEYS = { ArrowUp: -1, ArrowDown: 1, PageUp: -8, PageDown: 8, Home: -Infinity, End: Infinity };
 
 export default figure((fig) => {
   const rows = unpack(fig.model.get("data"));
-  const list = makeList(fig, rows);
-  const seek = makeSeek(fig, () => list.focus());
-  fig.root.querySelector(".rope-body").prepend(seek.node);
-
+  const wall = makeWall(fig, rows);
+  const beside = fig.element("div", { className: "rope-beside" });
+  const plot = fig.canvas({ label: "", height: (width) => width / 2 + 18 });
+  const pictures = make("div", { className: "rope-rings" }, plot.canvas);
+  const result = make("div", { className: "rope-result", "aria-live": "polite" });
+  beside.append(pictures, result);
+  const table = fig.element("details", { className: "rope-table" }, make("summary", {}, "As a table"));
+  const list = makeList(fig, rows, table);
   const cards = make("table", { className: "rope-cards" });
-  const pictures = make("div", { className: "rope-rings" });
-  fig.element("div", { className: "rope-beside" }, pictures, cards);
-  const plot = fig.canvas({ label: "", height: (width) => (width < 250 ? 2 * width : width / 2 + 18) });
-  pictures.append(plot.canvas);
-  const result = fig.element("div", { className: "rope-result" });
+  table.append(cards);
+  const seek = makeSeek(fig, rows, () => {
+    table.open = true;
+    list.focus();
+  });
+  fig.root.querySelector(".rope-body").prepend(seek.node);
 
   fig.draw(() => {
     const { traits } = fig;
@@ -442,8 +574,10 @@ export default figure((fig) => {
     const broad = wide(fig.root.clientWidth);
     fig.root.classList.toggle("rope-broad", broad);
     plot.fit(); // the class says how wide it is: or it would be drawn once too high
+    const found = choose(rows, traits);
     seek.show(traits);
-    list.show(choose(rows, traits), traits);
+    list.show(found, traits);
+    wall.draw(found, traits);
     drawRings(plot, chosen, held);
     fillCards(cards, chosen, held);
     fillResult(result, chosen, held);
@@ -460,10 +594,9 @@ export default figure((fig) => {
   fig.showMe(async () => {
     const scenes = [
       { show: "all rotations", search: "", sort: "family", down: false, row: at("llama"), other: at("llama") },
+      { row: at("cohere") },
       { show: "clockwise", row: at("nanochat") },
-      { show: "interleaved", row: at("cohere") },
-      { show: "all rotations", sort: "base", down: true },
-      { show: "promise broken", sort: "family", down: false },
+      { show: "promise broken" },
     ];
     for (const values of scenes) {
       fig.set(values);
@@ -476,14 +609,17 @@ export default figure((fig) => {
 });
 
 /** The search and the filter: { node, show(traits) }. */
-function makeSeek(fig, leave) {
-  const input = make("input", { type: "search", placeholder: "all columns", "aria-label": "Search" });
+function makeSeek(fig, rows, leave) {
+  const input = make("input", { type: "search", placeholder: "a name, a base, …", "aria-label": "Search" });
   input.addEventListener("input", () => fig.set({ search: input.value }));
   const options = Object.keys(SHOW).map((name) => make("option", { value: name }, name));
   const select = make("select", { "aria-label": "Show" }, ...options);
   select.addEventListener("change", () => fig.set({ show: select.value }));
   const label = (name, control) => make("label", {}, make("span", {}, name), control);
-  const node = make("div", { className: "rope-seek" }, label("Search", input), label("Show", select));
+  const broken = rows.filter(({ kept }) => !kept).length;
+  const show = () => fig.set({ show: fig.traits.show === "promise broken" ? "all rotations" : "promise broken" });
+  const those = make("button", { type: "button", className: "rope-button", onclick: show }, `Show the ${broken}`);
+  const node = make("div", { className: "rope-seek" }, label("Search", input), label("Show", select), those);
   node.addEventListener("keydown", (event) => {
     event.stopPropagation(); // no command to the notebook
     if (event.target !== input || event.key !== "ArrowDown") return;
@@ -495,12 +631,13 @@ function makeSeek(fig, leave) {
     show({ search, show }) {
       if (input.value !== search) input.value = search;
       select.value = show;
+      those.setAttribute("aria-pressed", String(show === "promise broken"));
     },
   };
 }
 
 /** The table of the rows: { show(indices, traits), focus() }. */
-function makeList(fig, rows) {
+function makeList(fig, rows, into) {
   const heads = Object.keys(COLUMNS).map((name) => {
     const sort = () => fig.set({ sort: name, down: fig.traits.sort === name && !fig.traits.down });
     const button = make("button", { type: "button", onclick: sort }, name);
@@ -509,8 +646,8 @@ function makeList(fig, rows) {
   const body = make("tbody");
   const head = make("thead", {}, make("tr", {}, ...heads));
   const table = make("table", { role: "grid", "aria-label": "Rotations", "aria-readonly": "true" }, head, body);
-  const scroller = fig.element("div", { className: "rope-list" }, table);
-  fig.element("p", { className: "rope-help" }, HELP);
+  const scroller = make("div", { className: "rope-list" }, table);
+  into.append(scroller, make("p", { className: "rope-help" }, HELP));
   const lines = rows.map((row, i) => {
     const cells = Object.entries(COLUMNS).map(([name, { cell }]) =>
       make("td", { className: `rope-of-${name}`, title: cell(row) }, cell(row)),
@@ -563,13 +700,20 @@ function makeList(fig, rows) {
 }
 
 function drawRings(plot, chosen, held) {
-  const { width, height } = plot.clear();
-  const stacked = height > width;
-  const side = stacked ? width : width / 2;
-  [chosen, held].forEach((row, i) => {
-    const [x, y] = stacked ? [side / 2, (i + 0.5) * side] : [(i + 0.5) * side, height / 2];
-    drawCircuit(plot, row, { x, y: y + 6, radius: Math.min(side, stacked ? side : height) / 2 - 22 });
-  });
+  const { width, height, ctx, colors } = plot.clear();
+  const side = width / 2;
+  const ring = { y: height / 2 + 6, radius: Math.min(side, height) / 2 - 22 };
+  drawCircuit(plot, chosen, { ...ring, x: side / 2 });
+  if (chosen !== held) drawCircuit(plot, held, { ...ring, x: 1.5 * side });
+  else {
+    ctx.strokeStyle = colors.muted;
+    ctx.setLineDash([4, 5]);
+    ctx.beginPath();
+    ctx.arc(1.5 * side, ring.y, ring.radius, 0, TURN);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    text(plot, "tap a wheel", 1.5 * side, ring.y, { align: "center" });
+  }
   const said = ({ name, head, pairs }) => `${name}: ${pairs.length} pairs of the ${head} channels of a head`;
   plot.canvas.setAttribute("aria-label", `Two rings of channels. ${said(chosen)}. ${said(held)}.`);
 }
@@ -595,6 +739,7 @@ function fillResult(node, chosen, held) {
   };
   const found = chosen.findings.map((words) => make("li", {}, words));
   node.replaceChildren(
+    ...(chosen.broken ? [paragraph(`**${chosen.name}** breaks the promise by ${chosen.broken}.`)] : []),
     paragraph(bridge(held, chosen)),
     ...(found.length ? [paragraph(`What the instrument finds in **${chosen.name}**:`), make("ul", {}, ...found)] : []),
   );

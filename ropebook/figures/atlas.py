@@ -1,4 +1,4 @@
-"""The atlas: what every model family's rotation is, to search, filter and sort."""
+"""The atlas: every model family's rotation as a wheel, to search, filter and sort."""
 
 from typing import Any
 
@@ -52,9 +52,9 @@ frequency, and how pairs are dealt out to several axes.
 
 
 class Atlas(Figure):
-    """A table of rotations, and two of them side by side (``atlas.js``)."""
+    """A wall of rotations, and two of them side by side (``atlas.js``)."""
 
-    question = "Two hundred families rotate: how, and which keep the promise?"
+    question = "Whose rotations break the promise that scores see the distance alone?"
 
     show = Choice(SHOW, help="which rows are shown")
     sort = Choice(COLUMNS, help="the column that sorts them")
@@ -71,7 +71,7 @@ def atlas(
     show: str = "all rotations",
     search: str = "",
 ) -> Atlas:
-    """Return the atlas as a table, with two of its rows side by side.
+    """Return the atlas as a wall of wheels and a table, with two of its rows side by side.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def atlas(
     Returns
     -------
     Atlas
-        Table and cards. Rows are chosen by pointer and arrow keys.
+        Wall, cards and table. Rows are chosen by pointer and arrow keys.
 
     Raises
     ------

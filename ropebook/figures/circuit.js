@@ -30,6 +30,29 @@ function chord(ctx, from, to, { x, y, radius }) {
   ctx.stroke();
 }
 
+const FEW = 16; // chords of a small wheel
+
+/** What a small wheel needs of a row: some of its chords, each with its hue. */
+export function wheelOf({ pairs, waves }) {
+  const rank = ranks(waves);
+  const every = Math.ceil(pairs.length / FEW);
+  const hue = (i) => pairColor(rank[i] ?? i, pairs.length);
+  return pairs.map((pair, i) => ({ pair, color: hue(i) })).filter((_, i) => i % every === 0);
+}
+
+/** Draw such a wheel of a head's channels into a ring { x, y, radius }. */
+export function drawWheel({ ctx, colors }, wheel, head, ring) {
+  ctx.lineWidth = ring.radius > 24 ? 1.4 : 0.9;
+  ctx.strokeStyle = colors.rule;
+  ctx.beginPath();
+  ctx.arc(ring.x, ring.y, ring.radius, 0, TURN);
+  ctx.stroke();
+  for (const { pair, color } of wheel) {
+    ctx.strokeStyle = color;
+    chord(ctx, onRing(pair[0], head, ring), onRing(pair[1], head, ring), ring);
+  }
+}
+
 /** Draw the circuit of { name, head, pairs, waves, direction } into a ring { x, y, radius } on the plot. */
 export function drawCircuit(plot, { name, head, pairs, waves, direction }, ring) {
   const { ctx, colors } = plot;

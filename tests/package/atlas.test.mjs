@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import atlas, { COLUMNS, SHOW } from "../../ropebook/figures/atlas.js";
-import { openPage, show } from "../tools/stage.mjs";
+import { handOn, openPage, show } from "../tools/stage.mjs";
 
 const FIELDS = {
   name: "",
@@ -85,6 +85,31 @@ test("rows stand in order, and one of them can be tabbed to", async () => {
   assert.equal(root.querySelector("table").getAttribute("role"), "grid");
 });
 
+test("the wall obeys the arrow keys and a pointer, and its button shows what breaks the promise", async () => {
+  const { root, page, values } = await open();
+  const { press, point, drawn } = handOn(page, root);
+  for (const [key, name] of [
+    ["Home", "alpha"], // half-split: alpha, gamma, delta; then beta, which is interleaved
+    ["ArrowRight", "beta"],
+    ["End", "gamma"],
+    ["ArrowLeft", "delta"],
+  ]) {
+    await press(key);
+    assert.equal(values().row, name, key);
+  }
+  const [first] = drawn().filter(({ kind, arc }) => kind === "stroke" && arc);
+  await point("pointerdown", first.arc.center);
+  assert.equal(values().row, "alpha");
+  const button = [...root.querySelectorAll(".rope-seek button")].at(-1);
+  assert.equal(button.textContent, "Show the 1");
+  for (const found of [1, 4]) {
+    button.click();
+    await page.pass();
+    assert.equal(values().found, found);
+    assert.equal(button.getAttribute("aria-pressed"), String(found === 1));
+  }
+});
+
 test("arrow keys walk through what is shown, and stop at its ends", async () => {
   const { lines, press, values, page } = await open();
   for (const [key, name] of [
@@ -152,7 +177,7 @@ test("the chosen row goes beside, and what is found stands as text", async () =>
   [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare with this one").click();
   await page.pass();
   assert.equal(values().other, "gamma");
-  assert.match(values().bridge, /^Choose another row/);
+  assert.match(values().bridge, /^Tap a wheel/);
   const cards = [...root.querySelectorAll(".rope-cards thead th")].map((cell) => cell.textContent);
   assert.deepEqual(cards, ["gamma", "gamma"]);
 });

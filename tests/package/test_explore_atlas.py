@@ -365,11 +365,12 @@ def said(node, shown, **traits) -> str:
 
 
 def test_the_answer_counts_what_is_shown(node, rows, shown):
-    answer = said(node, shown).split("\n")[0]
+    answer, counts = said(node, shown).split("\n")
     kept = sum(row.kept for row in rows)
     layouts = [row.layout for row in rows]
     numbers = [kept, len(rows), layouts.count("half-split"), layouts.count("interleaved")]
-    assert [int(n) for n in re.findall(r"\d+", answer)] == numbers
+    assert [int(n) for n in re.findall(r"\d+", answer)] == [len(rows) - kept, len(rows)]
+    assert [int(n) for n in re.findall(r"\d+", counts)][2:4] == numbers[2:]
     only = said(node, shown, show="interleaved").split("\n")[0]
     assert only == (
         f"Interleaved: **{numbers[3]} of {numbers[1]}** rotations. "
@@ -407,7 +408,7 @@ def test_the_bridge_names_both_rows(node, shown):
     other = node.call("atlas.js", "bridge", by_name["llama"], by_name["gemma: sliding"])
     assert "rotate alike" in other
     same = node.call("atlas.js", "bridge", by_name["llama"], by_name["llama"])
-    assert same.startswith("Choose another row")
+    assert same.startswith("Tap a wheel, and see what leads there from **llama**")
     assert other.endswith("no row of W_q and W_k has to change for the turn.")
     none = node.call("atlas.js", "bridge", by_name["llama"], by_name["singular"])
     start = "Weights of **llama** cannot be run as "
@@ -496,7 +497,7 @@ def test_a_pair_is_as_fast_as_the_largest_part_of_its_wave(node):
 def test_a_chord_joins_the_channels_of_a_pair_in_its_hue(node, rows, reports, name, width):
     """Channel 0 stands at the top, the others follow clockwise; the fastest is rose."""
     seen = page_of(node, figures.atlas(compact(rows), row=name, other="nanochat"), width=width)
-    (plot,) = seen.plots
+    _, plot = seen.plots
     x0, y0 = next(at for text, at in plot.texts() if text.startswith(name))
     chords = [one for one in plot.kind("stroke") if len(one["lines"][0]) == 2]
     report = reports[name]
@@ -512,6 +513,35 @@ def test_a_chord_joins_the_channels_of_a_pair_in_its_hue(node, rows, reports, na
     assert len(dots) == 32
     grey = sum(one["color"] == seen.colors["muted"] for one in dots)
     assert grey == 16 - report.width
+
+
+@pytest.mark.parametrize("width", [960, 344])
+def test_every_wheel_hangs_on_the_wall_and_none_over_another(node, width):
+    rows = node.call("atlas.js", "unpack", compact(read_atlas()))
+    height = node.call("atlas.js", "wallHeight", width)
+    walls = [node.call("atlas.js", "hang", rows, width)["spots"]]
+    assert sorted(at["row"] for at in walls[0]) == list(range(len(rows)))
+    for many in range(1, node.call("atlas.js", "most", width) + 1):
+        walls.append(node.call("atlas.js", "hangLarge", list(range(many)), width)["spots"])
+        assert [at["row"] for at in walls[-1]] == list(range(many))
+        assert walls[-1][-1]["y"] + walls[-1][-1]["radius"] + 43 < height, "and its words"
+    for spots in walls:
+        at = np.array([(spot["x"], spot["y"]) for spot in spots])
+        radius = spots[0]["radius"]
+        assert radius >= 8
+        assert (at >= radius).all()
+        assert (at + radius <= [width, height]).all()
+        apart = np.hypot(*(at[:, None] - at).T) + 9e9 * np.eye(len(at))
+        assert apart.min() >= 2 * radius
+
+
+def test_every_broken_promise_has_a_few_words(node):
+    broken = {row.broken for row in read_atlas() if row.broken}
+    said = {one: node.call("atlas.js", "why", {"broken": one}) for one in broken}
+    assert all(len(words) <= 20 for words in said.values())
+    unnamed = {one for one, words in said.items() if words == "scores differ"}
+    assert all(re.match("some |an unknown", one) for one in unnamed)
+    assert node.call("atlas.js", "why", {"broken": None}) is None
 
 
 def test_the_table_by_hand():

@@ -1,4 +1,4 @@
-"""The atlas on the published page: by keyboard, by finger, and what it says of two rows."""
+"""The atlas on the published page: by keyboard, by finger, and what breaks the promise."""
 
 from playwright.sync_api import expect
 
@@ -17,6 +17,9 @@ def test_the_atlas_says_what_the_record_says(visit):
     expect(lines).to_have_count(len(rows))
     says = atlas.values(total=len(rows), found=len(rows))
     assert says["kept"] == sum(row.kept for row in rows)
+    atlas.button(f"Show the {len(rows) - says['kept']}")
+    assert atlas.values(show="promise broken")["kept"] == 0
+    atlas.figure.get_by_text("As a table").click()
     atlas.figure.locator("select").select_option("clockwise")
     clockwise = [row.name for row in rows if row.direction == -1]
     expect(lines).to_have_count(len(clockwise))
