@@ -1,5 +1,5 @@
 // A text with an image and a video in it: where each token stands in time, row and column, and which pairs belong to which axis.
-import { level, line, scale, text, upright } from "./kit/draw.js";
+import { axes, disc, level, line, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -84,17 +84,10 @@ const HANDS = {
 function place(token, { word, grid, at }, before) {
   if (grid) {
     const owner = grid.name === "frame" ? "a frame" : `the ${grid.name}`;
-    return (
-      `Token **${token}**, in ${owner}, stands at three positions: ` +
-      `time **${at[0]}**, row **${at[1]}**, column **${at[2]}**.`
-    );
+    return `Token **${token}**, in ${owner}, stands at time **${at[0]}**, row **${at[1]}**, column **${at[2]}**.`;
   }
   const named = word === "‹" || word === "›" ? `the mark ${word}` : `“${word}”`;
-  if (!before.length)
-    return (
-      `Before any image, position and token number agree: ${named} is token **${token}**, ` +
-      `at position **${at[0]}**.`
-    );
+  if (!before.length) return `Before any image, ${named} is token **${token}**, at position **${at[0]}**.`;
   const [{ name, rows, columns }] = before;
   const seen = before.length > 1 ? `an image and a ${before[1].name}` : `an ${name} of ${rows} × ${columns} tokens`;
   return `After ${seen} ${named} stands at position **${at[0]}**, though it is token **${token}**.`;
@@ -106,13 +99,13 @@ const NOTES = {
 };
 
 /** What is said of a token of a plan: its number, itself, the grids before it, the pairs of each axis. */
-export function words(plan, token, chosen, before, axes) {
-  const ranges = axes.map(
+export function words(plan, token, chosen, before, heard) {
+  const ranges = heard.map(
     ({ pairs, shortest, longest }, axis) =>
       `${AXES[axis]}: **${pairs.length}** pairs, ${long(shortest)} to ${long(longest)}`,
   );
   return (
-    `${place(token, chosen, before)} ${HANDS[plan](axes[2].shortest)}\n${ranges.join("; ")} positions a turn ` +
+    `${place(token, chosen, before)}\n${HANDS[plan](heard[2].shortest)} ${ranges.join("; ")} positions a turn ` +
     `(128 channels, base 1,000,000). ${NOTES[plan]} ‹ and ›, the marks around an image, are tokens like words.`
   );
 }
@@ -129,53 +122,36 @@ export function gridsBefore(tokens, token) {
 }
 
 const LABEL =
-  "The tokens of a text with an image and a video in it, columns across and rows down: words on the diagonal, " +
-  "those of images in rectangles. Beside it three clocks, one an axis, with the hands of the pairs that listen to " +
-  "it, and all their wavelengths";
+  "The tokens of a text with an image and a video in it, in a line; under them the position of each in time, row and " +
+  "column, up to the one that is chosen; beside that three clocks, one an axis, with the hands of the pairs that " +
+  "listen to it";
 const NOTICE =
   "After an image of several rows and columns the next position is smaller than the number of tokens: a cache that " +
   "counts tokens puts the next word elsewhere. A word stands at one place on all three clocks.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
-const PLACES = 23; // positions along each side of the picture, under both plans
-const LEFT = 22;
-const TOP = 34;
-const FAR = 16; // pixels from the chosen token where it can be taken
-const FRAME_STEP = 0.45; // of a cell, from one frame of a video to the next
-const abreast = (width) => width >= 560;
+const TOKENS = 47; // of the longer text
+const PLACES = 23; // positions, under both plans
+const HANDLE = 9; // radius
+const REACH = 22; // pixels from its middle where it can be taken
+const HUES = [0, PAIRS / 2, PAIRS - 1].map((pair) => pairColor(pair, PAIRS)); // of time, row and column
 
-/** Where the text, the clocks and the wavelengths lie on a canvas of this width. */
+/** Where line of tokens, chart and clocks lie on a canvas of this width. */
 function layout(width) {
-  if (abreast(width)) {
-    const cell = Math.floor(Math.min((width - LEFT) * 0.48, 340) / PLACES);
-    const side = cell * PLACES;
-    const row = side / 3;
-    const x = LEFT + side + 62;
-    const centers = [0, 1, 2].map((axis) => [x, TOP + (axis + 0.5) * row]);
-    const strips = { x0: x + 104, x1: width - 22, ys: centers.map(([, y]) => y), y0: TOP, y1: TOP + side };
-    return { cell, side, radius: 32, centers, strips, height: TOP + side + 40 };
-  }
-  const cell = Math.floor(Math.min((width - LEFT) * 0.56, 230) / PLACES);
-  const side = cell * PLACES;
-  const x = LEFT + side + 34;
-  const centers = [0, 1, 2].map((axis) => [x, TOP + ((axis + 0.5) * side) / 3]);
-  const top = TOP + side + 10;
-  const strips = {
-    x0: LEFT + 4,
-    x1: width - 22,
-    ys: [0, 1, 2].map((axis) => top + 9 + 18 * axis),
-    y0: top,
-    y1: top + 54,
+  const broad = wide(width);
+  const chart = broad ? { x0: 40, x1: width - 176, y0: 94, y1: 290 } : { x0: 30, x1: width - 6, y0: 80, y1: 240 };
+  const step = (chart.x1 - chart.x0) / TOKENS;
+  const rise = (chart.y1 - chart.y0) / PLACES;
+  const centers = [0, 1, 2].map((axis) =>
+    broad ? [chart.x1 + 62, chart.y0 + (axis + 0.5) * 66] : [30 + (axis * (width + 6)) / 3, chart.y1 + 70],
+  );
+  return {
+    ...{ broad, chart, step, centers, line: chart.y0 - 24, patch: broad ? 13 : 9, radius: broad ? 28 : 24 },
+    height: broad ? chart.y1 + 40 : chart.y1 + 100,
+    x: (token) => chart.x0 + (token + 0.5) * step,
+    y: (position) => chart.y1 - (position + 0.5) * rise,
   };
-  return { cell, side, radius: 24, centers, strips, height: strips.y1 + 38 };
-}
-
-/** The middle of a token's cell: w across, h down, a video's later frames up and to the right. */
-function middle({ at: [t, h, w], grid }, tokens, cell) {
-  const first = grid && tokens.find((token) => token.grid?.index === grid.index).at[0];
-  const step = grid ? FRAME_STEP * (t - first) : 0;
-  return [LEFT + (w + 0.5 + step) * cell, TOP + (h + 0.5 - step) * cell];
 }
 
 export default figure((fig) => {
@@ -183,28 +159,22 @@ export default figure((fig) => {
     const tokens = tokensOf(fig.traits.plan);
     return { tokens, token: Math.min(fig.traits.token, tokens.length - 1) };
   };
-  const nearest = (x, y) => {
-    const { tokens } = shown();
-    const { cell } = layout(plot.width);
-    const away = tokens.map((one) => {
-      const [cx, cy] = middle(one, tokens, cell);
-      return Math.hypot(cx - x, cy - y);
-    });
-    const least = Math.min(...away);
-    return { token: away.indexOf(least), least };
+  const under = (x) => {
+    const { chart, step } = layout(plot.width);
+    return clamp(Math.floor((x - chart.x0) / step), 0, shown().tokens.length - 1);
   };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Tap a token, drag the green one, or use the arrow keys.",
+    help: "Drag the green token, tap another, or use the arrow keys.",
     height: (width) => layout(width).height,
     point({ x, y, type }) {
-      const { token, least } = nearest(x, y);
-      if (type === "pointerdown" && least < FAR) fig.set({ token });
+      const { chart } = layout(plot.width);
+      if (type === "pointerdown" && y < chart.y1 && x > chart.x0 && x < chart.x1) fig.set({ token: under(x) });
     },
     drag({ x, y, begins }) {
-      const { token, least } = nearest(x, y);
-      if (begins) return least < FAR && token === shown().token;
-      fig.set({ token });
+      const at = layout(plot.width);
+      if (begins) return Math.hypot(x - at.x(shown().token), y - at.line) < REACH;
+      fig.set({ token: under(x) });
       return true;
     },
     keys({ dx, dy }) {
@@ -216,13 +186,15 @@ export default figure((fig) => {
   fig.draw(() => {
     const { plan } = fig.traits;
     const { tokens, token } = shown();
-    const axes = pairsByAxis(plan);
+    const heard = pairsByAxis(plan);
     plot.clear();
-    drawText(plot, tokens, token);
-    drawClocks(plot, tokens[token], axes);
-    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), axes));
-    const { at, word } = tokens[token];
-    fig.root.dataset.values = JSON.stringify({ plan, token, word, at, count: tokens.length });
+    const at = layout(plot.width);
+    drawLine(plot, at, tokens, token);
+    drawPositions(plot, at, tokens, token);
+    drawClocks(plot, at, tokens[token], heard);
+    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), heard));
+    const { at: position, word } = tokens[token];
+    fig.root.dataset.values = JSON.stringify({ plan, token, word, at: position, count: tokens.length });
   });
 
   fig.showMe(async () => {
@@ -238,94 +210,88 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-/** The tokens where they stand: w across, h down. */
-function drawText(plot, tokens, token) {
+/** The tokens in a line, words named above it, and every grid as it is seen. */
+function drawLine(plot, { broad, line: y, x, step, patch }, tokens, token) {
   const { ctx, colors } = plot;
-  const { cell, side } = layout(plot.width);
-  const box = { x0: LEFT, x1: LEFT + side, y0: TOP, y1: TOP + side };
-  const edge = (p) => (p + 0.5) * cell;
-  text(plot, "column (w) →", LEFT, 8, { size: 12, color: colors.ink });
-  text(plot, "row (h) ↓", LEFT + 90, 8, { size: 12, color: colors.ink });
-  const chosen = tokens[token];
-  for (const p of [0, 5, 10, 15, 20]) {
-    const free = (axis) => Math.abs(chosen.at[axis] - p) * cell > 20;
-    if (free(2)) text(plot, String(p), LEFT + edge(p), TOP - 9, { align: "center", size: 11.5 });
-    if (free(1)) text(plot, String(p), LEFT - 5, TOP + edge(p), { align: "right", size: 11.5 });
-  }
-  ctx.strokeStyle = colors.rule;
-  ctx.lineWidth = 1;
-  ctx.strokeRect(box.x0, box.y0, side, side);
-  line(ctx, box.x0, box.y0, box.x1, box.y1);
-
-  // the chosen token's lines to both axes
-  const [cx, cy] = middle(chosen, tokens, cell);
-  const [atW, atH] = [LEFT + edge(chosen.at[2]), TOP + edge(chosen.at[1])];
-  upright(plot, atW, { y0: TOP, y1: cy }, colors.accent, { width: 1.5, dash: [3, 3] });
-  level(plot, atH, { x0: LEFT, x1: cx }, colors.accent, { width: 1.5, dash: [3, 3] });
-  const bold = { color: colors.accent, bold: true, size: 12.5 };
-  text(plot, String(chosen.at[2]), atW, TOP - 9, { ...bold, align: "center" });
-  text(plot, String(chosen.at[1]), LEFT - 4, atH, { ...bold, align: "right" });
-
-  // later frames first, or they hide the earlier ones
-  const order = [...tokens.keys()].sort((a, b) => tokens[b].at[0] - tokens[a].at[0]);
-  const inset = cell > 10 ? 1 : 0.5;
-  const paint = (index) => {
-    const one = tokens[index];
-    const [x, y] = middle(one, tokens, cell);
-    const is = index === token;
-    ctx.fillStyle = colors.paper; // hides what lies behind
-    ctx.fillRect(x - cell / 2 - inset, y - cell / 2 - inset, cell + 2 * inset, cell + 2 * inset);
-    ctx.globalAlpha = is ? 1 : one.grid ? 0.35 : 0.6;
+  const high = broad ? 14 : 12;
+  const paint = (left, top, width, height, is, alpha) => {
+    ctx.globalAlpha = is ? 1 : alpha;
     ctx.fillStyle = is ? colors.accent : colors.muted;
-    ctx.fillRect(x - cell / 2 + inset, y - cell / 2 + inset, cell - 2 * inset, cell - 2 * inset);
+    ctx.fillRect(left, top, width, height);
     ctx.globalAlpha = 1;
   };
-  for (const index of order) paint(index);
-  paint(token);
+  tokens.forEach(({ word, grid, at }, i) => {
+    const first = grid && tokens.findIndex((one) => one.grid?.index === grid.index);
+    const row = grid && at[1] - tokens[first].at[1];
+    paint(x(i) - step / 2 + 0.5, y - high / 2, step - 1, high, i === token, grid ? (row % 2 ? 0.3 : 0.5) : 0.85);
+    if (/[a-z]/.test(word ?? "")) {
+      const align = i === tokens.length - 1 ? "right" : i ? "center" : "left";
+      const side = { left: -step / 2, center: 0, right: step / 2 }[align];
+      const above = broad || align === "left" ? 16 : align === "right" ? -17 : 30; // clear of a video on a phone
+      text(plot, word, x(i) + side, y - above, { align, color: i === token ? colors.accent : colors.ink, bold: true });
+    }
+    if (!grid) return;
+    const frame = at[0] - tokens[first].at[0];
+    const many = grid.frames * grid.rows * grid.columns;
+    const wide_ = grid.frames * (grid.columns * patch + 4) - 4;
+    const left = x(first + (many - 1) / 2) - wide_ / 2 + frame * (grid.columns * patch + 4);
+    const top = y - 14 - grid.rows * patch;
+    const column = at[2] - tokens[first].at[2];
+    paint(left + column * patch, top + row * patch, patch - 1, patch - 1, i === token, 0.35);
+  });
+  disc(plot, x(token), y, HANDLE, colors.accent);
+}
 
-  drawCounts(plot, tokens, cell);
-  tokens.forEach((one, index) => {
-    const is = index === token;
-    if (!one.word || (!is && !/[a-z]/.test(one.word))) return; // a mark alone needs no name
-    const [x, y] = middle(one, tokens, cell);
-    const right = one.at[2] < PLACES - 7 && !one.word.endsWith(" s");
-    const place = right ? [x + 0.8 * cell, "left"] : [x - 0.8 * cell, "right"];
-    const said = is ? `${one.word}  token ${index}` : one.word;
-    const color = is ? colors.accent : colors.ink;
-    text(plot, said, place[0], y, { align: place[1], color, bold: is, halo: true });
+/** The positions of the tokens up to the chosen one, in time, row and column, over their numbers. */
+function drawPositions(plot, { chart, line: top, x, y }, tokens, token) {
+  const { ctx, colors, width, height } = plot;
+  axes(plot, {
+    x: [-0.5, TOKENS - 0.5],
+    y: [-0.5, PLACES - 0.5],
+    box: { left: chart.x0, right: width - chart.x1, top: chart.y0, bottom: height - chart.y1 },
+    xTicks: [0, 10, 20, 30, 40],
+    yTicks: [0, 5, 10, 15, 20],
+    xLabel: "token number",
+  });
+  text(plot, "position", chart.x0 - 30, chart.y0 - 4, { size: 12 });
+  ctx.strokeStyle = colors.muted;
+  ctx.setLineDash([4, 4]);
+  line(ctx, x(0), y(0), x(PLACES - 1), y(PLACES - 1));
+  ctx.setLineDash([]);
+  text(plot, "as in a text of words", x(PLACES - 1) + 6, y(PLACES - 1) + 2, { size: 12 });
+  tokens.slice(0, token + 1).forEach(({ grid, at }, i) => {
+    at.forEach((position, axis) => {
+      if (grid) disc(plot, x(i), y(position), 2.5, HUES[axis]);
+      else if (!axis) disc(plot, x(i), y(position), 3.5, colors.ink);
+    });
+  });
+  const { grid, at } = tokens[token];
+  upright(plot, x(token), { y0: top, y1: y(Math.min(...at)) }, colors.accent, { width: 1.5, dash: [3, 3] });
+  const right = token < TOKENS - 16;
+  const align = right ? "left" : "right";
+  const beside = x(token) + (right ? 9 : -9);
+  if (!grid) {
+    level(plot, y(at[0]), { x0: chart.x0, x1: x(token) }, colors.accent, { width: 1.5, dash: [3, 3] });
+    disc(plot, x(token), y(at[0]), 5, colors.accent);
+    const said = `token ${token}, position ${at[0]}`;
+    text(plot, said, beside, y(at[0]), { align, size: 15, bold: true, color: colors.accent, halo: true });
+    return;
+  }
+  // the three names one below the other, however near their positions are
+  const order = [0, 1, 2].sort((a, b) => at[b] - at[a] || b - a);
+  const middle = y(at.reduce((sum, position) => sum + position, 0) / 3);
+  order.forEach((axis, place) => {
+    disc(plot, x(token), y(at[axis]), 4, HUES[axis]);
+    const said = `${NAMES[axis]} ${at[axis]}`;
+    const height_ = Math.min(middle, chart.y1 - 20) + 15 * (place - 1);
+    text(plot, said, beside, height_, { align, size: 13, bold: true, color: HUES[axis], halo: true });
   });
 }
 
-/** Beside every grid how many tokens it is, and how many positions: where the diagonal leaves room. */
-function drawCounts(plot, tokens, cell) {
-  const firsts = new Map();
-  for (const one of tokens) if (one.grid && !firsts.has(one.grid.index)) firsts.set(one.grid.index, one);
-  for (const first of firsts.values()) {
-    const { frames, rows, columns, name } = first.grid;
-    const [x, y] = middle(first, tokens, cell);
-    const right = name === "image";
-    const at = right ? x + (columns - 0.5) * cell + 7 : x - cell / 2 - 6;
-    const named = abreast(plot.width) ? `${name}: ` : "";
-    const lines = [`${named}${frames * rows * columns} tokens,`, `${Math.max(rows, columns)} positions`];
-    lines.forEach((said, i) => {
-      const height = y + ((rows - 1) / 2) * cell + 14 * (i - 0.5) + (right ? 0 : 5);
-      text(plot, said, at, height, { align: right ? "left" : "right", size: 11.5, halo: true });
-    });
-  }
-}
-
-/** A clock an axis, with the hands of its pairs at the token's position; and the wavelengths of the pairs. */
-function drawClocks(plot, { at }, axes) {
+/** A clock an axis, with the hands of its pairs at the token's position. */
+function drawClocks(plot, { centers, radius }, { at }, heard) {
   const { ctx, colors } = plot;
-  const { radius, centers, strips } = layout(plot.width);
-  const [x] = scale([1, 1e7], strips.x0, strips.x1, true);
-  for (const value of [1, 100, 1e4, 1e6]) {
-    upright(plot, x(value), strips, colors.rule, { width: 1 });
-    text(plot, num(value, 0), x(value), strips.y1 + 11, { align: "center", size: 11.5 });
-  }
-  text(plot, "positions a turn", (strips.x0 + strips.x1) / 2, strips.y1 + 28, { align: "center" });
-  const broad = abreast(plot.width);
-  axes.forEach(({ pairs, shortest, longest }, axis) => {
+  heard.forEach(({ pairs }, axis) => {
     const [cx, cy] = centers[axis];
     ctx.strokeStyle = colors.rule;
     ctx.lineWidth = 1.5;
@@ -343,14 +309,7 @@ function drawClocks(plot, { at }, axes) {
       line(ctx, cx, cy, cx + (radius - 3) * Math.cos(angle), cy - (radius - 3) * Math.sin(angle));
     }
     ctx.globalAlpha = 1;
-    text(plot, NAMES[axis], cx + radius + 9, cy - 9, { color: colors.ink });
-    text(plot, `${AXES[axis]} = ${at[axis]}`, cx + radius + 9, cy + 8, { size: 13, bold: true, color: colors.accent });
-    const y = strips.ys[axis];
-    level(plot, y, strips, colors.rule, { width: 1 });
-    if (!broad) text(plot, AXES[axis], strips.x0 - 14, y, { color: colors.ink, bold: true });
-    if (broad) text(plot, `${long(shortest)} to ${long(longest)}`, strips.x0 + 4, y - 24, { halo: true });
-    const half = broad ? 11 : 6;
-    const tick = { y0: y - half, y1: y + half };
-    for (const i of pairs) upright(plot, x(WAVES[i]), tick, pairColor(i, PAIRS), { width: 2 });
+    text(plot, NAMES[axis], cx + radius + 8, cy - 9, { color: HUES[axis], bold: true });
+    text(plot, `${AXES[axis]} = ${at[axis]}`, cx + radius + 8, cy + 8, { size: 13, bold: true, color: colors.accent });
   });
 }

@@ -83,23 +83,26 @@ test("keys walk the tokens one by one, and to both ends of the text of each plan
 
 test("a mouse drags from token to token; a finger must begin at the chosen one, or tap", async () => {
   const { point, drawn, values } = await openClocks();
-  const [x, y, side] = drawn()
-    .filter(({ kind }) => kind === "rect")
-    .at(-1).rect; // the chosen token is painted last
-  const cell = side + 2;
-  const at = (column, row) => [x + side / 2 + cell * (column - 9), y + side / 2 + cell * (row - 9)];
-  await point("pointerdown", at(5, 4));
-  assert.deepEqual(values().at, [2, 4, 5]);
-  await point("pointermove", at(6, 3));
-  assert.deepEqual(values().at, [2, 3, 6]);
-  await point("pointerup", at(6, 3));
-  await point("pointerdown", at(15, 15), "touch");
-  await point("pointermove", at(13, 13), "touch");
-  await point("pointercancel", at(13, 13), "touch");
-  assert.deepEqual(values().at, [2, 3, 6], "a finger that scrolls changes nothing");
-  await point("pointerdown", at(15, 15), "touch");
-  await point("pointerup", at(15, 15), "touch");
-  assert.equal(values().word, "same?");
+  const handle = () => drawn().find(({ kind, arc }) => kind === "fill" && arc?.radius === 9).arc.center;
+  const [x, y] = handle();
+  const step = drawn().find(({ kind }) => kind === "rect").rect[2] + 1;
+  const at = (token, below = 0) => [x + step * (token - 27), y + below];
+  await point("pointerdown", at(20));
+  assert.deepEqual(values().at, [2, 5, 2], "a tap anywhere");
+  await point("pointerup", at(20));
+  await point("pointerdown", handle());
+  await point("pointermove", at(21));
+  assert.deepEqual(values().at, [2, 5, 3]);
+  await point("pointermove", [9e3, y]);
+  assert.equal(values().token, 42, "it stops at the end");
+  await point("pointerup", [9e3, y]);
+  await point("pointerdown", at(10, 80), "touch");
+  await point("pointermove", at(10, 20), "touch");
+  await point("pointercancel", at(10, 20), "touch");
+  assert.equal(values().token, 42, "a finger that scrolls changes nothing");
+  await point("pointerdown", at(27, 80), "touch");
+  await point("pointerup", at(27, 80), "touch");
+  assert.equal(values().word, "now");
 });
 
 test("Show me plays the key moment, and jumps where motion is reduced", async () => {

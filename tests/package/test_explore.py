@@ -606,7 +606,7 @@ CONTROLS = {  # in sight, and in the fold
     "recent_methods": "Length (windows), Compared with",
     "rescaling_faders": "Rescaling | Compare with",
     "rotor": " | Turn per word θ (degrees), Query at word m, Key at word n",
-    "three_clocks": "Pairs among the axes",
+    "three_clocks": " | Pairs among the axes",
     "train_it": "Encoding, Bug in the rotation, Task | Learning rate, Seed",
     "trained_models": "",
     "wave_vectors": "Plan | Pair to move (fast to slow), Image (patches a side)",

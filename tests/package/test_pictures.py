@@ -1132,42 +1132,55 @@ def test_the_vectors_of_a_plan_and_their_maps(node, plan, size, width):
 @pytest.mark.parametrize(
     ("plan", "token"), [("chunked", 27), ("chunked", 38), ("dealt out", 12), ("dealt out", 46)]
 )
-def test_the_text_and_the_hands_of_three_clocks(node, plan, token, width):
+def test_the_positions_and_the_hands_of_three_clocks(node, plan, token, width):
     seen = shown(node, figures.three_clocks(plan, token), width=width)
     (plot,) = seen.plots
     tokens = node.call("three_clocks.js", "tokensOf", plan)
     at = tokens[token]["at"]
     assert seen.values["at"] == at
-    (square,) = [one["rect"] for one in plot.kind("frame", color=seen.colors["rule"])]
-    x0, y0, side, _ = square
-    cell = side / 23
-    green = plot.rects(seen.colors["accent"], alpha=1)[0]
-    middle = (
-        (green[0] + green[2] / 2 - x0) / cell - 0.5,
-        (green[1] + green[3] / 2 - y0) / cell - 0.5,
-    )
-    late = 0.45 * (plan == "chunked" and token == 38)  # in the second frame of the video
-    assert middle == pytest.approx((at[2] + late, at[1] - late))
-    assert len(plot.rects(seen.colors["paper"])) == len(tokens) + 1
-    for name, axis in (("column", 2), ("row", 1)):
-        inside = (lambda x, y: y < y0) if axis == 2 else (lambda x, y: x < x0)
-        (place,) = [p for t, p in plot.texts(rf"^{at[axis]}$", inside) if p[axis == 1] > 20]
-        start = x0 if axis == 2 else y0
-        assert (place[axis == 1] - start) / cell - 0.5 == pytest.approx(at[axis]), name
+
+    # over every token's number its positions, up to the chosen one: of a word one, of a patch three
+    x = plot.x_axis(lambda x, y: y > 200)
+    y = plot.y_axis(lambda x, y: x < 60)
+    until = list(enumerate(tokens[: token + 1]))
+    words = [(i, one["at"][0]) for i, one in until if not one["grid"]]
+    found = plot.discs(seen.colors["ink"], 3.5)
+    x.agrees(found[:, 0], [i for i, _ in words])
+    y.agrees(found[:, 1], [position for _, position in words])
+    for axis, pair in enumerate((0, 32, 63)):
+        patches = [(i, one["at"][axis]) for i, one in until if one["grid"]]
+        found = plot.discs(pair_color(pair, 64), 2.5)
+        x.agrees(found[:, 0], [i for i, _ in patches])
+        y.agrees(found[:, 1], [position for _, position in patches])
+    handle = plot.discs(seen.colors["accent"], 9)
+    x.agrees(handle[:, 0], [token])
+    said = [text for text, _ in plot.texts("^(token|time|row|column) ", lambda x, y: y > 60)]
+    names = [f"{name} {p}" for name, p in zip(("time", "row", "column"), at, strict=True)]
+    if tokens[token]["grid"]:
+        assert set(names) <= set(said)
+    else:
+        assert f"token {token}, position {at[0]}" in said
+
+    # the chosen token is green in the line, and a patch in its picture, too
+    green = plot.rects(seen.colors["accent"], alpha=1)
+    assert len(green) == (2 if tokens[token]["grid"] else 1)
+    patches = sum(1 for one in tokens if one["grid"])
+    assert len(plot.rects(seen.colors["muted"])) + len(green) == len(tokens) + patches
 
     theta = inverse_frequencies(128, base=1e6)
-    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (24, 32)]
+    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (24, 28)]
     heard = node.call("three_clocks.js", "pairsByAxis", plan)
     assert len(clocks) == 3
-    x = plot.x_axis(lambda x, y: y > clocks[-1]["center"][1] + 20, log=True)
     for axis, (clock, listening) in enumerate(zip(clocks, heard, strict=True)):
         for pair in {listening["pairs"][0], listening["pairs"][5], listening["pairs"][-1]}:
-            lines = [one["lines"][0] for one in plot.kind("stroke", color=pair_color(pair, 64))]
-            hand, strip = sorted(lines, key=lambda line: line[0][0] == line[1][0])
+            (hand,) = [
+                one["lines"][0]
+                for one in plot.kind("stroke", color=pair_color(pair, 64))
+                if one["lines"][0][0] == clock["center"]
+            ]
             turned = angles(np.array([hand[1]]), tuple(clock["center"]))[0]
             off = math.remainder(turned - at[axis] * theta[pair], TURN)
             assert off == pytest.approx(0, abs=1e-9)
-            x.agrees([strip[0][0]], [TURN / theta[pair]])
     assert [t for t, _ in plot.texts(r"^[thw] = ")] == [
         f"{name} = {p}" for name, p in zip("thw", at, strict=True)
     ]

@@ -947,7 +947,7 @@ SENTENCES = [
             *({"word": "now", "grid": None, "at": [9, 9, 9]}, [IMAGE], HEARD),
         ),
         "After an image of 4 × 6 tokens “now” stands at position **9**, though it is token "
-        "**27**. In chunks, columns get no hand faster than **35,333** positions a turn.\n"
+        "**27**.\nIn chunks, columns get no hand faster than **35,333** positions a turn. "
         "t: **16** pairs, 6.3 to 160; h: **24** pairs, 199 to 28,473; w: **24** pairs, 35,333 to "
         "5,063,256 positions a turn (128 channels, base 1,000,000). A video counts its frames "
         "along t. ‹ and ›, the marks around an image, are tokens like words.",
@@ -957,8 +957,8 @@ SENTENCES = [
             *("three_clocks", "dealt out", 0, {"word": "Look", "grid": None, "at": [0, 0, 0]}),
             *([], [*HEARD[:2], {**HEARD[2], "shortest": 9.67}]),
         ),
-        "Before any image, position and token number agree: “Look” is token **0**, at position "
-        "**0**. Dealt out, columns get hands from **9.7** positions a turn on.\n",
+        "Before any image, “Look” is token **0**, at position **0**.\n"
+        "Dealt out, columns get hands from **9.7** positions a turn on. t: ",
     ),
     (
         (
@@ -966,15 +966,14 @@ SENTENCES = [
             *([IMAGE, VIDEO], HEARD),
         ),
         "After an image and a video the mark › stands at position **21**, though it is token "
-        "**45**. ",
+        "**45**.\n",
     ),
     (
         (
             *("three_clocks", "chunked", 40, {"word": None, "grid": VIDEO, "at": [12, 12, 13]}),
             *([IMAGE, VIDEO], HEARD),
         ),
-        "Token **40**, in the video, stands at three positions: time **12**, row "
-        "**12**, column **13**. In chunks",
+        "Token **40**, in the video, stands at time **12**, row **12**, column **13**.\nIn chunks",
     ),
     (
         ("word_order", TICKET, False, 0, 0),

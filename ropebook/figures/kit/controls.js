@@ -107,8 +107,8 @@ function checkbox({ label }, change) {
 }
 
 /**
- * The controls that a model's traits declare: { nodes, rows, stop() }, the nodes by the names of
- * their traits. follow(names, action) follows traits and returns a function that stops.
+ * The controls that a model's traits declare: { nodes, rows, unfold, stop() }, the nodes by the names
+ * of their traits; unfold is the button of those that lie in the fold, or null. follow(names, action) follows traits and returns a function that stops.
  */
 export function makeControls(model, follow) {
   const [nodes, ends] = [{}, []];
@@ -133,8 +133,8 @@ export function makeControls(model, follow) {
   }
   const rows = [seen, more].filter((row) => row.childElementCount);
   for (const row of rows) row.addEventListener("keydown", keepToItself);
-  if (more.childElementCount) rows.splice(-1, 0, unfolds(more));
-  return { nodes, rows, stop: () => ends.forEach((end) => end()) };
+  const unfold = more.childElementCount ? unfolds(more) : null;
+  return { nodes, rows, unfold, stop: () => ends.forEach((end) => end()) };
 }
 
 /** A key that a control obeys does not move a notebook to another cell as well. */

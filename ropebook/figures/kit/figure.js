@@ -142,6 +142,7 @@ function mount(setUp, model, el) {
     pause: player.pause,
   };
   fig.button("Reset", traits.reset).classList.add("rope-reset");
+  if (controls.unfold) buttons.append(controls.unfold);
 
   const retheme = () => {
     colors = null;
