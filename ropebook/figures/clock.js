@@ -126,7 +126,7 @@ export default figure((fig) => {
   let chart = null; // axes of the picture
   const plot = fig.canvas({
     label: LABEL,
-    help: "Tap a dot, or walk the dots with the arrow keys (up and down: one token).",
+    help: "Tap a dot, or walk with the arrow keys.",
     height: (width) => chartHeight(width) + dialsHeight(width),
     point({ x, y, type }) {
       if (chart && type === "pointerdown" && y < chart.box.y1 + 8) fig.set({ m: under(x, y) });

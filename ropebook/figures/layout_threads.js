@@ -147,7 +147,7 @@ export function answer(permuteQ, permuteK, { wrong, itself }) {
   const but = itself === 0 ? ", all but those of a token with itself" : "";
   const now = `: **${wrong.length} of ${all}** scores are wrong${but}.`;
   if (permuteQ || permuteK) return moved + now;
-  return `No row has moved${now} Move the rows of both matrices, and all are right; of one alone, and more are wrong.`;
+  return `No row has moved${now}`;
 }
 
 /**

@@ -145,7 +145,7 @@ export function words(shown, { count, contrast, kept }, head = EXAMPLE) {
   return (
     slowest(head) +
     `**${title}**: ${meet} ${unseen}, ` +
-    `and one step has **${share(kept)}** of the size it had.\n` +
+    `and one step keeps **${share(kept)}** of its size.\n` +
     `One step is D(1) = **${num(contrast, 4)}**, in ${head.own ? "the plain series" : "training"} ` +
     `${num(head.adjacent, 4)}; ` +
     `scores are multiplied by **${num(attention ** 2, 3)}**. ` +
@@ -212,7 +212,7 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: texts.label,
-    help: "Take a handle and draw, or use the arrow keys.",
+    help: "Draw over the handles, or use arrow keys.",
     height: (width) => (narrow(width) ? 236 : 290),
     keys({ dx, dy }) {
       const { pair } = fig.traits;

@@ -123,7 +123,7 @@ function numbers({ task, half, encoding, times, rows, verdicts }) {
 const LABEL =
   "Small charts, a row for each encoding and a column for each task: the score at 1, 2, 4 and 8 windows, " +
   "with the score of RoPE and that of guessing; in 16 bits at 1 and 2 windows, with its own score in 32 bits";
-const HELP = "Point at a row, or use the arrow keys: ↑ ↓ choose a row, ← → sort by a task.";
+const HELP = "Tap a row, or use the arrow keys: ← → sort.";
 const NOTICE =
   "Sorted by the mean of the four medians. Green is ahead of RoPE (in 16 bits, of itself in 32), red behind; points " +
   "are the eight seeds. A difference is decided where all seeds agree, or an exact test gives less than 1 in 20, " +

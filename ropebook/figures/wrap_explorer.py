@@ -10,7 +10,7 @@ __all__ = ["WrapExplorer", "wrap_explorer"]
 class WrapExplorer(Figure):
     """One pair over all distances, and the head it belongs to (``wrap_explorer.js``)."""
 
-    question = "A hand's angle falls back after each turn: is a far token taken for a near one?"
+    question = "Angles fall back each turn: is a far token taken for a near one?"
 
     theta = Real(
         1.0,

@@ -65,6 +65,7 @@ def test_what_is_typed_chosen_and_pressed_reaches_the_figures(on_page):
 
 def test_a_tap_and_the_arrow_keys_choose_a_distance(on_page):
     clock = on_page(ALIASING, "clock")
+    clock.write("Hands", 64)
     canvas = clock.figure.locator(".rope-canvas")
     canvas.press("ArrowRight")
     clock.values(m=103_993)
@@ -82,7 +83,7 @@ def test_a_tap_and_the_arrow_keys_choose_a_distance(on_page):
     canvas.click(position={"x": x + 3, "y": 22 + (262 - 22) * (1 - D / 2) - 3})
     clock.values(m=44)
     clock.button("Reset")
-    clock.values(m=710, pairs=64)
+    clock.values(m=710, pairs=1)
 
 
 def test_faders_move_by_keyboard_and_by_their_handles(on_page):

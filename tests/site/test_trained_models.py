@@ -43,4 +43,4 @@ def test_rows_and_tasks_are_chosen_by_finger_and_keyboard_on_a_phone(visit):
     models.button("Show me")
     models.values(encoding=WORDS["monotone_b"], task="copy", half=True)
     models.button("Reset")
-    models.values(encoding=WORDS["monotone_a"], task="copy", half=False)
+    models.values(encoding=WORDS["rope"], task="copy", half=False)
