@@ -705,11 +705,10 @@ function showBlocks(node, { why, blocks = [], factor, trained }, part, { wanted 
   else {
     const before = count(newAngles(part, wanted));
     const after = longer ? count(newAngles({ ...longer, max_length: null, trained_length: trained }, wanted)) : null;
-    const then =
-      after === null ? "" : after ? ` ${after} pairs still meet new angles.` : " No pair meets a new angle then.";
+    const even = after ? `, and ${after} meet new angles even then` : "";
     setRich(
       lead,
-      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it.${then}`,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${even}.`,
     );
   }
   const made = blocks.flatMap(([title, code]) => [
