@@ -48,6 +48,8 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
         raw["head_dim"] = raw["hidden_size"] // heads  # else a model fails
     if {"head_dim", "qk_rope_head_dim"} <= raw.keys() and rng.random() < 0.5:
         raw["head_dim"] = raw["qk_rope_head_dim"]
+    if "whole" in (rule["rotations"][0]["partial"] or ()):
+        raw["partial_rotary_factor"] = 1.0  # else a model fails, or repeats its only pair
     if rng.random() < 0.2 and len(rule["layers"]) == 1:
         raw["num_hidden_layers"] = family.small.get("num_hidden_layers", "leave out")
     kinds = [kind for kind in rope["kinds"] if kind]
@@ -58,9 +60,6 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
         spelt = pick(("rope_parameters", "rope_scaling"))
         if kinds and spelt == "rope_parameters":
             raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
-            if rope.get("flat"):  # entries have fractions, which are the same
-                part = {"partial_rotary_factor": pick((0.25, 0.5))}
-                raw[spelt] = {kind: one | part for kind, one in raw[spelt].items()}
         elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
             raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")
     if re.search("'(dynamic|longrope|su)'", str(raw)):  # frequencies of a short text are heard

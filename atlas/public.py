@@ -45,7 +45,7 @@ def parts_of_row(
 
 def shortened(raw: dict[str, Any], rule: dict[str, Any], made: Any) -> dict[str, Any]:
     """Return a configuration of the first layers: lists with an entry for each are cut, too."""
-    field, aliases = rule["layers"]["count"][0], made.attribute_map
+    field, aliases = rule["layers"]["count"][0].split()[0], made.attribute_map
     plain = aliases.get(field, field)
     spelt = next((k for k in raw if aliases.get(k, k) == plain), field)
     count = raw.get(spelt) or getattr(made(), plain)

@@ -36,18 +36,18 @@ A rule
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
     a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null;
-    ``over``, fields that overrule the dict's base. ``flat``: a dict without entries is that of the
-    kind with ``scaling``, its base outside or ``unset``, with what its type ``sets``; an entry that
-    lacks a base takes that of these fields.
+    ``over``, fields that overrule the dict's base.
 ``rescalings``
     By ``rope_type``: the published rescaling that it is, ``default`` if it has no effect, or
     ``refused``.
 ``rotations``
     Each ``kind``, ``layout``, ``direction``, ``place`` (of a part of a head), ``head_dim`` and
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
-    ``default`` of the fraction of ``dim``, or null), ``axes``, ``power`` (the factor has
+    ``default`` of the fraction of ``dim``, or null; with ``whole`` the class reads one, and fails
+    if it is not 1), ``axes`` (with ``sums``, all sections make up the pairs), ``power`` (the factor
+    has
     ``head_dim`` to this power) and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate
-    goes from a patch to the next). An indexer may stand in ``types`` of layers, ``of`` a kind.
+    goes from a patch to the next).
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
@@ -67,12 +67,11 @@ A rule
     something else (letters of `ropescope.configuration.TYPES`); where these do so with some types
     of layers alone, or only if the list of layers is not given; types that are as if not given.
 ``reaches``, ``uneven``
-    Fields that change what rotates by a rule that is not known, with their defaults; whether an odd
-    number of channels that rotate makes the class fail (`types`).
+    Fields that change what rotates by a rule that is not known, with the value (of each entry of a
+    list, ``base`` for that of the rotation) that changes nothing; whether an odd number of channels
+    that rotate makes the class fail (`types`).
 ``agreement``
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
-``public``
-    ``[agreeing, heard]`` of public configurations (`public`).
 """
 
 import re
@@ -87,7 +86,7 @@ import numpy as np
 import torch
 
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, evaluate, pattern
+from ropescope.configuration import PARAMETERS, WHOLE, evaluate, pattern
 
 from .asking import (
     LOOSE,
@@ -354,8 +353,10 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
     resting = {n for one in heard if not one.report and one.layers for n in one.layers} - turning
     rule: dict[str, Any] = {"count": ["num_hidden_layers"]}
     if value_of(config, "num_layers") == len(turning | resting) != count:
-        times = count // config.num_layers  # of those given, if only these are
-        rule["count"] = ["num_layers", f"num_hidden_layers // {times}"]
+        times = count // config.num_layers
+        rule["count"] = [f"num_hidden_layers // {times}", "num_layers"]
+        both = family.loaded(family.raw(num_hidden_layers=2 * times, num_layers=3))
+        rule["count"] = rule["count"][:: -1 if both.num_layers == 3 else 1]
         count = config.num_layers
     types = getattr(config, "layer_types", None)
     cross = value_of(config, "cross_attention_layers")
@@ -402,7 +403,7 @@ def _kept_counts(family: Family) -> list[str]:
     """Return fields in which a class keeps the number of layers that it was given, and changed."""
     with suppress(RefusedError):
         found = family.loaded(family.raw(num_hidden_layers=5)).to_dict()
-        if found["num_hidden_layers"] != 5:
+        if found.get("num_hidden_layers", 5) != 5:
             return [k for k, v in found.items() if type(v) is int and v == 5 and "layers" in k]
     return []
 
@@ -584,16 +585,6 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         ]
         if over and has and not nested:
             rule["kinds"][kind]["over"] = over
-        if family.labels:  # a flat dict is one of them
-            scaling = {"rope_type": "linear", "factor": 3.0}
-            rule["kinds"][kind]["scaling"] = ask(kind, "factor", rope_scaling=scaling) == 3.0
-            rule["flat"] = ["rope_theta"]
-            rule["kinds"][kind]["unset"] = own["rope_theta"]
-            factor = ask(
-                kind, "attention_factor", rope_scaling={"rope_type": "yarn", "factor": 4.0}
-            )
-            if factor is not None:
-                rule["kinds"][kind]["sets"] = {"yarn": {"attention_factor": factor}}
     for kind in (kind for kind in nested if rule["kinds"][kind]["scaling"]):
         scaled, given = {"rope_type": "linear", "factor": 3.0}, {"rope_theta": 5000.0}
         given = dict.fromkeys(nested, plain | given)
@@ -614,7 +605,8 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
     if has:
         rule |= {"keeps": sorted(kept - {"mrope_section"})} if kept - {"mrope_section"} else {}
         with suppress(RefusedError):
-            rule["replaces"] = not family.resolved(rope_parameters=told, rope_scaling=None)
+            if not family.resolved(rope_parameters=told, rope_scaling=None):
+                rule["replaces"] = True
     return rule
 
 
@@ -683,16 +675,19 @@ def rotations_of(
             with suppress(RefusedError):
                 asked.append(({**change, **more}, family.hear(**change, **more)))
                 break
-    told = {"rope_type": "default", "rope_theta": 5000.0}
-    for more in ({}, {"partial_rotary_factor": 0.5}) if rule["rope"]["dict"] else ():
+    told, half = {"rope_type": "default", "rope_theta": 5000.0}, {"partial_rotary_factor": 0.5}
+    fails = []
+    for more in ({}, half) if rule["rope"]["dict"] else ():
         inner = {kind: {**told, **more} for kind in nested} if nested else told | more
-        with suppress(RefusedError):
+        try:
             asked.append(({"rope_parameters": inner}, family.hear(rope_parameters=inner)))
+        except RefusedError:
+            fails.append(more)
     unset = None
     if any(one.report and one.report.axes == 3 for one in heard):
-        unset = _unset_sections(family)
+        unset, change = _unset_sections(family)
         if unset:
-            asked.append((UNSET, family.hear(**UNSET)))
+            asked.append((change, family.hear(**change)))
     found = []
     for one in _kinds(family, heard, nested):
         own = [(raw_of(family, **change), _same(answer, one)) for change, answer in asked]
@@ -710,10 +705,8 @@ def rotations_of(
         }
         base |= _flag(family, one, report)
         if one.kind == "indexer" and nested:
-            listed = value_of(family.loaded(family.raw()), "layer_types")
-            base["types"] = sorted({listed[n] for n in one.layers or ()})
-            base["of"] = rule["layers"]["rotation"][base["types"][0]]
-        label = base.get("of", one.kind) if nested else None
+            raise RefusedError("an indexer stands in layers of some types")
+        label = one.kind if nested else None
         for candidate in _candidates(family, report, label, unset):
             made = {**base, **candidate}
             trial = {**rule, "rotations": [made], "read": [], "rescalings": TYPES}
@@ -722,6 +715,10 @@ def rotations_of(
             if fault is None:
                 if made["axes"] and not unset:  # they have to be told
                     made["axes"].pop("sections", None)
+                if (made["axes"] or {}).get("mode") == "interleaved" and _adds_up(family):
+                    made["axes"]["sums"] = True
+                if not made["partial"] and fails == [half]:  # its attention rotates whole heads
+                    made["partial"] = dict(WHOLE)
                 found.append(made)
                 break
         else:
@@ -733,14 +730,33 @@ UNSET = {k: "leave out" for k in (*SIZES, "rope_parameters") if k != "num_hidden
 """The sizes of its class."""
 
 
-def _unset_sections(family: Family) -> list[int] | None:
-    """Return the pairs of each axis where a class is not told; None where it must be."""
-    with suppress(RefusedError):
-        report = next(one.report for one in family.hear(**UNSET) if one.report)
-        if report.axes == 3:
-            which = (report.inv_freq != 0).argmax(axis=1)
-            return np.bincount(which, minlength=3).tolist()
-    return None
+def _unset_sections(family: Family) -> tuple[list[int] | None, dict[str, Any]]:
+    """Return the pairs of each axis where a class is not told, and how it was asked.
+
+    They are None where it must be told.
+    """
+    part = family.resolved().get("partial_rotary_factor", 1.0)
+    plain = {"rope_type": "default", "rope_theta": 1e4}
+    wide = [
+        {"hidden_size": 4 * n, "num_attention_heads": 4, "head_dim": n, "rope_parameters": plain}
+        for n in (int(64 / part), 64, 128)
+    ]
+    for change in (UNSET, *wide):
+        with suppress(RefusedError):
+            report = next(one.report for one in family.hear(**change) if one.report)
+            if report.axes == 3:
+                which = (report.inv_freq != 0).argmax(axis=1)
+                return np.bincount(which, minlength=3).tolist(), change
+    return None, {}
+
+
+def _adds_up(family: Family) -> bool:
+    """Return whether a class fails with sections that are fewer than the pairs of a head."""
+    rope = family.resolved(**{k: v for k, v in family.small.items() if k == "rope_parameters"})
+    if not (own := rope.get("mrope_section")):
+        return False
+    less = {**rope, "mrope_section": [own[0] - 1, *own[1:]]}
+    return _fine(family, rope) and not _fine(family, less)
 
 
 def _flag(family: Family, one: Heard, report: Report) -> dict[str, Any]:
@@ -837,10 +853,10 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
         return (found or {}).get("partial_rotary_factor")
 
     before, names = told(), []
-    after = told(qk_rope_head_dim=20)
-    if after != before:
-        over = value_of(family.loaded(family.raw(qk_rope_head_dim=20)), "head_dim")
-        whole = "head_dim" if after == 20 / over else "qk_nope_head_dim + qk_rope_head_dim"
+    if told(qk_rope_head_dim=20) != before:
+        whole = "qk_nope_head_dim + qk_rope_head_dim"
+        if told(qk_rope_head_dim=20, head_dim=25) == 20 / 25:
+            whole = "head_dim"
         names.append(f"qk_rope_head_dim / {whole}")
     for name, value in (
         ("partial_rotary_factor", 0.625),
@@ -897,10 +913,13 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
             except RefusedError:
                 rule["rope"].setdefault("wants", []).append(key)
     if not nested and not extras:
-        plain = family.resolved() | (family.small.get("rope_parameters") or {})
+        plain, sizes = family.resolved() | (family.small.get("rope_parameters") or {}), {}
+        if (rule["rotations"][0]["axes"] or {}).get("sections"):  # that fit with these sizes
+            unset, sizes = _unset_sections(family)
+            plain = family.resolved() | {"mrope_section": unset}
         plain = {**plain, "rope_type": "default", "rope_theta": 5000.0}
-        for key in plain if _fine(family, plain) else ():
-            if not _fine(family, {k: v for k, v in plain.items() if k != key}):
+        for key in plain if _fine(family, plain, **sizes) else ():
+            if not _fine(family, {k: v for k, v in plain.items() if k != key}, **sizes):
                 rule["rope"].setdefault("wants", []).append(key)
     for name, told in STYLES.items():
         rope = {"rope_type": name, "rope_theta": 5000.0, **told}
@@ -913,10 +932,10 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
     return {k: v for k, v in found.items() if v != "unknown"}
 
 
-def _fine(family: Family, parameters: dict[str, Any]) -> bool:
+def _fine(family: Family, parameters: dict[str, Any], **sizes: Any) -> bool:
     """Return whether a class runs with these parameters, its base being given outside, too."""
     with suppress(RefusedError):
-        return bool(family.hear(rope_parameters=parameters, rope_theta=5000.0))
+        return bool(family.hear(**sizes | {"rope_parameters": parameters, "rope_theta": 5000.0}))
     return False
 
 
@@ -1008,18 +1027,29 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     refuses = [k for k, values in told.items() if all(refused(**{k: v}) for v in values)]
     if refuses and not refused():
         found["refuses"] = refuses
-    elif not any("head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]):
-        try:
-            family.hear(head_dim=32)
-        except RefusedError:
-            found["foreign"] = rule["rotations"][0]["dim"]
-    elif rule["part"] == "text" and not rule["rotations"][0]["axes"]:
-        both["hidden_size"] = 128
-        fails = not any(_runs(family, **both | {"head_dim": width}) for width in (16, 64))
-        if fails and _runs(family, **both | {"head_dim": 32}):
-            found["foreign"] = ["hidden_size // num_attention_heads"]
-            family.small.pop("head_dim", None)
+    elif due := _foreign(family, rule):
+        found["foreign"] = due
     return found
+
+
+def _foreign(family: Family, rule: dict[str, Any]) -> list[str] | None:
+    """Return the expressions other than whose value ``head_dim`` makes a class fail."""
+    one = rule["rotations"][0]
+    if not any("head_dim" in words.split() for own in rule["rotations"] for words in own["dim"]):
+        try:
+            family.hear(head_dim=40)
+        except RefusedError:
+            return one["dim"]
+    elif rule["part"] == "text" and not one["axes"]:
+        sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 4}
+        rope = family.loaded(family.raw()).to_dict().get("qk_rope_head_dim")
+        runs = [n for n in {16, 32, 64, rope} - {None} if _runs(family, **sizes, head_dim=n)]
+        if runs in ([32], [rope]):
+            family.small["head_dim"] = runs[0]
+            if value_of(family.default, "head_dim") is None:
+                del family.small["head_dim"]
+            return ["hidden_size // num_attention_heads" if runs == [32] else "qk_rope_head_dim"]
+    return None
 
 
 def _runs(family: Family, **more: Any) -> bool:
@@ -1031,8 +1061,13 @@ def _runs(family: Family, **more: Any) -> bool:
         with suppress(Exception), torch.no_grad():  # whatever it raises
             if own and not model.__name__.endswith("PreTrainedModel"):
                 made = model(family.loaded(family.raw(**more))).eval()
-                made(input_ids=torch.ones(1, 3, dtype=torch.long))
-                return True
+                for told in (
+                    {"input_ids": torch.ones(1, 3, dtype=torch.long)},
+                    {"inputs_embeds": torch.zeros(1, 3, made.config.hidden_size)},
+                ):
+                    with suppress(Exception):
+                        made(**told)
+                        return True
     return False
 
 
@@ -1086,9 +1121,6 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     words |= {"original_max_position_embeddings"} if len(rule["rescalings"]) > 1 else set()
     words |= {"rope_scaling", "rope_parameters"} if rule["rope"]["dict"] else set()
     places = {rule["aliases"].get(word, word) for word in words}
-    if layers["count"][1:] and "num_layers" in rule["defaults"]:  # it may follow from the other
-        times = int(layers["count"][1].split()[-1])
-        rule["defaults"]["num_hidden_layers"] = times * rule["defaults"].pop("num_layers")
     return {
         **rule,
         "aliases": {k: v for k, v in rule["aliases"].items() if v in places},

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from ropescope.configuration import LAYERWISE, evaluate
+from ropescope.configuration import DICTS, LAYERWISE, evaluate
 
 from .asking import Family, RefusedError, disagreement, raw_of, value_of
 
@@ -23,14 +23,15 @@ ABOUT = re.compile(
 )
 """Names of fields that may reach a rotation."""
 
-LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|rope_(parameters|scaling)$|model_type")
-"""Names that are about something else, or asked as dicts (`rules.rope_rule`)."""
+LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|model_type")
+"""Names that are about something else."""
 
 POPPED = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)""")
 """Fields that a class takes without having them."""
 
 HEARD = re.compile(
     r"layer|pattern|interval|dense|window|every|rope|rotary|theta|alibi|position_embedding|interleave"
+    r"|^head_dim$"
 )
 """Names of fields with which a class is not only loaded, but heard."""
 
@@ -43,7 +44,7 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     """Return ``takes``, ``when``, ``unset``, ``reaches`` and ``uneven`` of a rule."""
     found: dict[str, Any] = {"takes": {}, "when": {}, "unset": {}, "reaches": {}}
     for name in _names(family, rule):
-        own = _own(family, name)
+        own = _own(family, name) if name not in DICTS else "d"
         values = _values(family, rule, name)
         answers = {k: _answer(family, rule, name, v) for k, v in values.items() if k not in own}
         heard = rule["part"] == "text" and name not in rule["read"] and HEARD.search(name)
@@ -59,15 +60,12 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
                 found["when"][name] = met
         others: list[dict[str, Any]] = [{}, *({one: 8} for one in _fellows(rule, name))]
         if unset := "".join(
-            letter for letter, answer in answers.items() if answer == "unset"
+            letter for letter, answer in answers.items() if answer == "unset" and name not in DICTS
             and all(_answer(family, rule, name, values[letter], **one) == answer for one in others)
         ):  # fmt: skip
             found["unset"][name] = unset
         if reaches:
-            defaults = (value_of(family.default, name), 0, 1)
-            plain = (one for one in defaults if isinstance(one, bool | int | float | str))
-            same = (one for one in plain if _answer(family, rule, name, one) == "fine")
-            found["reaches"][name] = next(same, None)
+            found["reaches"][name] = _neutral(family, rule, name)
     if rule["part"] == "text" and _uneven(family, rule):
         found["uneven"] = True
     return {k: v for k, v in found.items() if v}
@@ -78,6 +76,7 @@ def _names(family: Family, rule: dict[str, Any]) -> list[str]:
     names = {one.name for one in fields(family.made)}
     with suppress(OSError, TypeError):
         names |= set(POPPED.findall(inspect.getsource(family.made)))
+    names |= {"head_dim"}
     names = {name for name in names if ABOUT.search(name)} - {LAYERWISE}
     names |= {name for name in rule["read"] if re.fullmatch(r"\w+", name)}
     plain = {family.plain(name) for name in names} - {*rule.get("parts", ())}
@@ -125,6 +124,8 @@ def _letter(value: Any) -> str:
 def _values(family: Family, rule: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a value of each type for a field."""
     value = _default(family, name)
+    if name in DICTS:  # what stands in them is asked elsewhere (`rules.rope_rule`)
+        return {"n": None}
     number = value if isinstance(value, int | float) else 1
     count = value_of(family.loaded(family.raw()), rule["layers"]["count"][0]) or 6
     return {
@@ -152,6 +153,24 @@ def _varied(family: Family, name: str, own: str) -> Iterator[Any]:
             yield from ([one] * len(value) for one in ("dense", "sparse"))
     elif isinstance(value, list) or set(own) & {"I", "F", "B"}:
         yield from ([0] * count, [1] * count, [777.0] * count, [1e4] * (count - 1) + [0])
+
+
+def _neutral(family: Family, rule: dict[str, Any], name: str) -> Any:
+    """Return a value with which a field changes nothing: of each entry, where it is a list.
+
+    It is ``"base"`` for that of the rotation, and None where there is none.
+    """
+    config = family.loaded(family.raw())
+    own = value_of(config, name)
+    if isinstance(own, list) and len({*own}) == 1:
+        value, changed = own[0], {name: own}
+        if not isinstance(value, str):
+            value, changed = "base", {name: [777.0] * len(own), "rope_theta": 777.0}
+        fine = _answer(family, rule, name, changed.pop(name), **changed) == "fine"
+        return value if fine else None
+    defaults = (value_of(family.default, name), 0, 1)
+    plain = (one for one in defaults if isinstance(one, bool | int | float | str))
+    return next((one for one in plain if _answer(family, rule, name, one) == "fine"), None)
 
 
 def _answer(family: Family, rule: dict[str, Any], name: str, value: Any, **more: Any) -> str | None:

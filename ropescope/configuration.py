@@ -30,7 +30,6 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "default": (),
     "linear": ("factor",),
     "dynamic": ("factor",),
-    "ntk": ("alpha",),
     "yarn": (
         "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow",
         "mscale", "mscale_all_dim", "truncate",
@@ -53,7 +52,6 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("linear", "dynamic", "yarn"), ("factor",)),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
     "longrope": ("short_factor", "long_factor"),
-    "ntk": ("alpha",),
     **dict.fromkeys(("default", "proportional"), ()),
 }
 """Parameters without which a type is refused."""
@@ -63,7 +61,7 @@ ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 
 LISTS = ("short_factor", "long_factor")
 DEFAULT = "the class's default"
-WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0}
+WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
 """Where a class rotates whole heads, published rescalings read the fraction nevertheless."""
 
 LAYERWISE = "per_layer_config"
@@ -354,10 +352,6 @@ class _Fields:
                 raise ValueError(f"{self.name('hidden_size')} must be {words}, got {size}")
         self.read = read
 
-    def null(self, name: str) -> bool:
-        """Return whether a field is there and null."""
-        return (name in self.given or name in self.defaults) and self.get(name) is None
-
     def first(self, expressions: list[str]) -> tuple[int, str]:
         """Return the value of the first expression whose fields are all known, and it."""
         for words in expressions:
@@ -426,20 +420,20 @@ class _Study:
         fields = _Fields(config, rule, path, preset or {})
         turns = bool(rule.get("rotations"))
         if turns:
-            self.values(fields, rule)
             fields.check(rule)
             turns = all(fields.get(name) in values for name, values in rule["on"].items())
         if turns:
             self.rotations(fields, rule)
+        if rule.get("rotations"):
+            self.values(fields, rule, self.parts[start:])
         if rule.get("rotations") and len(self.parts) == start:
-            self.warn(
-                "none-rotates", int(turns), path or "model_type", "None of its layers rotates."
-            )
+            where = path or "model_type"
+            self.warn("none-rotates", int(turns), where, "None of its layers rotates.")
         self.read.update(fields.read)
         if not flat and not rule.get("null") and (turns or not rule.get("rotations")):
             self.silent(fields, rule, self.parts[start:])
 
-    def values(self, fields: _Fields, rule: Json) -> None:
+    def values(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
         """Warn of values of a type that a class does not take, and of effects not known."""
         layers, given = rule["layers"], fields.given
         listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
@@ -452,12 +446,16 @@ class _Study:
                     text = f"{where} must be {wanted}: with {TYPES[one]} its class fails, or does"
                     self.warn("other-type", 2, where, f"{text} something else.")
                     fields.read[where] = None
+        bases = {one.base for one in made}
         for name, value in {**rule.get("reaches", {}), LAYERWISE: None}.items():
-            if given.get(name) not in (None, {}, value):
-                where = fields.name(name)
-                without = "without it" if value is None else f"with {value!r}"
+            own, where = given.get(name), fields.name(name)
+            same = bases if value == "base" and len(bases) == 1 else [value]
+            fine = all(one in same for one in own) if isinstance(own, list) else own == value
+            if not (fine or own in (None, {}) or (name == LAYERWISE and _as_made(own, rule, made))):
+                without = "without it" if value in (None, "base") else f"with {value!r}"
                 text = f"{where} changes what rotates by a rule that is not known: this is the card"
                 self.warn("not-known", 1, where, f"{text} {without}.")
+            if own is not None:
                 fields.read[where] = None
 
     def rotations(self, fields: _Fields, rule: Json) -> None:
@@ -471,13 +469,8 @@ class _Study:
             self.warn("layer-forced", 1, where, text)
         rests, found = unrolled(layers["rests"]), []
         for one in rule["rotations"]:
-            own = layers.get(None if one["kind"] == "indexer" else one["kind"], [])
-            if "types" in one:  # an indexer that stands in some types of layers
-                each = (unrolled(layers.get(f"type {name}", [])) for name in one["types"])
-                own = runs_of(sorted(set().union(*each)))
-            if own:
-                kind = one.get("of", one["kind"])
-                told = self.parameters(fields, rule["rope"], kind, own[0][0])
+            if own := layers.get(None if one["kind"] == "indexer" else one["kind"]):
+                told = self.parameters(fields, rule["rope"], one["kind"], own[0][0])
                 if told is None:
                     rests |= unrolled(own)
                     continue
@@ -509,9 +502,6 @@ class _Study:
         if legacy and given:
             self.two(fields, legacy, given)
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
-        flat = rope.get("flat")
-        if flat and given and not any(isinstance(value, dict) for value in given.values()):
-            legacy, given = given, None
         apart = bool(given and rope.get("apart"))  # from fields outside, which do not count
         legacy = legacy if own["scaling"] and not apart else None
         name = fields.name(label)
@@ -537,23 +527,13 @@ class _Study:
             raise ValueError(f"{name} must be a dict, got {entry!r}")
         told = {**(entry or {}), **(legacy or {})}
         found = {**((own["absent"] or {}) if entry is None else {}), **told}
-        theta, default = () if apart else own["theta"], own["default"]
-        if flat and entry:
-            theta, found = flat, {"partial_rotary_factor": 1.0} | found
-        elif flat:  # its base and fraction stand outside
-            default = own["unset"]
-            if "type" in told and "rope_type" not in told:
-                found["rope_type"] = told["type"]
-            for key in ("rope_theta", "partial_rotary_factor"):
-                told.pop(key, None)
-                found.pop(key, None)
-            found = own.get("sets", {}).get(_type_in(found), {}) | found
+        theta = () if apart else own["theta"]
         source = f"{name}.rope_theta" if "rope_theta" in told else DEFAULT
         known = {**fields.preset, **fields.given}
         over = next((field for field in own.get("over", ()) if field in known), None)
         if over is not None or "rope_theta" not in found:
             at = over or next((field for field in theta if field in known), None)
-            found["rope_theta"] = default if at is None else fields.at(at, layer)
+            found["rope_theta"] = own["default"] if at is None else fields.at(at, layer)
             if at and fields.has(at):
                 source = fields.name(at)
             elif found["rope_theta"] is None:
@@ -600,17 +580,17 @@ class _Study:
         if "//" in head_from:
             self.guessed(fields, head_from, head_dim)
         dim, width_from = fields.first(one["dim"])
-        whole, at = dim, fields.name(width_from.split()[0])
+        at = fields.name(width_from.split()[0])
         if max(head_dim, dim) > MOST_CHANNELS:
             raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
-        if one["partial"] is not None or kind != "default":
-            fraction, words = self.fraction(fields, one["partial"] or WHOLE, parameters)
+        if partial := one["partial"] or (WHOLE if kind != "default" else None):
+            fraction, words = self.fraction(fields, partial, parameters)
             if fraction != 1.0:
                 width_from, at = f"{width_from} x {words}", words
             if kind == "proportional":
                 told["partial_rotary_factor"] = fraction
-            elif one["partial"] is None and fraction != 1.0:
+            elif "whole" in partial and fraction != 1.0:
                 text = f"{words} must be 1 with rope_type {kind!r}, for its class rotates whole "
                 raise ValueError(f"{text}heads, got {fraction:g}")
             else:
@@ -619,15 +599,14 @@ class _Study:
             text = f"{width_from} makes {dim} channels, an odd number: its class fails."
             self.warn("width-odd", 2, at, text)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
-        if kind in rule.get("needs", ()) and fields.null("head_dim"):
+        known = fields.defaults | fields.given
+        if kind in rule.get("needs", ()) and known.get("head_dim", 0) is None:
             text = f"head_dim must be given with rope_type {kind!r}: its class fails without it."
             self.warn("head-width-missing", 2, fields.name("head_dim"), text)
-        if rule["rope"]["dict"] and whole > 4 and whole % 2 and dim == fields.given.get("head_dim"):
-            raise ValueError(f"{fields.name('head_dim')} must be even, got {dim}")
-        due, words = fields.first(rule["foreign"]) if "foreign" in rule else (None, "")
-        if due and fields.given.get("head_dim", due) not in (due, None):
-            words = f"{fields.name('head_dim')} must be left out, or {due} as {words}"
-            raise ValueError(f"{words}, got {fields.given['head_dim']!r}")
+        due, words = fields.first(rule["foreign"] if "foreign" in rule else one["dim"])
+        if "foreign" in rule and fields.get("head_dim") not in (due, None):
+            words = f"{fields.name('head_dim')} must be {due}, as {words}"
+            raise ValueError(f"{words}, got {fields.get('head_dim')!r}")
         if kind in ORIGINAL:
             told = self.original(fields, told, rule, parameters, longest)
         series = _Series(kind, float(parameters["rope_theta"]), told, longest)
@@ -691,10 +670,10 @@ class _Study:
         field = "rope_type" if "rope_type" in parameters or "type" not in parameters else "type"
         asked = parameters.get(field, "default")
         kind = rescalings.get(asked) if isinstance(asked, str) else None
-        if kind is None or kind.startswith("refused"):
+        if kind in (None, "refused"):
             near = difflib.get_close_matches(str(asked), rescalings, 1)
             hint = f" (did you mean {near[0]!r}?)" if near and near[0] != asked else ""
-            known = ", ".join(k for k, v in rescalings.items() if not v.startswith("refused"))
+            known = ", ".join(k for k, v in rescalings.items() if v != "refused")
             raise ValueError(f"{name}.{field} must be one of {known}, got {asked!r}{hint}")
         if field == "rope_type" and parameters.get("type", asked) != asked:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
@@ -729,7 +708,7 @@ class _Study:
                     if over and under:
                         value, words = over / under, name
                         break
-                elif fields.has(name) and not (rule is WHOLE and fields.get(name) is None):
+                elif fields.has(name) and not ("whole" in rule and fields.get(name) is None):
                     value, words = fields.at(name, parameters["_layer"]), fields.name(name)
                     break
         if not (_positive(value) and value <= 1):
@@ -905,6 +884,16 @@ def _types(value: Any) -> set[str]:
     return {letters[type(value)]}
 
 
+def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
+    """Return whether fields of single layers repeat the widths that their heads have."""
+    wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
+    return isinstance(given, dict) and all(
+        isinstance(own, dict) and own.get("head_dim", wide.get(n)) == wide.get(n)
+        and not {*own} & {*rule["read"]} - {"head_dim"}
+        for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
+    )  # fmt: skip
+
+
 def _snake(name: str) -> str:
     """Return a name such as headDim or head-dim with its words set apart by underscores."""
     return re.sub(r"[-. ]|(?<=[a-z])(?=[A-Z])", "_", name).lower()
@@ -959,7 +948,7 @@ def _arranged(
     else:  # one series, each pair with an axis
         waves = series(dim)
         given = parameters.get("mrope_section", axes.get("sections"))
-        which = _sections(mode, given, count, len(waves), parameters["_name"])
+        which = _sections(axes, given, len(waves), parameters["_name"])
     found = np.zeros((len(waves), count))
     found[np.arange(len(waves)), which] = waves
     return found, axis_runs(which)
@@ -970,10 +959,12 @@ def axis_runs(which: np.ndarray) -> list[list[int]]:
     return [[axis, len(list(pairs))] for axis, pairs in groupby(which.tolist())]
 
 
-def _sections(mode: str, given: Any, count: int, pairs: int, name: str) -> np.ndarray:
+def _sections(axes: Json, given: Any, pairs: int, name: str) -> np.ndarray:
     """Return the axis of each pair, from the number of pairs of each axis."""
+    mode, count = axes["mode"], axes["count"]
+    sums = mode != "interleaved" or "sums" in axes
     fine = isinstance(given, list) and all(type(n) is int and n >= 0 for n in given)
-    if not fine or len(given) != count or (mode != "interleaved" and sum(given) != pairs):
+    if not fine or len(given) != count or (sums and sum(given) != pairs):
         words = f"{count} whole numbers that add up to the {pairs} pairs of a head"
         raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
     if mode == "chunks":
@@ -1023,8 +1014,6 @@ def _layers(
         rests = not on or (kind in rule.get("rest", ()) and active)
         own = rule.get("rotation", {}).get(kind) if kind else None
         found.setdefault("rests" if rests else own, []).append(layer)
-        if kind:
-            found.setdefault(f"type {kind}", []).append(layer)
     return {kind: runs_of(layers) for kind, layers in found.items()}
 
 

@@ -22,7 +22,6 @@ const PARAMETERS = {
   default: [],
   linear: ["factor"],
   dynamic: ["factor"],
-  ntk: ["alpha"],
   yarn: [
     ...["factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow"],
     ...["mscale", "mscale_all_dim", "truncate"],
@@ -38,7 +37,6 @@ const REQUIRED = {
   yarn: ["factor"],
   llama3: ["factor", "low_freq_factor", "high_freq_factor"],
   longrope: ["short_factor", "long_factor"],
-  ntk: ["alpha"],
   default: [],
   proportional: [],
 };
@@ -46,7 +44,7 @@ const LISTS = ["short_factor", "long_factor"];
 const ZERO = ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"];
 const LAYERWISE = "per_layer_config"; // fields of single layers, of any class
 const DICTS = ["rope_scaling", "rope_parameters"];
-const WHOLE = { fields: ["partial_rotary_factor"], default: 1 }; // read, where whole heads rotate, by rescalings
+const WHOLE = { fields: ["partial_rotary_factor"], default: 1, whole: true }; // read, where whole heads rotate, by rescalings
 const MOST_LAYERS = 10_000;
 const MOST_CHANNELS = 2 ** 16;
 const DEFAULT = "the class's default";
@@ -188,10 +186,6 @@ class Fields {
     }
     this.read = read;
   }
-  /** Whether a field is there and null. */
-  none(name) {
-    return (this.given.has(name) || has(this.defaults, name)) && this.get(name) === null;
-  }
   first(expressions) {
     for (const words of expressions) {
       const value = this.value(words);
@@ -263,13 +257,11 @@ class Study {
     }
     const fields = new Fields(config, rule, path, preset);
     const rotations = Boolean(rule.rotations?.length);
-    if (rotations) {
-      this.values(fields, rule);
-      fields.check(rule);
-    }
+    if (rotations) fields.check(rule);
     const on = Object.entries(rule.on ?? {});
     const turns = rotations && on.every(([name, values]) => values.some((value) => equal(fields.get(name), value)));
     if (turns) this.rotations(fields, rule);
+    if (rotations) this.values(fields, rule, this.parts.slice(start));
     if (rotations && this.parts.length === start) {
       this.warn("none-rotates", Number(turns), path || "model_type", "None of its layers rotates.");
     }
@@ -277,7 +269,7 @@ class Study {
     if (!flat.length && !rule.null && (turns || !rotations)) this.silent(fields, rule, this.parts.slice(start));
   }
   /** Warn of values of a type that a class does not take, and of effects not known. */
-  values(fields, rule) {
+  values(fields, rule, made) {
     const { given } = fields;
     const found = given.get((rule.layers.types ?? rule.layers.switch)?.field);
     const listed = Array.isArray(found) ? found : [];
@@ -294,14 +286,17 @@ class Study {
         fields.read.add(where);
       }
     }
+    const bases = new Set(made.map((one) => one.base));
     for (const [name, value] of Object.entries({ ...rule.reaches, [LAYERWISE]: null })) {
-      const own = given.get(name) ?? null;
-      if (own === null || (isDict(own) && !truthy(own)) || equal(own, value)) continue;
-      const where = fields.name(name);
-      const without = value === null ? "without it" : `with ${repr(value)}`;
+      const [own, where] = [given.get(name) ?? null, fields.name(name)];
+      if (own === null) continue;
+      fields.read.add(where);
+      const same = value === "base" && bases.size === 1 ? [...bases][0] : value;
+      const fine = Array.isArray(own) ? own.every((one) => equal(one, same)) : equal(own, value);
+      if (fine || (isDict(own) && !truthy(own)) || (name === LAYERWISE && asMade(own, rule, made))) continue;
+      const without = value === null || value === "base" ? "without it" : `with ${repr(value)}`;
       const text = `${where} changes what rotates by a rule that is not known: this is the card ${without}.`;
       this.warn("not-known", 1, where, text);
-      fields.read.add(where);
     }
   }
   rotations(fields, rule) {
@@ -315,11 +310,9 @@ class Study {
     }
     const [rests, found] = [unrolled(layers.get("rests")), []];
     for (const one of rule.rotations) {
-      let own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
-      if (one.types)
-        own = runs(one.types.flatMap((name) => unrolled(layers.get(`type ${name}`) ?? [])).sort(ascending));
+      const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (!own.length) continue;
-      const [parameters, source] = this.parameters(fields, rule.rope, one.of ?? one.kind, own[0][0]);
+      const [parameters, source] = this.parameters(fields, rule.rope, one.kind, own[0][0]);
       if (parameters === null) {
         rests.push(...unrolled(own));
         continue;
@@ -352,7 +345,6 @@ class Study {
     if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
-    if (rope.flat && truthy(given) && !Object.values(given).some(isDict)) [legacy, given] = [given, null];
     const apart = rope.apart && truthy(given); // from fields outside, which do not count
     if (!own.scaling || apart) legacy = null;
     let [entry, name] = [null, fields.name(label)];
@@ -376,25 +368,14 @@ class Study {
     }
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
     const told = { ...entry, ...legacy };
-    let found = { ...(entry === null ? own.absent : {}), ...told };
-    let [theta, otherwise] = [apart ? [] : own.theta, own.default];
-    if (rope.flat && truthy(entry)) {
-      [theta, found] = [rope.flat, { partial_rotary_factor: 1, ...found }];
-    } else if (rope.flat) {
-      otherwise = own.unset; // its base and fraction stand outside
-      if (has(told, "type") && !has(told, "rope_type")) found.rope_type = told.type;
-      for (const key of ["rope_theta", "partial_rotary_factor"]) {
-        delete told[key];
-        delete found[key];
-      }
-      found = { ...get(own.sets, typeIn(found), {}), ...found };
-    }
+    const found = { ...(entry === null ? own.absent : {}), ...told };
+    const theta = apart ? [] : own.theta;
     let source = has(told, "rope_theta") ? `${name}.rope_theta` : DEFAULT;
     const isKnown = (field) => fields.given.has(field) || has(fields.preset, field);
     const over = own.over?.find(isKnown);
     if (over !== undefined || !has(found, "rope_theta")) {
       const at = over ?? theta.find(isKnown);
-      found.rope_theta = at === undefined ? otherwise : fields.at(at, layer);
+      found.rope_theta = at === undefined ? own.default : fields.at(at, layer);
       if (at !== undefined && fields.has(at)) source = fields.name(at);
       else if (found.rope_theta === null) {
         throw new Refused(`${name} must have rope_theta: its class has no default`);
@@ -443,17 +424,17 @@ class Study {
     const [head, headFrom] = fields.first(one.head_dim);
     if (headFrom.includes("//")) this.guessed(fields, headFrom, head);
     let [dim, widthFrom] = fields.first(one.dim);
-    const whole = dim;
     let at = fields.name(widthFrom.split(" ")[0]);
     if (Math.max(head, dim) > MOST_CHANNELS) {
       throw new Refused(`${at} must be at most ${grouped(MOST_CHANNELS)}, got ${grouped(Math.max(head, dim))}`);
     }
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
-    if (one.partial !== null || kind !== "default") {
-      const [fraction, words] = this.fraction(fields, one.partial ?? WHOLE, parameters);
+    const partial = one.partial ?? (kind === "default" ? null : WHOLE);
+    if (partial) {
+      const [fraction, words] = this.fraction(fields, partial, parameters);
       if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`, words];
       if (kind === "proportional") told.partial_rotary_factor = fraction;
-      else if (one.partial === null && fraction !== 1) {
+      else if (partial.whole && fraction !== 1) {
         const text = `${words} must be 1 with rope_type ${repr(kind)}, for its class rotates whole heads`;
         throw new Refused(`${text}, got ${general(fraction)}`);
       } else dim = Math.trunc(dim * fraction);
@@ -462,18 +443,15 @@ class Study {
       this.warn("width-odd", 2, at, `${widthFrom} makes ${dim} channels, an odd number: its class fails.`);
     }
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
-    if ((rule.needs ?? []).includes(kind) && fields.none("head_dim")) {
+    const asked = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim", 0);
+    if ((rule.needs ?? []).includes(kind) && asked === null) {
       const text = `head_dim must be given with rope_type ${repr(kind)}: its class fails without it.`;
       this.warn("head-width-missing", 2, fields.name("head_dim"), text);
     }
-    const headDim = fields.given.get("head_dim");
-    if (rule.rope.dict && whole > 4 && whole % 2 && equal(dim, headDim)) {
-      throw new Refused(`${fields.name("head_dim")} must be even, got ${dim}`);
-    }
-    const [due, words] = rule.foreign ? fields.first(rule.foreign) : [0, ""];
-    if (due && (headDim ?? null) !== null && !equal(headDim, due)) {
-      const wanted = `${fields.name("head_dim")} must be left out, or ${due} as ${words}`;
-      throw new Refused(`${wanted}, got ${repr(headDim)}`);
+    const [due, words] = fields.first(rule.foreign ?? one.dim);
+    if (rule.foreign && ![due, null].some((fine) => equal(fields.get("head_dim"), fine))) {
+      const wanted = `${fields.name("head_dim")} must be ${due}, as ${words}`;
+      throw new Refused(`${wanted}, got ${repr(fields.get("head_dim"))}`);
     }
     const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters, longest) : told;
     const base = Number(parameters.rope_theta);
@@ -533,10 +511,10 @@ class Study {
     const field = has(parameters, "rope_type") || !has(parameters, "type") ? "rope_type" : "type";
     const asked = get(parameters, field, has(parameters, field) ? null : "default");
     const kind = typeof asked === "string" ? get(rescalings, asked) : null;
-    if (kind === null || kind.startsWith("refused")) {
+    if (kind === null || kind === "refused") {
       const near = nearest(typeof asked === "string" ? asked : repr(asked), Object.keys(rescalings));
       const meant = near !== null && near !== asked ? ` (${hint(near)})` : "";
-      const known = Object.entries(rescalings).filter(([, what]) => !what.startsWith("refused"));
+      const known = Object.entries(rescalings).filter(([, what]) => what !== "refused");
       const names = known.map(([type]) => type).join(", ");
       throw new Refused(`${name}.${field} must be one of ${names}, got ${repr(asked)}${meant}`);
     }
@@ -581,7 +559,7 @@ class Study {
           [value, words] = [over / under, name];
           break;
         }
-        if (!fields.has(name) || (rule === WHOLE && fields.get(name) === null)) continue;
+        if (!fields.has(name) || (rule.whole && fields.get(name) === null)) continue;
         [value, words] = [fields.at(name, parameters._layer), fields.name(name)];
         break;
       }
@@ -765,6 +743,17 @@ function typesOf(value) {
   return value.length ? [...new Set(value.map((one) => letter(one).toUpperCase()))] : ["e"];
 }
 
+/** Whether fields of single layers repeat the widths that their heads have. */
+function asMade(given, rule, made) {
+  const wide = new Map(made.flatMap((one) => unrolled(one.layers).map((n) => [String(n), one.head_dim])));
+  const fits = ([layer, own]) =>
+    isDict(own) &&
+    Object.entries(own).every(([name, value]) =>
+      name === "head_dim" ? equal(value, wide.get(layer.replace(/^0+(?=.)/, ""))) : !rule.read.includes(name),
+    );
+  return isDict(given) && Object.entries(given).every(fits);
+}
+
 /** What a function returns; that the parameters named so do not fit is said of them. */
 function fitted(name, make) {
   try {
@@ -903,7 +892,7 @@ function arranged(axes, dim, parameters, series) {
   } else {
     waves = series.of(dim);
     const given = get(parameters, "mrope_section", axes.sections ?? null);
-    which = sectioned(mode, given, count, waves.length, parameters._name);
+    which = sectioned(axes, given, waves.length, parameters._name);
   }
   const found = waves.map((wave, i) => Array.from({ length: count }, (_, axis) => (axis === which[i] ? wave : 0)));
   const runs = [];
@@ -915,10 +904,10 @@ function arranged(axes, dim, parameters, series) {
 }
 
 /** The axis of each pair, from the number of pairs of each axis. */
-function sectioned(mode, given, count, pairs, name) {
+function sectioned({ mode, count, sums }, given, pairs, name) {
   const fine = Array.isArray(given) && given.every((n) => isWhole(n) && n >= 0);
   const sum = fine ? given.reduce((a, b) => a + b, 0) : 0;
-  if (!fine || given.length !== count || (mode !== "interleaved" && sum !== pairs)) {
+  if (!fine || given.length !== count || ((sums || mode !== "interleaved") && sum !== pairs)) {
     const words = `${count} whole numbers that add up to the ${pairs} pairs of a head`;
     throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
   }
@@ -969,9 +958,7 @@ function layersOf(fields, rule, types, nested) {
     if ((rule.absent ?? []).includes(kind) || left.some((one) => equal(one, layer))) return;
     const rests = !truthy(rotates[layer]) || ((rule.rest ?? []).includes(kind) && active);
     const own = rests ? "rests" : truthy(kind) ? get(rule.rotation, kind) : null;
-    for (const name of truthy(kind) ? [own, `type ${kind}`] : [own]) {
-      found.set(name, [...(found.get(name) ?? []), layer]);
-    }
+    found.set(own, [...(found.get(own) ?? []), layer]);
   });
   return new Map([...found].map(([kind, layers]) => [kind, runs(layers)]));
 }

@@ -40,6 +40,7 @@ class Made:
 
     hidden_size: int = 64
     num_attention_heads: int = 4
+    head_dim: int | None = None
     num_hidden_layers: int = 2
     rope_theta: float = 1e4
     window_size: int = 8

@@ -52,6 +52,13 @@ LONGCAT = {
     "n_routed_experts": 4, "ffn_hidden_size": 32, "moe_topk": 2, "expert_ffn_hidden_size": 16,
     "num_key_value_heads": 4,
 }  # fmt: skip
+DEEP = {
+    **EXPERTS, "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16,
+    "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 4, "n_group": 1, "topk_group": 1,
+    "first_k_dense_replace": 4, "num_key_value_heads": 4,
+}  # fmt: skip
+del DEEP["head_dim"]
+PLAIN = {"rope_type": "default", "rope_theta": 1e4}
 ZAMBA = {"use_mem_rope": True, "hidden_size": 320, "num_key_value_heads": 4, "kv_channels": 16}
 
 HEARD: list[tuple[str, dict[str, Any]]] = [
@@ -72,13 +79,18 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
     ("flint", {**EXPERTS, "shared_expert_intermediate_size": 16}), ("lfm3", {}),
     ("minimax_m2", {**EXPERTS, "rotary_dim": 32}),
     ("longcat_flash", {**LONGCAT, "num_layers": 2}),
+    ("longcat_flash", {**LONGCAT, "num_layers": 3, "num_hidden_layers": 4}),
+    ("glm_image_text", {"head_dim": 64, "rope_parameters": PLAIN}),
+    ("glm4v_text", {"hidden_size": 512, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}}),
+    ("emu3_text_model", {"rope_parameters": PLAIN | {"rope_type": "linear", "factor": 2.0}}),
+    ("deepseek_v3", DEEP), ("mistral4", DEEP | {"head_dim": 32}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "told"), HEARD)
 def test_a_card_says_what_the_code_does_layer_by_layer(kind: str, told: dict[str, Any]) -> None:
     raw = {**SIZES, **copy.deepcopy(told)}
-    if kind == "longcat_flash":
+    if "num_layers" in told and "num_hidden_layers" not in told:
         del raw["num_hidden_layers"]
     rule = load_rules()["types"][kind]
     assert public.fault(kind, raw, rule) is None
@@ -118,6 +130,12 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("cohere2_moe", EXPERTS, {"rope_parameters": {"rope_type": "default"}, "rope_theta": 5e5}),
     ("cosmos3_edge_text", {"hidden_size": 512}, {
         "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}),
+    *((kind, DEEP, {"head_dim": None}) for kind in ("deepseek_v3", "axk1", "youtu", "mistral4")),
+    ("mistral4", DEEP, {"head_dim": 16}), ("longcat_flash", LONGCAT, {"head_dim": 32}),
+    ("cohere2_moe", EXPERTS, {"rope_parameters": None}),
+    ("cosmos3_edge_text", {"hidden_size": 512}, {"head_dim": 64}),
+    ("glm4_moe_lite", DEEP, NULL), ("solar_open", DEEP | {"head_dim": 64}, NULL),
+    ("solar_open", DEEP | {"head_dim": 64}, {"partial_rotary_factor": 0.5}),
 ]  # fmt: skip
 
 
@@ -164,3 +182,19 @@ def test_what_makes_a_rotary_embedding_fail_is_told(
 def test_values_without_end_or_sense_are_refused_in_words(config: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         rope_of(config)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "other"),
+    [
+        ("gemma4_text", "per_layer_config", {"5": {"head_dim": 128}}),
+        ("cohere2_moe", "mlp_layer_types", ["dense"] * 40),
+        ("granite_swa", "layer_rope_theta", [10000.0, *[5e5] * 31]),
+    ],
+)
+def test_what_a_class_derives_and_saves_is_no_warning(kind: str, name: str, other: Any) -> None:
+    saved = transformers.CONFIG_MAPPING[kind]().to_dict()
+    assert saved[name]
+    for value, told in ((saved[name], set()), (other, {name})):
+        spec = rope_of({**saved, "model_type": kind, name: value})
+        assert {one.field for one in spec.warnings if one.code == "not-known"} == told
