@@ -200,6 +200,33 @@ def made(model: Model) -> dict[str, Any]:
     return {"tokens": words, "heads": heads}
 
 
+def one_word(word: int = 60, out: int = 4, seen: int = 12) -> dict[str, Any]:
+    """Return what one word reads in the first head, as it is and without its fastest pairs.
+
+    Parameters
+    ----------
+    word
+        The number of the token that reads.
+    out
+        How many pairs are left out of its scores.
+    seen
+        How many tokens up to the word are returned, after the text's first.
+
+    Returns
+    -------
+    dict
+        ``tokens``, the weights ``released`` and ``changed`` of each, and ``out``.
+    """
+    file = load()
+    q, k = unpacked(file["heads"][0])
+    fewer = Change(left_out=tuple(range(out)))
+    kept = [0, *range(word - seen + 1, word + 1)]
+    rows = [attention(q, k, change)[0, word, kept].tolist() for change in (None, fewer)]
+    released, changed = ([round(weight, 4) for weight in row] for row in rows)
+    tokens = [file["tokens"][at] for at in kept]
+    return {"tokens": tokens, "released": released, "changed": changed, "out": out}
+
+
 def main() -> None:
     """Write the file."""
     file = path()

@@ -14,6 +14,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `cache_shelf`           Which kept keys are still right after a cut, once they are moved?
 `choice`                Predict, then look: one of some answers, graded in the page
 `clock`                 One hand comes back to its start. Do all of them, ever?
+`glimpses`              Three small panels for the first page: a card, a head and a bug
 `horizon_dial`          What does it cost to slow all hands until none turns back?
 `layout_threads`        Which rows must move between the two layouts?
 `model_card`            How does your model rotate, and how far does it carry?
@@ -44,6 +45,7 @@ from .byte_budget import ByteBudget, byte_budget
 from .cache_shelf import CacheShelf, cache_shelf
 from .clock import Clock, clock
 from .figure import Figure
+from .glimpses import Glimpses, glimpses
 from .horizon_dial import HorizonDial, horizon_dial
 from .layout_threads import LayoutThreads, layout_threads
 from .model_card import ModelCard, model_card
@@ -73,6 +75,7 @@ __all__ = [
     "ChoiceQuestion",
     "Clock",
     "Figure",
+    "Glimpses",
     "HorizonDial",
     "LayoutThreads",
     "ModelCard",
@@ -99,6 +102,7 @@ __all__ = [
     "cache_shelf",
     "choice",
     "clock",
+    "glimpses",
     "horizon_dial",
     "layout_threads",
     "model_card",

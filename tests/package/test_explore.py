@@ -575,7 +575,7 @@ def test_the_browser_knows_limits_options_and_controls():
 
 # ---- controls -----------------------------------------------------------------------------------
 
-QUESTIONS = {"choice_question", "number_question", "page_lab"}
+QUESTIONS = {"choice_question", "number_question", "page_lab", "glimpses"}
 """What a reader answers; they and the atlas have tests of their own."""
 
 
