@@ -105,7 +105,7 @@ def test_a_figure_alone_wears_the_readers_theme_or_that_of_its_address(opened):
 def test_a_figure_alone_starts_where_its_address_says_and_tells_it_again(opened):
     page = opened("clock", "?m=7&pairs=8")
     assert axis(page) == "8"
-    assert "7" in re.findall(r"\d+", page.locator(".rope-figure").inner_text())
+    assert "7" in re.findall(r"\d+", page.locator(".rope-figure").text_content())
     address = "window.ropeHost.shown.address()"
     assert page.evaluate(address) == "m=7&pairs=8"
     page.locator(".rope-track").press("ArrowRight")

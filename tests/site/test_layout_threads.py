@@ -62,7 +62,7 @@ def test_a_touch_selects_a_thread_on_a_phone_in_the_dark(loom):
     canvas.tap(position={"x": 60, "y": 42 + 200 * (9.5 / 16)})
     wait_until(figure, "channel", "9")
     assert figure.get_attribute("data-partner") == "8"
-    figure.locator("summary").click()
+    figure.get_by_text("The permutation as Python").click()
     assert figure.locator("pre").evaluate("code => code.scrollWidth <= code.clientWidth")
     overflow = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert figure.page.evaluate(overflow) <= 0

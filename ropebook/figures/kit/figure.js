@@ -85,7 +85,7 @@ function mount(setUp, model, el) {
   const stops = []; // what ends when the figure leaves the page
   let colors = null; // of the theme, since they were read last
   const painter = makePainter(root, plots);
-  const typesetter = makeTypesetter(model, body);
+  const typesetter = makeTypesetter(model, root);
   const player = makePlayer(box, root, buttons, { ended: painter.schedule });
   const voice = makeVoice(root, spoken);
 
@@ -257,9 +257,9 @@ function traitsOf(model) {
 }
 
 /** { formula(node, latex), stop() }: MathJax where the page has it, else the kernel's MathML. */
-function makeTypesetter(model, body) {
+function makeTypesetter(model, root) {
   const answer = ({ latex, mathml }) => {
-    for (const node of body.querySelectorAll("[data-latex]")) {
+    for (const node of root.querySelectorAll("[data-latex]")) {
       if (node.dataset.latex === latex) node.innerHTML = mathml;
     }
   };
