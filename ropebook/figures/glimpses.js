@@ -80,7 +80,7 @@ function head({ tokens, released, changed: without, out }, changed) {
   const pick = (i) => {
     const weights = [released, without][i];
     const line = tokens.map((token, at) => {
-      const strength = `${Math.round(60 * weights[at])}%`;
+      const strength = `${Math.round(100 * weights[at])}%`;
       const node = make("span", { className: at === tokens.length - 1 ? "rope-glimpse-asks" : "" }, token.trim());
       node.style.setProperty("--share", strength);
       return make("span", {}, token.startsWith(" ") ? " " : "", node, at ? "" : " … ");

@@ -28,7 +28,7 @@ WIDTHS = pytest.mark.parametrize("width", [1280, 390])
 PIXELS = 40, 30
 LED = re.compile('<p class="alone"><a href="([^"]*)"')
 # a slider one stop down, also one that lies in a fold
-STEP = "e => { e.value = Number(e.value) - 1; e.dispatchEvent(new Event('input')); }"
+STEP = "e => { e[e.value > 0 ? 'stepDown' : 'stepUp'](); e.dispatchEvent(new Event('input')); }"
 FOLLOWS = re.search(
     r"```html\n(.*?)```", (ROOT / "book" / "gallery.md").read_text("utf8"), re.DOTALL
 )[1]

@@ -94,6 +94,7 @@ def test_every_image_says_what_it_shows(opened):
 @each_page_with(pages_with("cell_input"))
 def test_the_copy_button_copies_a_cell_beside_figures(opened):
     page = opened.page
+    page.locator("details.hide").evaluate_all("all => all.forEach(fold => { fold.open = true; })")
     cell = page.locator("div.cell_input:visible div.highlight").first
     cell.hover()
     button = cell.locator("button.copybtn")
