@@ -170,6 +170,15 @@ def test_what_the_cards_say_of_other_encodings_is_in_the_record():
     assert min(twice["test"]["none"]["1"]["accuracy"]) > 0.99
     for name in ("selective", "rope"):
         assert np.median(summary.values(recent.records()["copy"], name)) == 1
+    assert (gain("selective", 4) < 0).all()
+    shown_one = np.subtract(near, summary.values(english, "pope", "bits", times=4))
+    assert np.median(shown_one) < 0
+    records = {task: summary.load(task) for task in ("copy", "find", "induction")}
+    ahead = {
+        task: compare(record, "fast_half", "rope").measured for task, record in records.items()
+    }
+    assert [sum(np.array(each) > 0) for each in ahead.values()] == [0, 4, 1]
+    assert not any(ahead["copy"])
 
 
 # ---- what the released model was asked ----------------------------------------------------------
