@@ -440,7 +440,7 @@ def test_the_multiplier_of_every_pair_is_said(node, name):
         over, number = re.search(r"turns at × \*\*(1/)?([\d.,]+)\*\*", said).groups()
         number = float(number.replace(",", ""))
         assert (1 / number if over else number) == pytest.approx(multiplier, rel=0.026), pair
-    assert ("**100%** of the size" in said) == (meters["kept"] == 1)
+    assert ("**100%** of its size" in said) == (meters["kept"] == 1)
 
 
 def test_a_key_raises_a_fader_that_stands_below_the_scale(node):
