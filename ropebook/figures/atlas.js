@@ -305,7 +305,7 @@ export function reading(rows, traits) {
 function oftenest(all) {
   const many = (one) => all.filter((other) => other === one).length;
   const [first] = [...new Set(all)].filter(Boolean).sort((a, b) => many(b) - many(a));
-  return first && many(first) > 1 ? first : null;
+  return first && many(first) > 1 ? [many(first), first] : null;
 }
 
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
@@ -319,7 +319,8 @@ function answer({ total, found, kept, mostly, show, search }) {
   ].filter(Boolean);
   const which = that.join(", ");
   const start = `${which[0].toUpperCase()}${which.slice(1)}: **${found || "none"} of ${total}** rotations.`;
-  if (found && show === "promise broken" && mostly) return `${start.slice(0, -1)}, most by **${mostly}**.`;
+  if (found && show === "promise broken" && mostly)
+    return `${start.slice(0, -1)}, **${mostly[0]}** of them by ${mostly[1]}.`;
   if (!found || show === "promise broken") return start;
   const who = kept === found ? "all" : kept || "none";
   if (found === 1) return `${start} ${kept ? "It **keeps**" : "It **breaks**"} the promise.`;

@@ -116,7 +116,7 @@ export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
   if (treatment === "left")
-    return `None: at old places they are **${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2.`;
+    return `None, where words are counted afresh: **${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2.`;
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off: the text is whole.`;
   return `Those of layer 0. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }

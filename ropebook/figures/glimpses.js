@@ -61,7 +61,7 @@ function card(models, changed) {
   const pick = (i) => {
     const model = models[i];
     const count = `**${unfinished(model)} of ${model.waves.length}** pairs never come round in a full context.`;
-    show(drawWaves(model), `${count} It rotates ${model.says}.`);
+    show(drawWaves(model), `${count} ${model.says}.`);
     changed({ model: model.name, unfinished: unfinished(model) });
   };
   const choice = chips(
@@ -69,7 +69,7 @@ function card(models, changed) {
     models.map(({ name }) => name),
     pick,
   );
-  const { node, show } = panel("How does a model rotate?", choice.row);
+  const { node, show } = panel("Which pairs never come round?", choice.row);
   choice.press(0);
   return node;
 }
@@ -117,7 +117,7 @@ function bench(bug, changed) {
   const pick = (i) => {
     if (i === null) show(drawScores(bug), "Grey is right, red is what one wrong line makes of it. Choose a name.");
     else if (i === bug.right) show(drawScores(bug), `**Yes.** ${bug.why}`);
-    else show(drawScores(bug), "**Not so.** Look at the steps of the red curve.");
+    else show(drawScores({ ...bug, seen: bug.far[i] }), "**Not so.** That bug would draw this. Choose again.");
     changed({ guess: i });
   };
   const choice = chips("Bugs", bug.options, pick);

@@ -38,6 +38,7 @@ def glimpses(head: dict[str, Any]) -> Glimpses:
     bug = {
         "healthy": bench["healthy"],
         "seen": patient["far"],
+        "far": [bench["patients"][place]["far"] for place in patient["options"]],
         "options": [bench["patients"][place]["name"] for place in patient["options"]],
         "right": patient["right"],
         "why": patient["why"],
@@ -54,6 +55,6 @@ def _model(short: str, name: str) -> dict[str, Any]:
         "name": short,
         "length": part["max_length"],
         "waves": [round(2 * math.pi / theta, 1) for theta in part["inv_freq"]],
-        "says": f"{part['layout']}, {part['width']} of {part['head_dim']} channels, "
-        f"base {part['base']:,.0f}, {RESCALINGS[part['rescaling'] and part['rescaling'][0]]}",
+        "says": f"Layout: {part['layout']}; {part['width']} of {part['head_dim']} channels; "
+        f"base {part['base']:,.0f}; {RESCALINGS[part['rescaling'] and part['rescaling'][0]]}",
     }

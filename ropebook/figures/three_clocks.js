@@ -267,14 +267,14 @@ function drawPositions(plot, { chart, line: top, x, y }, tokens, token) {
   });
   const { grid, at } = tokens[token];
   upright(plot, x(token), { y0: top, y1: y(Math.min(...at)) }, colors.accent, { width: 1.5, dash: [3, 3] });
-  const right = token < TOKENS - 16;
+  const right = x(token) < plot.width / 2;
   const align = right ? "left" : "right";
   const beside = x(token) + (right ? 9 : -9);
   if (!grid) {
     level(plot, y(at[0]), { x0: chart.x0, x1: x(token) }, colors.accent, { width: 1.5, dash: [3, 3] });
     disc(plot, x(token), y(at[0]), 5, colors.accent);
     const said = `token ${token}, position ${at[0]}`;
-    text(plot, said, beside, y(at[0]), { align, size: 15, bold: true, color: colors.accent, halo: true });
+    text(plot, said, beside, y(at[0]) - 12, { align, size: 15, bold: true, color: colors.accent, halo: true });
     return;
   }
   // the three names one below the other, however near their positions are

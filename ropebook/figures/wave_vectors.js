@@ -135,6 +135,7 @@ const NOTICE =
 // ---- the picture --------------------------------------------------------------------------------
 
 const FAR = 22; // pixels from an arrow's head where it can be taken
+const NEAR = 3; // pixels within which an arrow's head lies on an axis
 const TITLE = 24;
 const UNDER = 48; // ticks and the colours' meaning
 const LEFT = 24; // ticks beside a map
@@ -168,7 +169,8 @@ export default figure((fig) => {
     height: (width) => layout(width).bottom,
     drag({ x, y, begins }) {
       const { plane } = layout(plot.width);
-      const vector = [x - plane.x, y - plane.y].map((pixels) => (pixels / plane.radius) * LONGEST);
+      const onAxis = (pixels) => (Math.abs(pixels) < NEAR ? 0 : pixels);
+      const vector = [x - plane.x, y - plane.y].map((pixels) => (onAxis(pixels) / plane.radius) * LONGEST);
       if (!begins) {
         move(fig.traits.pair, vector);
         return true;

@@ -889,7 +889,7 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "left", 4, LEFT),
-        "None: at old places they are **96%** off in layer 0, **88%** in layer 2.\n"
+        "None, where words are counted afresh: **96%** off in layer 0, **88%** in layer 2.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (

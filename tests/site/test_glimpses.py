@@ -61,11 +61,14 @@ def test_a_word_reads_the_word_before_until_the_fastest_pairs_are_left_out(panel
 
 def test_a_bug_is_named(panels):
     answer = panels.locator("p[role=status]").nth(2)
+    pictures = set()
     for name, verdict in (
         ("Keys are rotated the other way", "Not so."),
         ("Positions made in bfloat16", "Yes."),
     ):
         panels.get_by_role("button", name=name).click()
         assert answer.inner_text().startswith(verdict)
+        pictures.add(panels.locator("svg").nth(1).inner_html())
         pressed = panels.get_by_role("group", name="Bugs").locator("[aria-pressed=true]")
         assert pressed.all_inner_texts() == [name]
+    assert len(pictures) == 2
