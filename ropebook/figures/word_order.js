@@ -87,7 +87,7 @@ export function words(order, positions, numbers, outputs) {
       "The layer sees no order."
     );
   return (
-    `**${numbers} of the 16 numbers are new**: those of words whose distance has changed. So are ` +
+    `**${numbers} of the 16 numbers are new**: those of words farther apart, nearer or the other way round. So are ` +
     `**${outputs}** of 4 outputs: the layer sees the order.`
   );
 }

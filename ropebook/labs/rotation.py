@@ -147,8 +147,8 @@ class WriteTheRotation(Lab):
 
     def _check_score(self, answer: Any) -> None:
         q, k = self.random.standard_normal((2, self.head_dim))
-        distances = [0, 3, 11, 3000]
-        found = read([call(answer, q, k, far) for far in distances], (4,), "your four scores")
+        distances = [0, 3, -3, 11, 3000]
+        found = read([call(answer, q, k, far) for far in distances], (5,), "your five scores")
 
         def scores(turn: Turn) -> np.ndarray:
             return np.stack([turn(q[None], np.array([far]))[0] @ k for far in distances])
@@ -167,7 +167,9 @@ class WriteTheRotation(Lab):
             ("you take the imaginary part; the score is the real part",
              [np.imag(np.sum(z * np.conj(w) * t)) for t in turned]),
             ("the distance does not matter in yours: turned both by one angle, it cancels",
-             [q @ k] * 4),
+             [q @ k] * 5),
+            ("the sign of the distance does not matter in yours: a key may stand after the query",
+             true[[0, 1, 1, 3, 4]]),
         ):  # fmt: skip
             if agree(found, slip):
                 raise Slip(words)

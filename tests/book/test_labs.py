@@ -304,6 +304,11 @@ SLIPS = [
             k[None], np.array([far]))[0] @ q),
         "direction reversed",
     ),
+    (
+        *(1, "score", lambda lab: lambda q, k, far: in_layout(lab, lab.interleaved)(
+            q[None], np.array([abs(far)]))[0] @ k),
+        "the sign of the distance",
+    ),
     (1, "score", lambda lab: lambda q, k, far: q @ k, "the distance does not matter"),
     (2, "pairs", other_pairs, "your pairs are"),
     (2, "pairs", lambda lab: lab._turn.pairs()[::-1], "reverse order"),

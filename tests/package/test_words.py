@@ -398,17 +398,17 @@ SENTENCES = [
     (
         ("train_it", {**LEARNT, "known": SPREAD}),
         "**RoPE, keys turn backwards**, gives **99.9%** right answers in texts as long as in "
-        "training, and **7%** in texts 8 times as long: it **breaks at 4**.\nAt 1, 2, 4 and 8 "
-        "times: 99.9%, 80%, 41%, 7%. Guessing gives 6%. Eight seeds of the record: 100% to 100%, "
-        "95% to 100%, 6% to 100%, 6% to 98%.",
+        "training, and **7%** in the last 64 places of texts 8 times as long: it **breaks at 4**.\n"
+        "At 1, 2, 4 and 8 times: 99.9%, 80%, 41%, 7%. Guessing gives 6%. Eight seeds of the "
+        "record: 100% to 100%, 95% to 100%, 6% to 100%, 6% to 98%.",
     ),
     (
         (
             "train_it",
             {**LEARNT, "run": {**LEARNS, "scores": [1, 1, 1, 0.5]}, "other": LEARNT["run"]},
         ),
-        "and **50%** in texts 8 times as long: it holds. **RoPE, keys turn backwards**, got **7%** "
-        "there.\n",
+        "and **50%** in the last 64 places of texts 8 times as long: it keeps more than half. "
+        "**RoPE, keys turn backwards**, got **7%** at 8 times.\n",
     ),
     (
         ("train_it", {**LEARNT, "run": {**LEARNS, "scores": [0.12, 0.1, 0.06, 0.02]}}),
@@ -990,7 +990,8 @@ SENTENCES = [
     ),
     (
         ("word_order", BACK, True, 10, 4),
-        "**10 of the 16 numbers are new**: those of words whose distance has changed. So are "
+        "**10 of the 16 numbers are new**: those of words farther apart, nearer or the other "
+        "way round. So are "
         "**4** of 4 outputs: the layer sees the order.",
     ),
 ]
