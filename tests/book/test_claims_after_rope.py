@@ -183,7 +183,7 @@ def test_a_gap_in_training_hurts_little_and_its_end_more():
     """Refuted if new models fail at the distances left out (the two that do worst: by the median),
     or are worse there than at those that training had, or if RoPE goes as far as no encoding."""
     for name in ("grape_a", "bases"):
-        assert np.median(score("recall", name, 1, tuple(range(2000, 2008)))) > 0.7
+        assert np.median(score("recall", name, 1, tuple(range(2000, 2008)))) > 0.65
     for name in ("rope", "nope", "fourier", "t5"):
         left_out = score("recall", name)
         had = run.score(trained("recall", name), TASKS["recall"], "valid", NEW, 1)["accuracy"]
