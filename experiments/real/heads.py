@@ -200,23 +200,16 @@ def made(model: Model) -> dict[str, Any]:
     return {"tokens": words, "heads": heads}
 
 
-def one_word(word: int = 60, out: int = 4, seen: int = 12) -> dict[str, Any]:
+def one_word() -> dict[str, Any]:
     """Return what one word reads in the first head, as it is and without its fastest pairs.
-
-    Parameters
-    ----------
-    word
-        The number of the token that reads.
-    out
-        How many pairs are left out of its scores.
-    seen
-        How many tokens up to the word are returned, after the text's first.
 
     Returns
     -------
     dict
-        ``tokens``, the weights ``released`` and ``changed`` of each, and ``out``.
+        ``tokens``, the text's first and the last twelve up to the word; the weights ``released``
+        and ``changed`` of each; and ``out``, how many pairs are left out.
     """
+    word, out, seen = 60, 4, 12
     file = load()
     q, k = unpacked(file["heads"][0])
     fewer = Change(left_out=tuple(range(out)))

@@ -301,7 +301,7 @@ export function reading(rows, traits) {
   };
 }
 
-/** What most of the broken promises are broken by; null where none is by what another is. */
+/** By what promises are broken most often, [how many, by what]; null where no two are by the same. */
 function oftenest(all) {
   const many = (one) => all.filter((other) => other === one).length;
   const [first] = [...new Set(all)].filter(Boolean).sort((a, b) => many(b) - many(a));

@@ -14,6 +14,7 @@ const DEMANDS = [
 ];
 const FIRST = -12; // distances shown
 const LAST = 48;
+const DISTANCES = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
 const NARROW = 520; // pixels
 const ODD = "odd distances from even ones";
 const MIRROR = `Two mirrors cancel: the score tells ${ODD}. In a wider head other planes may turn beside it.`;
@@ -333,9 +334,8 @@ function drawSmall(plot, kind, theta, zeta, out) {
   const [x] = scale([FIRST, LAST], 2, width - 2);
   const [y] = scale(SCORES, height - 2, 2);
   level(plot, y(0), { x0: 0, x1: width }, rule, { width: 1 });
-  const distances = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
-  const heights = distances.map((s) => y(score(kind, theta, zeta, s)));
-  curve(plot, distances.map(x), heights, out ? muted : accent, { width: 1.25, alpha: out ? 0.35 : 1 });
+  const heights = DISTANCES.map((s) => y(score(kind, theta, zeta, s)));
+  curve(plot, DISTANCES.map(x), heights, out ? muted : accent, { width: 1.25, alpha: out ? 0.35 : 1 });
 }
 
 // one scale for all settings of the sliders, or a slider would move the axis and not the curve
@@ -381,8 +381,7 @@ function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
 function drawScores(plot, kind, theta, zeta, box) {
   const { ctx, width } = plot;
   const { accent, muted, rule } = plot.colors;
-  const distances = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
-  const scores = distances.map((s) => score(kind, theta, zeta, s));
+  const scores = DISTANCES.map((s) => score(kind, theta, zeta, s));
   const narrow = width < NARROW;
   const at = axes(plot, {
     x: [FIRST - 1, LAST + 1],
@@ -404,7 +403,7 @@ function drawScores(plot, kind, theta, zeta, box) {
   ctx.rect(x0, y0, x1 - x0, y1 - y0);
   ctx.clip();
   level(plot, at.y(0), at.box, muted, { width: 1 });
-  curve(plot, distances.map(at.x), scores.map(at.y), accent, { width: 1.25, alpha: 0.5 });
-  scores.forEach((value, i) => disc(plot, at.x(distances[i]), at.y(value), narrow ? 2 : 2.6, accent));
+  curve(plot, DISTANCES.map(at.x), scores.map(at.y), accent, { width: 1.25, alpha: 0.5 });
+  scores.forEach((value, i) => disc(plot, at.x(DISTANCES[i]), at.y(value), narrow ? 2 : 2.6, accent));
   ctx.restore();
 }

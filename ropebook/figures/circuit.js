@@ -30,14 +30,19 @@ function chord(ctx, from, to, { x, y, radius }) {
   ctx.stroke();
 }
 
+/** The hue of each pair: by how fast it is, or by its number where that is not known. */
+function hues({ pairs, waves }) {
+  const rank = ranks(waves);
+  return pairs.map((_, i) => pairColor(rank[i] ?? i, pairs.length));
+}
+
 const FEW = 16; // chords of a small wheel
 
 /** What a small wheel needs of a row: some of its chords, each with its hue. */
-export function wheelOf({ pairs, waves }) {
-  const rank = ranks(waves);
-  const every = Math.ceil(pairs.length / FEW);
-  const hue = (i) => pairColor(rank[i] ?? i, pairs.length);
-  return pairs.map((pair, i) => ({ pair, color: hue(i) })).filter((_, i) => i % every === 0);
+export function wheelOf(row) {
+  const colors = hues(row);
+  const every = Math.ceil(row.pairs.length / FEW);
+  return row.pairs.map((pair, i) => ({ pair, color: colors[i] })).filter((_, i) => i % every === 0);
 }
 
 /** Draw such a wheel of a head's channels into a ring { x, y, radius }. */
@@ -56,15 +61,14 @@ export function drawWheel({ ctx, colors }, wheel, head, ring) {
 /** Draw the circuit of { name, head, pairs, waves, direction } into a ring { x, y, radius } on the plot. */
 export function drawCircuit(plot, { name, head, pairs, waves, direction }, ring) {
   const { ctx, colors } = plot;
-  const rank = ranks(waves);
+  const own = hues({ pairs, waves });
   const hue = new Map();
   const dot = Math.max(0.8, Math.min(3, (0.6 * Math.PI * ring.radius) / head));
   ctx.save();
   ctx.lineWidth = Math.max(0.8, Math.min(1.6, (80 * dot) / 100));
   pairs.forEach(([a, b], i) => {
-    const color = waves.length ? pairColor(rank[i], pairs.length) : pairColor(i, pairs.length);
-    hue.set(a, color).set(b, color);
-    ctx.strokeStyle = color;
+    hue.set(a, own[i]).set(b, own[i]);
+    ctx.strokeStyle = own[i];
     chord(ctx, onRing(a, head, ring), onRing(b, head, ring), ring);
   });
   for (let c = 0; c < head; c++) {

@@ -40,7 +40,7 @@ function panel(asked, control) {
 // ---- a model's card -----------------------------------------------------------------------------
 
 /** The pairs that come to no full turn in a text of the model's length. */
-export const unfinished = ({ waves, length }) => waves.filter((wave) => wave > length).length;
+const unfinished = ({ waves, length }) => waves.filter((wave) => wave > length).length;
 
 function drawWaves({ waves, length }) {
   const high = HEIGHT - FOOT;
@@ -80,9 +80,8 @@ function head({ tokens, released, changed: without, out }, changed) {
   const pick = (i) => {
     const weights = [released, without][i];
     const line = tokens.map((token, at) => {
-      const strength = `${Math.round(100 * weights[at])}%`;
       const node = make("span", { className: at === tokens.length - 1 ? "rope-glimpse-asks" : "" }, token.trim());
-      node.style.setProperty("--share", strength);
+      node.style.setProperty("--share", `${Math.round(100 * weights[at])}%`);
       return make("span", {}, token.startsWith(" ") ? " " : "", node, at ? "" : " … ");
     });
     const most = weights.indexOf(Math.max(...weights));
@@ -103,7 +102,7 @@ function head({ tokens, released, changed: without, out }, changed) {
 
 // ---- a bug to find ------------------------------------------------------------------------------
 
-function drawScores({ healthy, seen }) {
+function drawScores(healthy, seen) {
   const [low, most] = [Math.min, Math.max].map((end) => end(...healthy, ...seen));
   const yOf = (score) => 2 + ((HEIGHT - FOOT - 4) * (most - score)) / (most - low);
   const path = (scores) => scores.map((y, s) => `${(s * WIDTH) / (scores.length - 1)},${yOf(y)}`).join(" ");
@@ -115,9 +114,13 @@ function drawScores({ healthy, seen }) {
 
 function bench(bug, changed) {
   const pick = (i) => {
-    if (i === null) show(drawScores(bug), "Grey is right, red is what one wrong line makes of it. Choose a name.");
-    else if (i === bug.right) show(drawScores(bug), `**Yes.** ${bug.why}`);
-    else show(drawScores({ ...bug, seen: bug.far[i] }), "**Not so.** That bug would draw this. Choose again.");
+    const said =
+      i === null
+        ? "Grey is right, red is what one wrong line makes of it. Choose a name."
+        : i === bug.right
+          ? `**Yes.** ${bug.why}`
+          : "**Not so.** That bug would draw this. Choose again.";
+    show(drawScores(bug.healthy, bug.far[i ?? bug.right]), said);
     changed({ guess: i });
   };
   const choice = chips("Bugs", bug.options, pick);

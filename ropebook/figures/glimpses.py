@@ -37,7 +37,6 @@ def glimpses(head: dict[str, Any]) -> Glimpses:
     patient = bench["patients"][PATIENT - 1]
     bug = {
         "healthy": bench["healthy"],
-        "seen": patient["far"],
         "far": [bench["patients"][place]["far"] for place in patient["options"]],
         "options": [bench["patients"][place]["name"] for place in patient["options"]],
         "right": patient["right"],

@@ -85,6 +85,8 @@ function turn(keys, positions) {
 
 const START = normals(KEYS * DIM, 18);
 export const startKeys = () => START;
+/** The first key where it belongs after so many positions. */
+const belongs = (positions) => rotate(START.slice(0, DIM), positions, THETA);
 
 /**
  * Keys stored, then moved and stored again, some times. By pair: error (of the length) and angle (rad)
@@ -204,7 +206,7 @@ export default figure((fig) => {
       const { clock } = layout(plot.width);
       const { moves, step, pair } = fig.traits;
       const [right, up] = [x - (clock.x0 + clock.x1) / 2, (clock.y0 + clock.y1) / 2 - y];
-      const [a, b] = part(rotate(START.slice(0, DIM), moves * step, THETA), pair);
+      const [a, b] = part(belongs(moves * step), pair);
       const by = shortWay(Math.atan2(up, right) - Math.atan2(b, a));
       const away = Math.hypot(right, up) / (clock.x1 - clock.x0);
       if (begins && (Math.abs(by) > 0.4 || away < 0.15 || away > 0.5)) return false;
@@ -223,8 +225,7 @@ export default figure((fig) => {
     const { width } = plot.clear();
     const { clock, lens, chart } = layout(width);
     const is = known.many.path.at(-1);
-    const exact = rotate(START.slice(0, DIM), moves * step, THETA);
-    const tip = drawClock(plot, clock, pair, known.many.path, exact);
+    const tip = drawClock(plot, clock, pair, known.many.path, belongs(moves * step));
     const rounded = drawLens(plot, lens, fig.traits, is, tip);
     field = drawErrors(plot, chart, known, fig.traits);
     fig.say(words(fig.traits, known));
@@ -309,12 +310,13 @@ const CELLS = 1.7; // that the lens shows on each side
 function drawLens(plot, box, { kept, step, pair }, is, from) {
   const { ctx, colors } = plot;
   const tip = part(is, pair);
-  const moved = part(rotate(is, step, THETA), pair);
+  const turned = rotate(is, step, THETA);
+  const moved = part(turned, pair);
   const steps = [pair, pair + PAIRS].map((channel) => spacing(is, channel, kept));
   const half = Math.max(CELLS * Math.max(...steps), 1.3 * Math.hypot(moved[0] - tip[0], moved[1] - tip[1]));
   const [cx, cy, radius] = [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, (box.x1 - box.x0) / 2];
   const on = ([x, y]) => [cx + ((x - tip[0]) / half) * radius, cy - ((y - tip[1]) / half) * radius];
-  const next = part(store(rotate(is, step, THETA), kept), pair);
+  const next = part(store(turned, kept), pair);
   const rounded = next.every((x, c) => Math.abs(x - tip[c]) < steps[c] / 2);
   const [x, y] = from;
   for (const corner of [box.y0, box.y1]) curve(plot, [x, box.x0], [y, corner], colors.rule, { width: 1 });

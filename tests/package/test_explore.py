@@ -576,7 +576,7 @@ def test_the_browser_knows_limits_options_and_controls():
 # ---- controls -----------------------------------------------------------------------------------
 
 QUESTIONS = {"choice_question", "number_question", "page_lab", "glimpses"}
-"""What a reader answers; they and the atlas have tests of their own."""
+"""What a reader answers, and the first page's panels; they and the atlas have their own tests."""
 
 
 def test_a_figure_stands_in_the_lists_of_the_tests():

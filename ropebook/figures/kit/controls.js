@@ -108,7 +108,8 @@ function checkbox({ label }, change) {
 
 /**
  * The controls that a model's traits declare: { nodes, rows, unfold, stop() }, the nodes by the names
- * of their traits; unfold is the button of those that lie in the fold, or null. follow(names, action) follows traits and returns a function that stops.
+ * of their traits; unfold is the button of those that lie in the fold, or null. follow(names, action)
+ * follows traits and returns a function that stops.
  */
 export function makeControls(model, follow) {
   const [nodes, ends] = [{}, []];
