@@ -71,7 +71,7 @@ export function words({ phase, wanted, run, read, known, other }) {
         ? `it **breaks at ${at}**`
         : "it keeps more than half";
   const far = other ? ` ${bold(capital(other.name))} got ${share(other.scores.at(-1))} at 8 times.` : "";
-  const asked = run.task === "copy" ? "in the last 64 places of" : "of those more than a training text away, in";
+  const asked = run.task === "copy" ? "in the last 64 places of" : "of those a training text away or more, in";
   const ranges = known?.map(([low, high]) => `${percent(low)} to ${percent(high)}`).join(", ");
   return (
     `${name} gives ${share(scores[0])} right answers in texts as long as in training, and ${share(scores.at(-1))} ` +

@@ -66,6 +66,16 @@ def test_two_seeds_of_the_record_trained_again_score_as_recorded(task, encoding)
         assert again.max() <= before.max() + room, (task, encoding, times)
 
 
+def test_seeds_against_the_levels_that_failed():
+    """Refuted if other numbers of seeds than the text says keep predictions 1, 8 and 14."""
+    for number, kept in (("1", 6), ("8", 0), ("14", 3)):
+        (level,) = (one for one in summary.predictions(recent.PREDICTIONS) if one["id"] == number)
+        encoding = level["of"]["encoding"]
+        found = np.array(summary.values(records()[level["task"]], encoding))
+        fine = found >= level["least"] if "least" in level else found <= level["most"]
+        assert fine.sum() == kept, number
+
+
 # What each pays ----------------------------------------------------------------------------------
 
 
