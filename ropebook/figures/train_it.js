@@ -43,9 +43,14 @@ const share = (part) => `**${percent(part)}**`;
 /** The first length at which fewer than half of the answers are left; 0 if there is none. */
 export const breaks = (scores) => TIMES.find((_, i) => scores[i] < scores[0] / 2) ?? 0;
 
-/** What is said: of the plan while there is no run, else of the run. */
-export function words({ phase, wanted, run, read, known, other }) {
+/** What is said: of a run that goes on with another task, of the plan while there is no run, else of the run. */
+export function words({ phase, wanted, run, read, known, other, busy }) {
   const settings = ({ steps, rate, seed }) => `\n${num(steps, 0)} steps, rate ${rate}, seed ${seed}.`;
+  if (busy)
+    return (
+      `${bold(capital(busy.name))} is **not done on ${busy.task}** yet: choose ${busy.task} to see it. ` +
+      `**Start** drops it and trains ${bold(wanted.name)} on ${wanted.task}.${settings(busy)}`
+    );
   if (phase === "none") {
     const idle = wanted.idle ? " It does not rotate, so the bug changes nothing." : "";
     const task = `to train ${bold(wanted.name)} on ${wanted.task}, with texts of 64 tokens`;
@@ -65,11 +70,7 @@ export function words({ phase, wanted, run, read, known, other }) {
   if (!scores.length) return `${name} is trained: ${loss}. Now stretch the text: will it break?${settings(run)}`;
   const at = breaks(scores);
   const verdict =
-    scores[0] < 2 / GUESS
-      ? "it has hardly learned the task"
-      : at
-        ? `it **breaks at ${at}**`
-        : "it keeps more than half";
+    scores[0] < 2 / GUESS ? "it has hardly learned the task" : at ? `it **breaks at ${at}**` : "it keeps at least half";
   const far = other ? ` ${bold(capital(other.name))} got ${share(other.scores.at(-1))} at 8 times.` : "";
   const asked = run.task === "copy" ? "in the last 64 places of" : "of those a training text away or more, in";
   const ranges = known?.map(([low, high]) => `${percent(low)} to ${percent(high)}`).join(", ");
@@ -185,7 +186,7 @@ export default figure((fig) => {
     fig.say(
       failed
         ? "The trainer did not come. Press **Start** to try once more."
-        : words({ phase, wanted: plans, run, read: now?.read, known: run?.known, other }),
+        : words({ phase, wanted: plans, run, read: now?.read, known: run?.known, other, busy: here ? null : now?.run }),
     );
     fig.root.dataset.values = JSON.stringify({
       phase,

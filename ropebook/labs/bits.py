@@ -230,7 +230,7 @@ class CountBits(Lab):
         if stage == "product":
             if not agree(self.cos**2 + self.sin**2, np.ones_like(self.cos), 1e-12):
                 return "then cos^2 + sin^2 would be 1 everywhere, and in your table it is not"
-            inside = np.abs(angle[:, slow:]) < 1
+            inside = np.arange(POSITIONS)[:, None] * self.inv_freq[slow:] < 1  # no whole turns
             off = np.where(inside, np.abs(to_bits(angle, self.bits) - angle)[:, slow:], 0)
             row, pair = divmod(int(np.argmax(off)), off.shape[1])
             return (

@@ -78,7 +78,13 @@ class MendACache(Lab):
             if agree(found, would):
                 raise Slip(words)
         explain(lambda turn: turn(keys, delta), found, self._turn, "the cache")
-        name_slip(found, self._turn(keys, delta), [], "the moved key is not R_(m + delta) k")
+        true = self._turn(keys, delta)
+        if agree(found[:5], true[:5]) and not agree(found[5], true[5]):
+            raise Slip(
+                "the moved key is R_(m + delta) k for small deltas, and not for 3000: take your "
+                "frequencies more exactly, and all of it in float64"
+            )
+        name_slip(found, true, [], "the moved key is not R_(m + delta) k")
 
     def _check_drop(self, answer: Any) -> None:
         positions, start, stop = np.arange(20), 5, 11

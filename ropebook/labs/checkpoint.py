@@ -210,14 +210,18 @@ class ConvertACheckpoint(Lab):
             long = self._move(old[name], 1)
             spoilt.append((f"{name} was moved as one long head", good | {name: long}))
         scaled = good["q_proj.weight"].copy()
-        scaled[-1] *= 1.001
+        scaled[-1] *= 1.01
+        swap = np.arange(self.heads * self.head_dim)
+        swap[: 2 * self.head_dim] = np.roll(swap[: 2 * self.head_dim], self.head_dim)
+        q = {name: good[name][swap] for name in ("q_proj.weight", "q_proj.bias")}
         back = {name: self._move(old[name], self._heads_of(name), back=True) for name in MOVES}
         return [
             ("nothing was moved: does yours look beyond the first token, at distances over 0?",
              old),
             *spoilt,
             ("everything was moved in the wrong direction", good | back),
-            ("a row of the last query head was changed by 0.1%", good | {"q_proj.weight": scaled}),
+            ("query heads 0 and 1, which read the same keys, have changed places", good | q),
+            ("a row of the last query head was changed by 1%", good | {"q_proj.weight": scaled}),
         ]  # fmt: skip
 
     def _check_alike(self, answer: Any) -> None:

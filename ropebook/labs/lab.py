@@ -66,7 +66,7 @@ def numbers(answer: Any, what: str) -> np.ndarray:
         got = getattr(answer, "dtype", type(answer).__name__)
         raise Slip(f"{what} should be real numbers, got {got}") from None
     if not np.isfinite(found).all():
-        raise Slip(f"{what} should be finite, and holds inf or nan")
+        raise Slip(f"{what} should be finite, and holds inf or nan (float32 ends at 3e38)")
     return found
 
 

@@ -61,10 +61,13 @@ def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Tur
             "you rotate halves with cosines made for adjacent pairs: the two channels of a pair "
             "are turned by two different angles"
         )
+    lengths = np.hypot(found[:, a], found[:, b]) / np.hypot(x[:, a], x[:, b])
+    if agree(found, true(x, places), 1e-2) and not np.allclose(lengths, true.factor, rtol=1e-5):
+        more = "" if true.factor == 1 else ", or the factor needs more digits"
+        return f"right to two digits or three, and no further: some of it is in float16{more}"
     for still in sorted({*range(true.head_dim)} - {*a, *b}):
         if not agree(found[:, still], x[:, still]):
             return f"channel {still} belongs to no pair: it should come back as it was"
-    lengths = np.hypot(found[:, a], found[:, b]) / np.hypot(x[:, a], x[:, b])
     if not np.allclose(lengths, true.factor, rtol=1e-6):
         token, pair = np.argwhere(~np.isclose(lengths, true.factor, rtol=1e-6))[0]
         return (
@@ -139,7 +142,7 @@ class WriteTheRotation(Lab):
                 ("this is the fastest pair", 2 * np.pi / theta[0]),
                 ("you count in degrees: the frequency is in radians", 360 / last),
             ],
-            "not so: how many radians is a turn, and how many a token?", tol=2e-3,
+            "not so: how many radians is a turn, and how many a token?", tol=5.1e-4,
         )  # fmt: skip
 
     def _check_rotate(self, answer: Any) -> None:

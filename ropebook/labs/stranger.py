@@ -108,7 +108,10 @@ class FindTheLayout(Lab):
         if found not in (1, -1):
             raise Slip("direction should be 1 for counter-clockwise or -1 for clockwise")
         if found != self._turn.direction:
-            raise Slip("direction reversed: look at the sign of the lower channel's sine")
+            raise Slip(
+                "direction reversed: send a one into the lower channel of a slow pair at position "
+                "1; the sign of what comes out in the higher one is the direction"
+            )
 
     def _check_first(self, answer: Any) -> None:
         found, true = float(read(answer, (), "first")), self._turn.first

@@ -407,8 +407,24 @@ SENTENCES = [
             "train_it",
             {**LEARNT, "run": {**LEARNS, "scores": [1, 1, 1, 0.5]}, "other": LEARNT["run"]},
         ),
-        "and **50%** in the last 64 places of texts 8 times as long: it keeps more than half. "
+        "and **50%** in the last 64 places of texts 8 times as long: it keeps at least half. "
         "**RoPE, keys turn backwards**, got **7%** at 8 times.\n",
+    ),
+    *(
+        (
+            ("train_it", {**LEARNT, "run": {**LEARNT["run"], "task": task}}),
+            "in training, and **7%** of those more than a training text away, in texts 8 times as "
+            "long: it **breaks at 4**.\n",
+        )
+        for task in ("find", "induction")
+    ),
+    *(
+        (
+            ("train_it", {"phase": phase, "wanted": {**PLAN, "task": "find"}, "busy": LEARNS}),
+            "**RoPE, keys turn backwards**, is **not done on copy** yet: choose copy to see it. "
+            "**Start** drops it and trains **RoPE, keys turn backwards**, on find.\n1,000 steps,",
+        )
+        for phase in ("none", "done")
     ),
     (
         ("train_it", {**LEARNT, "run": {**LEARNS, "scores": [0.12, 0.1, 0.06, 0.02]}}),
