@@ -104,7 +104,7 @@ def test_buckets_are_those_of_t5(node, farthest):
 
 
 @pytest.mark.drawn(6)
-@pytest.mark.parametrize("task", ["copy", "induction"])
+@pytest.mark.parametrize("task", OFFERED)
 @pytest.mark.parametrize("name", NAMES)
 def test_losses_are_those_of_the_record_step_by_step(node, monkeypatch, name, task):
     """In 64 bits to a millionth; as the record runs, in 32 bits, to 1e-4."""
