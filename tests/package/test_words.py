@@ -413,7 +413,7 @@ SENTENCES = [
     *(
         (
             ("train_it", {**LEARNT, "run": {**LEARNT["run"], "task": task}}),
-            "in training, and **7%** of those more than a training text away, in texts 8 times as "
+            "in training, and **7%** of those a training text away or more, in texts 8 times as "
             "long: it **breaks at 4**.\n",
         )
         for task in ("find", "induction")
