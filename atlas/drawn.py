@@ -110,6 +110,8 @@ def _rescaling(
     told = dict(STYLES.get(name, {}))
     if "factor" in told:
         told["factor"] = rng.choice((1.5, 2.0, 4.0, 8.0, 32.0))
+    if name == "dynamic" and rule["rope"].get("alpha") and rng.random() < 0.5:
+        told["alpha"] = rng.choice((50.0, 1000.0))
     if name == "yarn":
         for key, values in YARN.items():
             if rng.random() < 0.3:

@@ -32,8 +32,9 @@ A rule
     ``rope_scaling``, null too, stands for ``rope_parameters``; ``apart``: beside these, nothing
     outside counts; ``listed``: fields outside that may have an entry for each layer; ``keeps``,
     ``wants``: their keys about something else, and those without which a class fails.
+    ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
+    ``alpha``: this key makes ``dynamic`` a fixed rescaling of a larger base.
     ``kinds``, by kind (``""`` if one):
-    ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict.
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
     a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null;
     ``over``, fields that overrule the dict's base.
@@ -205,6 +206,8 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["rotations"] = rotations_of(family, rule, heard, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
     rule["rope"]["outside"] = outside(family, rule)
+    if stretches(family, rule):
+        rule["rope"]["alpha"] = True
     if inner := sorted({name.split(".")[0] for name in family.small if "." in name}):
         rule["inner"] = inner  # fields that stand in a dict of their own
     rule |= checks_of(family, rule)
@@ -954,6 +957,20 @@ def outside(family: Family, rule: dict[str, Any]) -> bool:
     return disagreement(trial, raw_of(family, **more), heard) is None
 
 
+def stretches(family: Family, rule: dict[str, Any]) -> bool:
+    """Return whether ``alpha`` makes a dynamic rescaling a fixed one, of a larger base."""
+    if rule["rope"]["nested"] or rule["rescalings"].get("dynamic") != "dynamic":
+        return False
+    rope = family.small.get("rope_parameters", {}) | STYLES["dynamic"]
+    rope |= {"rope_type": "dynamic", "rope_theta": 5000.0, "alpha": 50.0}
+    try:
+        heard = family.hear(rope_parameters=rope)
+    except RefusedError:
+        return False
+    trial = {**rule, "read": [], "rope": {**rule["rope"], "alpha": True}}
+    return disagreement(trial, raw_of(family, rope_parameters=rope), heard) is None
+
+
 def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: list[str]) -> str:
     """Return as which type a class computes these parameters."""
     name, more = rope["rope_type"], {}
@@ -1017,6 +1034,7 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         found["divides"] = True
     kinds = [k for k, v in rule["rescalings"].items() if k == v != "default"]
     needs = [k for k in kinds if sizes.get("head_dim", True) and _needs_width(family, rule, k)]
+    needs += ["ntk"] if rule["rope"].get("alpha") and "dynamic" in needs else []
     if needs:
         found["needs"] = needs
     kinds = value_of(family.default, "layer_types") or ["full_attention"]

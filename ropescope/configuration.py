@@ -30,6 +30,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "default": (),
     "linear": ("factor",),
     "dynamic": ("factor",),
+    "ntk": ("alpha",),
     "yarn": (
         "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow",
         "mscale", "mscale_all_dim", "truncate",
@@ -52,6 +53,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("linear", "dynamic", "yarn"), ("factor",)),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
     "longrope": ("short_factor", "long_factor"),
+    "ntk": ("alpha",),
     **dict.fromkeys(("default", "proportional"), ()),
 }
 """Parameters without which a type is refused."""
@@ -583,7 +585,7 @@ class _Study:
         at = fields.name(width_from.split()[0])
         if max(head_dim, dim) > MOST_CHANNELS:
             raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
-        kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"]["nested"])
+        kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"])
         if partial := one["partial"] or (WHOLE if kind != "default" else None):
             fraction, words = self.fraction(fields, partial, parameters)
             if fraction != 1.0:
@@ -664,7 +666,7 @@ class _Study:
         value = fields.get(one["flag"]["field"])
         return one["flag"]["true" if value or value is None else "false"]
 
-    def type_of(self, parameters: Json, rescalings: Json, nested: bool) -> tuple[str, Json]:
+    def type_of(self, parameters: Json, rescalings: Json, rope: Json) -> tuple[str, Json]:
         """Return the type of rescaling and its parameters that are told."""
         name = parameters["_name"]
         field = "rope_type" if "rope_type" in parameters or "type" not in parameters else "type"
@@ -678,13 +680,15 @@ class _Study:
         if field == "rope_type" and parameters.get("type", asked) != asked:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
             self.warn("no-effect", 1, f"{name}.type", words)
-        keys = [k for k in PARAMETERS[kind] if k != "truncate" or not nested]
-        if kind == "yarn" and "truncate" in parameters and not nested:  # null is false, too
-            parameters = {**parameters, "truncate": parameters["truncate"] or False}
-        told = {k: parameters[k] for k in keys if parameters.get(k) is not None}
         for key in REQUIRED[kind]:  # without YaRN's factor, a null one, lengths tell it
             if key not in parameters or (parameters[key] is None and kind != "yarn"):
                 raise ValueError(f"{name} must have {key} for {field} {asked!r}")
+        if kind == "dynamic" and rope.get("alpha") and parameters.get("alpha"):
+            kind = "ntk"
+        keys = [k for k in PARAMETERS[kind] if k != "truncate" or not rope["nested"]]
+        if "truncate" in keys and "truncate" in parameters:  # null is false, too
+            parameters = {**parameters, "truncate": parameters["truncate"] or False}
+        told = {k: parameters[k] for k in keys if parameters.get(k) is not None}
         for key, value in told.items():
             if key in LISTS:
                 fine, wanted = isinstance(value, list) and all(map(_positive, value)), "numbers > 0"
@@ -911,6 +915,8 @@ class _Series:
         self.kind, self.base, self.told, self.factor = kind, base, dict(told), 1.0
         if kind in ("dynamic", "longrope"):
             self.told["max_position_embeddings"] = longest
+        if kind == "ntk":
+            self.told = {"factor": told["alpha"]}
         if kind == "yarn":  # as released, 0 is none
             self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
             self.told.setdefault(

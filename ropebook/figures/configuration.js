@@ -22,6 +22,7 @@ const PARAMETERS = {
   default: [],
   linear: ["factor"],
   dynamic: ["factor"],
+  ntk: ["alpha"],
   yarn: [
     ...["factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow"],
     ...["mscale", "mscale_all_dim", "truncate"],
@@ -34,6 +35,7 @@ const ORIGINAL = ["yarn", "llama3", "longrope"];
 const REQUIRED = {
   linear: ["factor"],
   dynamic: ["factor"],
+  ntk: ["alpha"],
   yarn: ["factor"],
   llama3: ["factor", "low_freq_factor", "high_freq_factor"],
   longrope: ["short_factor", "long_factor"],
@@ -428,7 +430,7 @@ class Study {
     if (Math.max(head, dim) > MOST_CHANNELS) {
       throw new Refused(`${at} must be at most ${grouped(MOST_CHANNELS)}, got ${grouped(Math.max(head, dim))}`);
     }
-    const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope.nested);
+    const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope);
     const partial = one.partial ?? (kind === "default" ? null : WHOLE);
     if (partial) {
       const [fraction, words] = this.fraction(fields, partial, parameters);
@@ -506,11 +508,11 @@ class Study {
     return one.flag[truthy(value) || value === null ? "true" : "false"];
   }
   /** The type of rescaling, and its parameters that are told. */
-  typeOf(parameters, rescalings, nested) {
+  typeOf(parameters, rescalings, rope) {
     const name = parameters._name;
     const field = has(parameters, "rope_type") || !has(parameters, "type") ? "rope_type" : "type";
     const asked = get(parameters, field, has(parameters, field) ? null : "default");
-    const kind = typeof asked === "string" ? get(rescalings, asked) : null;
+    let kind = typeof asked === "string" ? get(rescalings, asked) : null;
     if (kind === null || kind === "refused") {
       const near = nearest(typeof asked === "string" ? asked : repr(asked), Object.keys(rescalings));
       const meant = near !== null && near !== asked ? ` (${hint(near)})` : "";
@@ -522,18 +524,18 @@ class Study {
       const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
       this.warn("no-effect", 1, `${name}.type`, words);
     }
-    const told = {};
-    if (kind === "yarn" && has(parameters, "truncate") && !nested) {
-      parameters = { ...parameters, truncate: truthy(parameters.truncate) ? parameters.truncate : false }; // as null
-    }
-    for (const key of PARAMETERS[kind].filter((one) => one !== "truncate" || !nested)) {
-      if (get(parameters, key) !== null) told[key] = parameters[key];
-    }
     for (const key of REQUIRED[kind]) {
       // without YaRN's factor, a null one, lengths tell it
       if (!has(parameters, key) || (parameters[key] === null && kind !== "yarn")) {
         throw new Refused(`${name} must have ${key} for ${field} ${repr(asked)}`);
       }
+    }
+    if (kind === "dynamic" && rope.alpha && truthy(get(parameters, "alpha"))) kind = "ntk";
+    const told = {};
+    for (const key of PARAMETERS[kind].filter((one) => one !== "truncate" || !rope.nested)) {
+      let value = get(parameters, key);
+      if (key === "truncate" && has(parameters, key)) value = truthy(value) ? value : false; // null, too
+      if (value !== null) told[key] = value;
     }
     for (const [key, value] of Object.entries(told)) {
       const number = positive(value) || (ZERO.includes(key) && equal(value, 0));
@@ -796,6 +798,10 @@ const CHECKS = {
   dynamic(dim, _, { factor, max_position_embeddings: longest }) {
     checkPositive("factor", factor);
     checkPositive("max_position_embeddings", longest);
+    CHECKS.ntk(dim, _, { factor });
+  },
+  ntk(dim, _, { factor }) {
+    checkPositive("factor", factor);
     if (dim <= 2) throw new Refused(`dim must be >= 4 for kind 'ntk', got ${dim}`);
   },
   yarn(_, base, given) {
@@ -844,6 +850,7 @@ class Series {
   constructor(kind, base, given, longest) {
     Object.assign(this, { kind, base, factor: 1, given: { ...given } });
     if (kind === "dynamic" || kind === "longrope") this.given.max_position_embeddings = longest;
+    if (kind === "ntk") this.given = { factor: given.alpha };
     if (kind === "yarn") {
       for (const name of ["beta_fast", "beta_slow"]) if (!truthy(this.given[name])) delete this.given[name];
       this.given.factor ??= (longest ?? 0) / given[ORIGINAL_LENGTH];

@@ -155,6 +155,33 @@ def test_qwen_2_5_vl_has_sections_and_its_tower_two_axes() -> None:
     assert tower.sections == [[0, 20], [1, 20]]
 
 
+HUNYUAN: dict[str, Any] = {
+    "model_type": "hunyuan_v1_moe", "attention_head_dim": 128, "head_dim": 128, "hidden_size": 4096,
+    "max_position_embeddings": 32768, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "rope_theta": 10000.0,
+    "rope_scaling": {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0,
+                     "mscale": 1.0, "mscale_all_dim": 1.0, "type": "dynamic"},
+}  # fmt: skip
+"""As of Hunyuan-A13B-Instruct."""
+
+
+@pytest.mark.parametrize("family", ["hunyuan_v1_moe", "hunyuan_v1_dense"])
+def test_hunyuan_has_a_larger_base_under_the_name_of_dynamic(family: str) -> None:
+    part = only(HUNYUAN | {"model_type": family})
+    assert (part.rescaling, part.dynamic) == (["ntk", {"alpha": 1000.0}], False)
+    base = 1e4 * 1000.0 ** (128 / 126)
+    assert np.allclose(part.inv_freq, base ** -(np.arange(64) / 64), rtol=1e-12)
+    pytest.importorskip("torch")
+    code = pytest.importorskip(f"transformers.models.{family}.modeling_{family}")
+    made = next(one for name, one in vars(code).items() if name.endswith("RotaryEmbedding"))
+    kind = made.__init__.__annotations__["config"]
+    own = made(kind.from_dict({k: v for k, v in HUNYUAN.items() if k != "model_type"}))
+    assert np.allclose(part.inv_freq, own.inv_freq.numpy(), rtol=1e-6)
+    spec = rope_of(LLAMA | {"rope_scaling": HUNYUAN["rope_scaling"]})
+    assert ("no-effect", "rope_scaling.alpha") in codes(spec)
+    assert spec.parts[0].rescaling[0] == "dynamic"
+
+
 @needs("smollm3")
 def test_every_fourth_layer_of_smollm3_rests() -> None:
     config = {**LLAMA, "model_type": "smollm3", "num_hidden_layers": 36}

@@ -70,6 +70,7 @@ def rescaling(draw: random.Random) -> Any:
     kind = draw.choice([*kinds, "su", "mrope", "yarm", 7, None])
     found: dict[str, Any] = {draw.choice(["rope_type", "rope_type", "type"]): kind}
     maybe = {
+        "alpha": draw.choice(FACTORS),
         "factor": draw.choice(FACTORS[:6] if draw.random() < 0.8 else FACTORS),
         "original_max_position_embeddings": draw.choice(LENGTHS),
         "low_freq_factor": draw.choice([1.0, 1, 2.0]),
