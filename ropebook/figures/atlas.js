@@ -1,7 +1,7 @@
 // The atlas: every model family's rotation as a wheel on a wall, to search and filter; two of them side by side.
 import { drawCircuit, drawWheel, wheelOf } from "./circuit.js";
 import { make, setRich } from "./kit/dom.js";
-import { text, wide } from "./kit/draw.js";
+import { disc, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 
@@ -298,6 +298,7 @@ export function reading(rows, traits) {
     search: traits.search.trim(),
     row: rows[traits.row].name,
     other: rows[traits.other].name,
+    broken: rows[traits.row].broken,
   };
 }
 
@@ -311,8 +312,9 @@ function oftenest(all) {
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
 export const words = (now) => `${answer(now)}\n${numbers(now)}`;
 
-function answer({ total, found, kept, mostly, show, search }) {
-  if (found === total) return `Each wheel is a rotation: **${total - kept} of ${total}** break it. Find them.`;
+function answer({ total, found, kept, mostly, show, search, row, broken }) {
+  if (found === total && broken) return `**${total - kept} of ${total}** do, **${row}** by ${broken}.`;
+  if (found === total) return `**${total - kept} of ${total}** do: the red wheels. Tap one, and it says how.`;
   const that = [
     show !== "all rotations" && show,
     search && `matching “${search.replace(/[*`]/g, "").slice(0, 40)}”`,
@@ -473,24 +475,84 @@ export function hangLarge(found, width) {
   return { spots, heads: [] };
 }
 
-/** The wall: { draw(found, traits), canvas }. */
+const AT_ONCE = 8; // milliseconds that wheels are painted for before the page has its turn
+const THUMB = 20; // pixels from a red wheel where it is met rather than others
+
+/** All wheels on a canvas of their own, some in each frame: { show(width), painted }. */
+function makeBoard(plot, rows, changed) {
+  const board = { canvas: document.createElement("canvas"), ctx: null, width: 0, ratio: 0 };
+  const wheels = [];
+  let waiting = [];
+  let key = "";
+  const paint = () => {
+    const { colors, ctx } = board;
+    for (const end = performance.now() + AT_ONCE; waiting.length && performance.now() < end; ) {
+      const at = waiting.shift();
+      const { kept, head } = rows[at.row];
+      wheels[at.row] ??= wheelOf(rows[at.row]);
+      const wheel = wheels[at.row];
+      if (kept) drawWheel(board, wheel, head, at);
+      else {
+        disc(board, at.x, at.y, at.radius, colors.warm, { ring: colors.warm });
+        ctx.globalAlpha = 0.35;
+        drawWheel(
+          board,
+          wheel.map((chord) => ({ ...chord, color: colors.paper })),
+          head,
+          at,
+        );
+        ctx.globalAlpha = 1;
+      }
+    }
+    if (waiting.length) requestAnimationFrame(paint);
+    changed();
+  };
+  return {
+    canvas: board.canvas,
+    /** Paint these wheels, unless they are. */
+    show(spots) {
+      const { width, height, ratio, colors } = plot;
+      const now = [width, ratio, colors.paper].join();
+      if (key === now) return;
+      key = now;
+      board.canvas.width = Math.round(width * ratio);
+      board.canvas.height = Math.round(height * ratio);
+      Object.assign(board, { ctx: board.canvas.getContext("2d"), colors });
+      board.ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+      const idle = !waiting.length;
+      waiting = [...spots];
+      if (idle) paint();
+    },
+  };
+}
+
+/** The wall: { draw(found, traits) }. */
 function makeWall(fig, rows) {
-  const wheels = rows.map(wheelOf);
-  let spots = []; // of the rows that can be chosen
+  let now = null; // what is shown
   let over = null; // the row under the mouse
-  const near = (x, y) => spots.find((at) => Math.hypot(at.x - x, at.y - y) <= at.radius + 3)?.row ?? null;
+  const near = (x, y) => {
+    const found = now.spots.map(({ row, radius, ...at }) => {
+      const red = !rows[row].kept;
+      const away = Math.hypot(at.x - x, at.y - y);
+      return { row, away: red ? away - THUMB : away, far: away > (red ? Math.max(radius + 3, THUMB) : radius + 3) };
+    });
+    return found.filter(({ far }) => !far).sort((a, b) => a.away - b.away)[0]?.row ?? null;
+  };
   const plot = fig.canvas({
-    label: "A wall of wheels, one a rotation: a chord joins the two channels of a pair",
+    label: "A wall of wheels, one a rotation, red where it breaks the promise: a chord joins the channels of a pair",
     height: wallHeight,
     point({ x, y, type }) {
       const row = near(x, y);
-      if (type === "pointerdown" && row !== null) fig.set({ row });
-      if (row !== over) fig.redraw();
+      const moved = row !== over;
       over = row;
+      if (type === "pointerdown" && row !== null) fig.set({ row });
+      else if (moved) lay();
     },
     keys({ dx, dy }) {
+      const { spots } = now;
       const at = spots.findIndex(({ row }) => row === fig.traits.row);
       const here = spots[at];
+      over = null;
       if (dx || !here)
         return fig.set({ row: spots[clamp(at + (dx || 1), 0, spots.length - 1)]?.row ?? fig.traits.row });
       const far = (one) => 1e4 * Math.abs(one.y - here.y) + Math.abs(one.x - here.x);
@@ -498,31 +560,42 @@ function makeWall(fig, rows) {
       if (there) fig.set({ row: there.row });
     },
   });
-  const draw = (found, { row, other }) => {
-    const { ctx, width, colors } = plot.clear();
-    const large = found.length <= most(width);
-    const { spots: all, heads } = large ? hangLarge(found, width) : hang(rows, width);
-    const seen = new Set(found);
-    spots = all.filter((at) => seen.has(at.row));
+  const board = makeBoard(plot, rows, () => lay());
+  const ring = ({ x, y, radius }, color) => {
+    plot.ctx.strokeStyle = color;
+    plot.ctx.lineWidth = 2.5;
+    plot.ctx.beginPath();
+    plot.ctx.arc(x, y, radius + 2, 0, TURN);
+    plot.ctx.stroke();
+  };
+  /** What is painted, and over it what is chosen. */
+  const lay = () => {
+    const { ctx, width, height, colors } = plot.clear();
+    const { spots, all, heads, row, other } = now;
     text(plot, "a line joins two channels of a head", 0, 8, { size: 12 });
     text(plot, "rose fast, violet slow", width, 8, { size: 12, align: "right" });
     for (const { words: said, y } of heads) text(plot, said, 0, y, { color: colors.ink, bold: true, size: 13 });
-    for (const at of all) {
-      ctx.globalAlpha = seen.has(at.row) ? 1 : 0.12;
-      drawWheel(plot, wheels[at.row], rows[at.row].head, at);
-    }
+    if (heads.length) ctx.drawImage(board.canvas, 0, 0, width, height);
+    else for (const at of spots) drawWheel(plot, wheelOf(rows[at.row]), rows[at.row].head, at);
+    ctx.fillStyle = colors.paper;
+    ctx.globalAlpha = 0.88;
+    const seen = new Set(spots);
+    for (const at of all)
+      if (!seen.has(at)) ctx.fillRect(at.x - at.radius - 2, at.y - at.radius - 2, 2 * at.radius + 4, 2 * at.radius + 4);
     ctx.globalAlpha = 1;
-    const ring = ({ x, y, radius }, color) => {
-      ctx.strokeStyle = color;
-      ctx.lineWidth = 2.5;
-      ctx.beginPath();
-      ctx.arc(x, y, radius + 1.5, 0, TURN);
-      ctx.stroke();
-    };
     for (const at of all) if (at.row === other) ring(at, colors.muted);
-    for (const at of all) if (at.row === row) ring(at, colors.accent);
-    if (large) for (const at of spots) nameLarge(plot, rows[at.row], at);
+    for (const at of all) if (at.row === row) ring(at, colors.ink);
+    if (!heads.length) for (const at of spots) nameLarge(plot, rows[at.row], at);
     else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at);
+  };
+  const draw = (found, { row, other }) => {
+    const { width } = plot;
+    const large = found.length <= most(width);
+    const { spots: all, heads } = large ? hangLarge(found, width) : hang(rows, width);
+    const seen = new Set(found);
+    now = { all, heads, row, other, spots: all.filter((at) => seen.has(at.row)) };
+    if (!large) board.show(all);
+    lay();
   };
   return { draw };
 }
@@ -537,10 +610,23 @@ function nameLarge(plot, row, { x, y, radius }) {
   });
 }
 
-function nameSmall(plot, { name }, { x, y, radius }) {
-  const left = x < plot.width / 2;
-  const at = left ? x + radius + 5 : x - radius - 5;
-  text(plot, name, at, y, { align: left ? "left" : "right", color: plot.colors.ink, bold: true, size: 13, halo: true });
+/** On a plate beside its wheel: whose rotation it is, and how it breaks the promise. */
+function nameSmall(plot, row, { x, y, radius }) {
+  const { ctx, width, colors } = plot;
+  const lines = [[row.name, colors.ink], ...(row.broken ? [[why(row), colors.warm]] : [])];
+  const wide = 8 * Math.max(...lines.map(([said]) => said.length)) + 16;
+  const [tall, left] = [18 * lines.length + 6, clamp(x - wide / 2, 0, width - wide)];
+  const top = y > tall + radius + 30 ? y - radius - 6 - tall : y + radius + 6;
+  ctx.fillStyle = colors.paper;
+  ctx.strokeStyle = row.broken ? colors.warm : colors.muted;
+  ctx.lineWidth = 1.5;
+  ctx.beginPath();
+  ctx.roundRect(left, top, wide, tall, 5);
+  ctx.fill();
+  ctx.stroke();
+  lines.forEach(([said, color], i) => {
+    text(plot, said, left + wide / 2, top + 12 + 18 * i, { align: "center", color, bold: true, size: 13 });
+  });
 }
 
 // ---- the figure ---------------------------------------------------------------------------------
@@ -560,11 +646,17 @@ export default figure((fig) => {
   const result = make("div", { className: "rope-result", "aria-live": "polite" });
   beside.append(pictures, result);
   const table = fig.element("details", { className: "rope-table" }, make("summary", {}, "As a table"));
-  const list = makeList(fig, rows, table);
   const cards = make("table", { className: "rope-cards" });
   table.append(cards);
+  let list = null; // its many rows are made when they are asked for
+  const showList = () => {
+    list ??= makeList(fig, rows, cards);
+    list.show(choose(rows, fig.traits), fig.traits);
+  };
+  table.addEventListener("toggle", () => table.open && showList());
   const seek = makeSeek(fig, rows, () => {
     table.open = true;
+    showList();
     list.focus();
   });
   fig.root.querySelector(".rope-body").prepend(seek.node);
@@ -577,7 +669,7 @@ export default figure((fig) => {
     plot.fit(); // the class says how wide it is: or it would be drawn once too high
     const found = choose(rows, traits);
     seek.show(traits);
-    list.show(found, traits);
+    if (table.open) showList();
     wall.draw(found, traits);
     drawRings(plot, chosen, held);
     fillCards(cards, chosen, held);
@@ -638,7 +730,7 @@ function makeSeek(fig, rows, leave) {
 }
 
 /** The table of the rows: { show(indices, traits), focus() }. */
-function makeList(fig, rows, into) {
+function makeList(fig, rows, before) {
   const heads = Object.keys(COLUMNS).map((name) => {
     const sort = () => fig.set({ sort: name, down: fig.traits.sort === name && !fig.traits.down });
     const button = make("button", { type: "button", onclick: sort }, name);
@@ -648,7 +740,7 @@ function makeList(fig, rows, into) {
   const head = make("thead", {}, make("tr", {}, ...heads));
   const table = make("table", { role: "grid", "aria-label": "Rotations", "aria-readonly": "true" }, head, body);
   const scroller = make("div", { className: "rope-list" }, table);
-  into.append(scroller, make("p", { className: "rope-help" }, HELP));
+  before.before(scroller, make("p", { className: "rope-help" }, HELP));
   const lines = rows.map((row, i) => {
     const cells = Object.entries(COLUMNS).map(([name, { cell }]) =>
       make("td", { className: `rope-of-${name}`, title: cell(row) }, cell(row)),

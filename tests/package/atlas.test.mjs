@@ -41,7 +41,8 @@ const GIVEN = [
   { name: "delta", broken: "0.3", rotation: false, heard: false, ran: false },
 ];
 const columns = Object.keys(FIELDS);
-const rows = GIVEN.map((row) => columns.map((name) => ({ ...FIELDS, family: row.name, ...row })[name]));
+const more = Array.from({ length: 30 }, (_, i) => ({ name: `more ${i}` })); // too many to be drawn large
+const packed = (given) => given.map((row) => columns.map((name) => ({ ...FIELDS, family: row.name, ...row })[name]));
 
 async function open(options = {}) {
   const page = openPage(options);
@@ -50,10 +51,17 @@ async function open(options = {}) {
     _anywidget_id: "ropebook.figures.Atlas",
     _start: start,
     _options: { show: Object.keys(SHOW), sort: Object.keys(COLUMNS) },
-    data: { columns, rows, series: [] },
+    data: { columns, rows: packed(options.wall ? [...GIVEN, ...more] : GIVEN), series: [] },
     ...start,
   };
   const shown = await show(page, atlas, state);
+  const table = shown.root.querySelector(".rope-table");
+  const open = async () => {
+    table.open = true;
+    table.dispatchEvent(new page.window.Event("toggle"));
+    await page.pass();
+  };
+  if (!options.closed) await open();
   const lines = () => [...shown.root.querySelectorAll(".rope-list tbody tr")];
   const family = (line) => line.querySelector("td").textContent;
   const press = async (node, key) => {
@@ -68,7 +76,7 @@ async function open(options = {}) {
     return input;
   };
   const values = () => JSON.parse(shown.root.dataset.values);
-  return { page, ...shown, lines, names: () => lines().map(family), press, type, values };
+  return { open, page, ...shown, lines, names: () => lines().map(family), press, type, values };
 }
 
 test("rows stand in order, and one of them can be tabbed to", async () => {
@@ -97,9 +105,8 @@ test("the wall obeys the arrow keys and a pointer, and its button shows what bre
     await press(key);
     assert.equal(values().row, name, key);
   }
-  const [first] = drawn().filter(({ kind, arc }) => kind === "stroke" && arc);
-  await point("pointerdown", first.arc.center);
-  assert.equal(values().row, "alpha");
+  await point("pointerdown", ringed(drawn()).center);
+  assert.equal(values().row, "delta", "where it is");
   const button = [...root.querySelectorAll(".rope-seek button")].at(-1);
   assert.equal(button.textContent, "Show the 1");
   for (const found of [1, 4]) {
@@ -108,6 +115,41 @@ test("the wall obeys the arrow keys and a pointer, and its button shows what bre
     assert.equal(values().found, found);
     assert.equal(button.getAttribute("aria-pressed"), String(found === 1));
   }
+});
+
+/** The ring around the chosen wheel. */
+const ringed = (drawn) => drawn.filter(({ kind, arc }) => kind === "stroke" && arc).at(-1).arc;
+
+test("what breaks the promise is red on the wall, and says how beside its wheel and in the answer", async () => {
+  const { root, page, values } = await open({ wall: true });
+  const { press, drawn, point } = handOn(page, root);
+  const said = () => drawn().flatMap(({ kind, text }) => (kind === "text" ? [text] : []));
+  const answer = () => root.querySelector(".rope-answer").textContent;
+  assert.match(answer(), /^1 of 34 do: the red wheels/);
+  assert.ok(said().includes("alpha"), "the chosen one has its name");
+  const place = {};
+  await press("Home");
+  for (const name of ["alpha", "gamma", "delta", "more 0"]) {
+    assert.equal(values().row, name);
+    place[name] = ringed(drawn()).center;
+    await press("ArrowRight");
+  }
+  await press("Home");
+  const [x, y] = place.delta;
+  for (const by of [18, -18]) {
+    await point("pointerdown", [x + by, y]);
+    assert.equal(answer(), "1 of 34 do, delta by 0.3.", "a thumb is wide");
+    assert.ok(said().includes("scores differ"));
+    await point("pointerdown", place["more 0"]);
+    assert.equal(values().row, "more 0", "its neighbour is met in its middle");
+  }
+});
+
+test("the table has no rows before it is opened", async () => {
+  const { lines, open: unfold } = await open({ closed: true });
+  assert.equal(lines().length, 0);
+  await unfold();
+  assert.equal(lines().length, 4);
 });
 
 test("arrow keys walk through what is shown, and stop at its ends", async () => {
