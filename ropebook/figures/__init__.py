@@ -8,7 +8,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 ======================  ==================================================================
 `angle_heatmap`         Along a text, does a pair ever turn backwards?
 `atlas`                 Whose rotations break the promise that scores see the distance alone?
-`axioms`                Ten encodings see the distance alone: which demands leave only RoPE?
+`axioms`                Ten position encodings see distance alone: what leaves only RoPE?
 `bug_bench`             One line of this package is wrong: which bug is it?
 `byte_budget`           How often does the rotation go to memory and back?
 `cache_shelf`           Which kept keys are still right after a cut, once they are moved?

@@ -1,23 +1,23 @@
-// The complete list: which invertible M give a score q^T M^(m-n) k, if some properties are required.
+// The complete list: which invertible M give a score q^T M^(m-n) k, and which are left if some are ruled out.
 import { make, setRich } from "./kit/dom.js";
 import { axes, curve, disc, level, scale, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { num, percent, TURN } from "./kit/numbers.js";
 
+const FREEST = "the freest";
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
-/** A demand as its switch says it, what it is of M, as the answer says it, and why a family fails it. */
-const DEMANDS = [
-  ["one rule for q and k", "M is orthogonal", "one rule", "two rules"],
-  ["nothing grows", "eigenvalues of size 1", "no growth", "grows or decays"],
-  ["nothing counts", "M is diagonalisable", "no counting", "counts"],
-  ["no mirror", "determinant above 0", "no mirror", "a mirror"],
+/** What can be ruled out: a switch's words, plain ones, a card's. What is left then has the axiom of that place. */
+const OUT = [
+  ["two rules", "one for q, one for k", "two rules"],
+  ["growth or decay", "waves swell or fade", "growth"],
+  ["counting", "distance is a factor", "counting"],
+  ["mirrors", "odd and even differ", "mirror"],
 ];
 const FIRST = -12; // distances shown
 const LAST = 48;
 const DISTANCES = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
 const NARROW = 520; // pixels
 const ODD = "odd distances from even ones";
-const MIRROR = `Two mirrors cancel: the score tells ${ODD}. In a wider head other planes may turn beside it.`;
 
 /** The families, freest last: name, formula, and the sliders that they have. */
 export const FAMILIES = {
@@ -31,27 +31,27 @@ export const FAMILIES = {
   },
   growth: { name: "Growth or decay", latex: "M^s = ζ^s R_{sθ}", sliders: ["theta", "zeta"] },
   "growth-mirror": {
-    name: "Growth or decay with a mirror",
+    name: "Growth with a mirror",
     latex: "M^s = ζ^s F^s,\\quad F^2 = I",
     sliders: ["zeta"],
   },
   counting: {
-    name: "Counts the distance",
+    name: "Counting",
     latex: "M^s = \\begin{pmatrix} R_{sθ} & s\\,R_{(s-1)θ} \\\\ 0 & R_{sθ} \\end{pmatrix}",
     sliders: ["theta"],
   },
   "counting-mirror": {
-    name: "Counts, beside a mirror",
+    name: "Counting with a mirror",
     latex: "M^s = \\begin{pmatrix} 1 & s & \\\\ & 1 & \\\\ & & (-1)^s \\end{pmatrix}",
     sliders: [],
   },
   "counting-growth": {
-    name: "Counts, and grows or decays",
+    name: "Counting with growth",
     latex: "M^s = \\begin{pmatrix} ζ^s R_{sθ} & s\\,ζ^{s-1} R_{(s-1)θ} \\\\ 0 & ζ^s R_{sθ} \\end{pmatrix}",
     sliders: ["theta", "zeta"],
   },
   "counting-growth-mirror": {
-    name: "All three at once",
+    name: "Counting, growth, mirror",
     latex: "M^s = \\begin{pmatrix} ζ^s & s\\,ζ^{s-1} & \\\\ & ζ^s & \\\\ & & (-1)^s \\end{pmatrix}",
     sliders: ["zeta"],
   },
@@ -100,8 +100,8 @@ export function meaning(kind, theta, zeta) {
     );
   }
   if (kind === "counting-growth-mirror") return `It counts, and tells ${ODD}.${size}`;
-  if (kind === "oblique-mirror") return `A reflection along an oblique direction. ${MIRROR}`;
-  if (kind === "rope-mirror") return `Each position reflects once more. ${MIRROR}`;
+  if (kind === "oblique-mirror") return `A reflection along an oblique direction: the score tells ${ODD}.`;
+  if (kind === "rope-mirror") return `The score tells ${ODD}.`;
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
     const wave = half ? "changes its sign at every step" : `is a wave of ${long(theta)} tokens`;
@@ -226,48 +226,51 @@ export function lookUp(families, required) {
   return { ...at(state), forced: same(state, required) ? null : at(required), remain };
 }
 
-/** Why a family is shut out by what is required: the demands that it fails, in words. */
+/** Why a family is out: what of the ruled out things it has, in words. */
 export const reasons = (families, kind, required) => {
   const own = families.find((family) => family.kind === kind)?.axioms ?? required;
-  return DEMANDS.filter((_, i) => required[i] && !own[i]).map(([, , , why]) => why);
+  return OUT.filter((_, i) => required[i] && !own[i]).map(([, , why]) => why);
 };
 
 const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names.at(-1)}` : names[0]);
-const capital = (said) => said[0].toUpperCase() + said.slice(1);
 
-/** What is said: which of the ten families remain, what the freest of them does, and some of its scores. */
+/** What is said: how many of the ten families are left, and some scores of the one drawn large. */
 export function words(required, kind, theta, zeta, remain) {
-  const on = DEMANDS.filter((_, i) => required[i]).map(([, , wish]) => wish);
-  const verb = on.length === 1 ? "leaves" : "leave";
-  const many = remain.length > 1 ? `**${remain.length} of ${ORDER.length}**` : "only";
-  const answer = on.length
-    ? `${capital(list(on))} ${verb} ${many}${remain.length > 1 ? "; drawn large:" : ""} **${FAMILIES[kind].name}**.`
-    : `No demand: all **${ORDER.length}** fit.`;
+  const out = OUT.filter((_, i) => required[i]).map(([what]) => what);
+  const many = `**${remain.length} of ${ORDER.length}**`;
+  const answer = !out.length
+    ? `Nothing is ruled out: all **${ORDER.length}** are left.`
+    : remain.length === 1
+      ? `Without ${list(out)}, only **${FAMILIES[remain[0]].name}** is left.`
+      : `Without ${list(out)}, ${many} are left. Rule out one thing more.`;
   const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: ${num(score(kind, theta, zeta, s), 3)}`);
-  return `${answer}\nScore at distance ${scores.join(", ")}.`;
+  return `${answer}\n${FAMILIES[kind].name}: score at distance ${scores.join(", ")}.`;
 }
 
-const NOTICE = "Of those that fit, the freest is drawn large. A demand is one on M in the score qᵀ Mˢ k.";
+const NOTICE =
+  "M in the score qᵀ Mˢ k is orthogonal where one rule serves queries and keys; without growth its eigenvalues have " +
+  "size 1, without counting it is diagonalisable, without mirrors its determinant is above 0. The freest of those " +
+  "left is drawn large, or the one that you press. In a wider head other planes may turn beside a mirror.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];
   const boxes = AXIOMS.map((axiom) =>
     make("input", { type: "checkbox", onchange: ({ target }) => fig.set({ [axiom]: target.checked }) }),
   );
-  const told = DEMANDS.map(([, of]) => make("small", {}, of));
-  const ticks = boxes.map((box, i) => make("label", {}, box, make("span", {}, DEMANDS[i][0], told[i])));
-  const demands = fig.element("fieldset", { className: "rope-require", "aria-label": "Demands" }, ...ticks);
-  demands.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
+  const told = OUT.map(([, plain]) => make("small", {}, plain));
+  const ticks = boxes.map((box, i) => make("label", {}, box, make("span", {}, OUT[i][0], told[i])));
+  const chosen = { className: "rope-require" };
+  const switches = fig.element("fieldset", chosen, make("legend", {}, "Rule out"), ...ticks);
+  switches.addEventListener("keydown", (event) => event.stopPropagation()); // no command to the notebook
+  for (const axiom of AXIOMS) fig.whenChanged(axiom, () => fig.set({ large: FREEST }));
 
-  const stateOf = (kind) => families.find((family) => family.kind === kind)?.axioms;
-  const go = (kind) => fig.set(Object.fromEntries(AXIOMS.map((axiom, i) => [axiom, stateOf(kind)[i]])));
-  const label = { role: "group", "aria-label": "The ten families; press one to demand what it has" };
+  const label = { role: "group", "aria-label": "The ten encodings; press one to see it large" };
   const wall = fig.element("div", { className: "rope-kinds", ...label });
   const cards = ORDER.map((kind) => {
     const curve = fig.canvas({ label: "", height: 40 });
     curve.canvas.setAttribute("aria-hidden", "true");
     const why = make("small");
-    const chip = { type: "button", className: "rope-kind", onclick: () => go(kind) };
+    const chip = { type: "button", className: "rope-kind", onclick: () => fig.set({ large: kind }) };
     const button = make("button", chip, make("span", {}, FAMILIES[kind].name), curve.canvas, why);
     wall.append(button);
     return { kind, curve, why, button };
@@ -285,20 +288,24 @@ export default figure((fig) => {
   fig.root.querySelector(".rope-notes").append(formula, proof);
 
   fig.draw(() => {
-    const { theta, zeta } = fig.traits;
+    const { theta, zeta, large } = fig.traits;
     const required = AXIOMS.map((axiom) => fig.traits[axiom]);
-    const { kind, certificate, forced, remain } = lookUp(families, required);
-    if (!kind) return;
+    const { kind: freest, forced, remain } = lookUp(families, required);
+    const kind = large === FREEST ? freest : large;
+    const { certificate } = families.find((family) => family.kind === kind) ?? {};
+    if (!certificate) return;
     Object.assign(fig.root.dataset, { kind, state: required.map(Number).join("") });
     boxes.forEach((box, i) => (box.checked = required[i]));
     told.forEach((node, i) => {
-      node.textContent = required[0] && (i === 1 || i === 2) ? "follows from one rule" : DEMANDS[i][1];
+      const gone = required[0] && (i === 1 || i === 2);
+      node.textContent = gone ? "gone with two rules" : OUT[i][1];
+      ticks[i].classList.toggle("rope-gone", gone);
     });
     name.textContent = title(kind, theta, zeta);
     setRich(explained, meaning(kind, theta, zeta));
     fig.formula(formula, FAMILIES[kind].latex);
     for (const [variable, slider] of Object.entries(fig.controls)) {
-      slider.hidden = !FAMILIES[kind].sliders.includes(variable);
+      slider.hidden = ![kind, ...remain].some((one) => FAMILIES[one].sliders.includes(variable));
     }
     proof.replaceChildren(make("b", {}, "Certificate. "), `${certificate} `);
     if (forced) proof.append(`${forced.certificate} `);
@@ -307,7 +314,7 @@ export default figure((fig) => {
       const out = !remain.includes(card.kind);
       card.button.setAttribute("aria-pressed", String(card.kind === kind));
       card.button.classList.toggle("rope-out", out);
-      card.why.textContent = out ? list(reasons(families, card.kind, required)) : "";
+      card.why.textContent = out ? reasons(families, card.kind, required).join(", ") : "";
       drawSmall(card.curve, card.kind, theta, zeta, out);
     }
     drawFamily(plot, kind, theta, zeta);
@@ -375,7 +382,7 @@ function drawOrbit(plot, kind, theta, zeta, { x, y, side }) {
     disc(plot, ...at(p), s ? 3 : 5, s ? accent : k);
   });
   ctx.restore();
-  text(plot, "key Mˢk, s = 0 … 24", cx, y + 4, { align: "center", size: 11, color: muted, halo: true });
+  text(plot, "key after 0 to 24 steps", cx, y + 4, { align: "center", size: 11, color: muted, halo: true });
 }
 
 function drawScores(plot, kind, theta, zeta, box) {
@@ -396,8 +403,11 @@ function drawScores(plot, kind, theta, zeta, box) {
   ctx.globalAlpha = 0.45;
   ctx.fillRect(x0, y0, at.x(0) - x0, y1 - y0);
   ctx.globalAlpha = 1;
-  text(plot, "score qᵀMˢk", x1, y0 - 9, { align: "right", size: 11.5 });
-  text(plot, "key ahead", narrow ? x0 : (x0 + at.x(0)) / 2, y0 - 9, { align: narrow ? "left" : "center", size: 11 });
+  text(plot, "score", x1, y0 - 9, { align: "right", size: 11.5 });
+  text(plot, narrow ? "key ahead" : "key ahead of query", narrow ? x0 : (x0 + at.x(0)) / 2, y0 - 9, {
+    align: narrow ? "left" : "center",
+    size: 11,
+  });
   ctx.save();
   ctx.beginPath();
   ctx.rect(x0, y0, x1 - x0, y1 - y0);

@@ -8,7 +8,7 @@ import traitlets
 
 from rope_minimal.checks import check_flag
 
-from .figure import Figure, Flag, Real
+from .figure import Choice, Figure, Flag, Real
 
 __all__ = ["AXIOMS", "KINDS", "Axioms", "axioms"]
 
@@ -29,23 +29,24 @@ KINDS = (
 
 
 class Axioms(Figure):
-    """Four demands and the families of encodings that meet them (``axioms.js``)."""
+    """The families of encodings, and four things to rule out (``axioms.js``)."""
 
-    question = "Ten encodings see the distance alone: which demands leave only RoPE?"
+    question = "Ten position encodings see distance alone: what must be ruled out to leave RoPE?"
 
-    rule = Flag(False, help="require one rule for query and key, so that M is orthogonal")
+    rule = Flag(True, help="require one rule for query and key, so that M is orthogonal")
     circle = Flag(False, help="require that all eigenvalues of M have size 1")
     diagonalisable = Flag(False, help="require it, over the complex numbers")
     orientation = Flag(False, help="require that the determinant of M is positive")
     theta = Real(0.3, low=0.0, high=math.pi, label="Turn per position θ", unit="rad", every=0.01)
     zeta = Real(0.95, low=0.85, high=1.15, label="Factor per position ζ", every=0.005, digits=3)
+    large = Choice(["the freest", *KINDS[:-1]], help="the family that is drawn large")
     _families: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
 
 
 def axioms(families: Sequence[Mapping[str, Any]]) -> Axioms:
-    """Return the four demands with the families of encodings that meet them.
+    """Return the families of encodings that see distance alone, with four things to rule out.
 
-    What is not required may hold or not, so fewer demands leave more families; the freest is drawn.
+    What is not ruled out may hold or not, so fewer ticks leave more families; the freest is drawn.
 
     Parameters
     ----------
@@ -59,9 +60,10 @@ def axioms(families: Sequence[Mapping[str, Any]]) -> Axioms:
     Returns
     -------
     Axioms
-        Demands, which are all off at first, the scores of the ten families, those shut out with
-        their reasons; of the freest that remains name, formula, certificate, the path of an arrow
-        and the score against distance; sliders for the turn and the factor per position.
+        Four switches, of which one is on at first, the scores of the ten families, those that are
+        out with their reasons; of the freest that is left, or of one that is pressed, its name,
+        formula and certificate, the path of an arrow, and the score against distance; sliders for
+        the turn and the factor per position.
 
     Raises
     ------

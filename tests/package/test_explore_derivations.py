@@ -63,7 +63,7 @@ def _family(**values):
 
 def test_every_kind_has_its_answers():
     assert set(KINDS) == {*STATES, "none"}
-    assert figures.Axioms.figure_traits() == [*AXIOMS, "theta", "zeta"]
+    assert figures.Axioms.figure_traits() == [*AXIOMS, "theta", "zeta", "large"]
 
 
 @pytest.mark.parametrize("kind", STATES)
@@ -209,8 +209,8 @@ def test_the_name_is_that_of_the_setting(node):
         ("rope", 0, 0.95, "No encoding at all"),
         ("growth", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE"),
         ("growth-mirror", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE with a mirror"),
-        ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counts the distance"),
-        ("counting", 0.3, 1, "Counts the distance"),
+        ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counting"),
+        ("counting", 0.3, 1, "Counting"),
         ("counting", 0, 1, "Linear bias"),
         ("growth", 0, 1, "ζ = 1 neither grows nor decays: No encoding at all"),
         ("growth", 0, 0.95, "Growth or decay"),

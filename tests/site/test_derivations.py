@@ -81,11 +81,11 @@ FREEST = {  # of those that have these properties
     (False, True, True, True): "RoPE in an oblique basis",
     (False, True, True, False): "Oblique mirror",
     (False, False, True, True): "Growth or decay",
-    (False, False, True, False): "Growth or decay with a mirror",
-    (False, True, False, True): "Counts the distance",
-    (False, True, False, False): "Counts, beside a mirror",
-    (False, False, False, True): "Counts, and grows or decays",
-    (False, False, False, False): "All three at once",
+    (False, False, True, False): "Growth with a mirror",
+    (False, True, False, True): "Counting",
+    (False, True, False, False): "Counting with a mirror",
+    (False, False, False, True): "Counting with growth",
+    (False, False, False, False): "Counting, growth, mirror",
 }
 
 
@@ -96,7 +96,8 @@ def test_fewer_demands_leave_more_families_and_one_rule_says_what_it_brings(open
     figure = box.locator(".rope-figure")
     switches = figure.locator(".rope-require input")
     assert switches.count() == 4
-    assert figure.locator(".rope-require :checked").count() == 0, "nothing is demanded at first"
+    assert figure.locator(".rope-require :checked").count() == 1, "one step before the answer"
+    assert figure.locator(".rope-kind:not(.rope-out)").count() == 2
     pictures, left = set(), {}
     for required in itertools.product([True, False], repeat=4):
         for i, wanted in enumerate(required):
@@ -130,7 +131,7 @@ def test_the_linear_bias_is_where_nothing_turns(opened_once):
     page = seen.page
     box = page.locator(f".rope-box:has({AXIOMS})")
     turn = box.get_by_label("Turn per position θ (rad)", exact=True)
-    box.locator(".rope-kind", has_text="Counts the distance").click()
+    box.locator(".rope-kind", has_text="Counting").first.click()
     turn.press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     box.locator(".rope-kind", has_text="RoPE").first.click()
