@@ -1,5 +1,5 @@
-// Stored keys, moved many times by a little: a hand that stays behind, why, and the error of every pair.
-import { arrow, axes, curve, disc, text, upright, wide } from "./kit/draw.js";
+// Stored keys, moved many times by a little: how far off they get, why, and which pairs stay behind.
+import { arrow, axes, curve, disc, level, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -88,25 +88,55 @@ export const startKeys = () => START;
 /** The first key where it belongs after so many positions. */
 const belongs = (positions) => rotate(START.slice(0, DIM), positions, THETA);
 
+/** What a cache goes through, as far as it was asked for: of every storing all keys, errors, and numbers left as they were. */
+function begin(kind, step, mixed) {
+  const put = mixed ? storeMixed : store;
+  let codes = new Float64Array(START.length);
+  const keys = [put(START, kind, codes)];
+  const [trail, same] = [[distance(keys[0], START)], [new Float64Array(PAIRS)]];
+  const move = () => {
+    const before = codes;
+    codes = new Float64Array(START.length);
+    keys.push(put(turn(keys.at(-1), step), kind, codes));
+    trail.push(distance(keys.at(-1), turn(START, trail.length * step)));
+    const stay = same.at(-1).slice();
+    for (let c = 0; c < codes.length; c++) if (codes[c] === before[c]) stay[c % PAIRS] += 1;
+    same.push(stay);
+  };
+  return { keys, trail, same, move };
+}
+
+const lives = new Map(); // of the latest settings: a drag goes on where it was
+
 /**
  * Keys stored, then moved and stored again, some times. By pair: error (of the length) and angle (rad)
  * beside its place, both rms over the keys, and the share of stored numbers that a move left as they
- * were; error of all; path: the first key after each storing.
+ * were; error of all, and after each move before; path: the first key after each storing.
  */
 export function wear(kind, moves, step, mixed = false) {
-  const put = mixed ? storeMixed : store;
-  let codes = new Float64Array(START.length);
-  let before = new Float64Array(START.length);
-  let keys = put(START, kind, codes);
-  const same = new Float64Array(PAIRS);
-  const path = [keys.slice(0, DIM)];
-  for (let n = 0; n < moves; n++) {
-    [codes, before] = [before, codes];
-    keys = put(turn(keys, step), kind, codes);
-    path.push(keys.slice(0, DIM));
-    for (let c = 0; c < codes.length; c++) if (codes[c] === before[c]) same[c % PAIRS] += 1;
+  const key = `${kind} ${step} ${mixed}`;
+  if (!lives.has(key)) {
+    if (lives.size > 1) lives.clear();
+    lives.set(key, begin(kind, step, mixed));
   }
-  return { ...compare(keys, turn(START, moves * step)), same: same.map((n) => n / (2 * KEYS * moves)), path };
+  const { keys, trail, same, move } = lives.get(key);
+  while (keys.length <= moves) move();
+  return {
+    ...compare(keys[moves], turn(START, moves * step)),
+    same: Array.from(same[moves], (n) => n / (2 * KEYS * moves)),
+    path: keys.slice(0, moves + 1).map((all) => all.subarray(0, DIM)),
+    trail: trail.slice(0, moves + 1),
+  };
+}
+
+/** ||keys - exact|| / ||exact|| */
+function distance(keys, exact) {
+  let [off, length] = [0, 0];
+  for (let x = 0; x < keys.length; x++) {
+    off += (keys[x] - exact[x]) ** 2;
+    length += exact[x] ** 2;
+  }
+  return Math.sqrt(off / length);
 }
 
 /** Error of all, and by pair error and angle, between stored keys and exact ones. */
@@ -140,8 +170,9 @@ export function laws(kind, moves, step) {
 /** Many moves, the same stored in the Hadamard basis, one move by the sum, and the pair that the many wear most. */
 export function reading(kind, moves, step) {
   const many = wear(kind, moves, step);
+  const one = compare(store(turn(store(START, kind), moves * step), kind), turn(START, moves * step));
   const worst = many.errors.indexOf(Math.max(...many.errors));
-  return { many, mixed: wear(kind, moves, step, true), one: wear(kind, 1, moves * step), worst };
+  return { many, mixed: wear(kind, moves, step, true), one, worst };
 }
 
 /** A part as a percentage; errors that have grown beyond the keys hang on the keys that were drawn. */
@@ -173,48 +204,56 @@ export function words({ kept, moves, step, pair, other }, { many, mixed, one, wo
 }
 
 const LABEL =
-  "A pair of a stored key as a hand of a clock, and dashed where it belongs; a lens on its tip, with the numbers that " +
-  "can be stored as dots and the next move as an arrow; and a chart of how far each pair is off, from fast to slow. " +
+  "A chart of how far keys are off after so many moves, with a handle at its end; a pair of a stored key as a hand of " +
+  "a clock, and dashed where it belongs; a lens on its tip, with the numbers that can be stored as dots and the next " +
+  "move as an arrow; and how far each pair is off, from fast to slow. " +
   "The left and right arrow keys change the pair, up and down the number of moves";
 
+const MOST = 512; // moves
 const TITLE = 24;
 const TICKS = 40; // below the chart
+const STRIP = 44; // how high the pairs' bars are
+const GRIP = 24; // pixels from the handle where it can be taken
 
-/** Where the clock, the lens and the chart lie; beside each other where there is room. */
+/** Where the chart, the clock, the lens and the pairs lie: the chart beside the others where there is room. */
 function layout(width) {
   const beside = wide(width);
-  const side = beside ? Math.min(0.25 * width, 230) : (width - 16) / 2;
+  const side = beside ? Math.min(0.25 * width, 216) : (width - 16) / 2;
   const box = (x0, y0, across, high) => ({ x0, x1: x0 + across, y0, y1: y0 + high });
-  const chart = beside ? box(2 * side + 92, TITLE, width - 2 * side - 100, side) : box(40, side + 58, width - 46, 120);
-  return { clock: box(0, TITLE, side, side), lens: box(side + 16, TITLE, side, side), chart, height: chart.y1 + TICKS };
+  const from = beside ? width - 2 * side - 16 : 0;
+  const chart = beside ? box(44, TITLE, from - 84, side + 30 + STRIP) : box(40, TITLE, width - 54, 140);
+  const top = beside ? TITLE : chart.y1 + TICKS + TITLE;
+  const strip = box(from, top + side + 30, width - from, STRIP);
+  return {
+    chart,
+    clock: box(from, top, side, side),
+    lens: box(from + side + 16, top, side, side),
+    strip,
+    height: strip.y1 + (beside ? TICKS : 20),
+  };
 }
 
 export default figure((fig) => {
-  let field = null; // the axes, for the pointer
+  let field = null; // the axes of the chart, for the pointer
   let known = {};
   const keep = (pair) => clamp(pair, 0, PAIRS - 1);
 
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the dashed hand.",
+    help: "Drag the green disc. Point at a pair.",
     height: (width) => layout(width).height,
     point({ x, y }) {
-      if (!field || x < field.box.x0 || y < field.box.y0) return;
-      fig.set({ pair: keep(Math.round(field.invX(x))) });
+      const { x0, x1, y0 } = layout(plot.width).strip;
+      if (x >= x0 && y >= y0 - 6) fig.set({ pair: keep(Math.floor(((x - x0) / (x1 - x0)) * PAIRS)) });
     },
     drag({ x, y, begins }) {
-      const { clock } = layout(plot.width);
-      const { moves, step, pair } = fig.traits;
-      const [right, up] = [x - (clock.x0 + clock.x1) / 2, (clock.y0 + clock.y1) / 2 - y];
-      const [a, b] = part(belongs(moves * step), pair);
-      const by = shortWay(Math.atan2(up, right) - Math.atan2(b, a));
-      const away = Math.hypot(right, up) / (clock.x1 - clock.x0);
-      if (begins && (Math.abs(by) > 0.4 || away < 0.15 || away > 0.5)) return false;
-      fig.set({ moves: clamp(Math.round(moves + by / (step * THETA[pair])), 1, 512) });
+      const [atX, atY] = field.handle;
+      if (begins && Math.hypot(x - atX, y - atY) > GRIP) return false;
+      fig.set({ moves: clamp(Math.round(field.invX(x)), 1, MOST) });
       return true;
     },
     keys({ dx, dy }) {
-      fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, 512) });
+      fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, MOST) });
     },
   });
 
@@ -223,11 +262,12 @@ export default figure((fig) => {
     const key = [kept, moves, step].join();
     if (known.key !== key) known = { key, ...reading(kept, moves, step), ...laws(kept, moves, step) };
     const { width } = plot.clear();
-    const { clock, lens, chart } = layout(width);
+    const { clock, lens, chart, strip } = layout(width);
     const is = known.many.path.at(-1);
     const tip = drawClock(plot, clock, pair, known.many.path, belongs(moves * step));
     const rounded = drawLens(plot, lens, fig.traits, is, tip);
-    field = drawErrors(plot, chart, known, fig.traits);
+    field = drawTrails(plot, chart, known, fig.traits);
+    drawPairs(plot, strip, known.many.errors, pair);
     fig.say(words(fig.traits, known));
     const { many, mixed, one, worst } = known;
     const off = { many: many.all, mixed: mixed.all, one: one.all };
@@ -245,7 +285,8 @@ export default figure((fig) => {
 });
 
 const part = (key, pair) => [key[pair], key[pair + PAIRS]];
-const titled = (plot, { x0 }, title) => text(plot, title, x0, 9, { color: plot.colors.ink, size: 12.5, bold: true });
+const titled = (plot, { x0, y0 }, title) =>
+  text(plot, title, x0, y0 - 15, { color: plot.colors.ink, size: 12.5, bold: true });
 
 /** One pair of the first key: where it should point, all that was stored on the way, and its tip, which is returned. */
 function drawClock(plot, box, pair, path, exact) {
@@ -279,7 +320,6 @@ function drawClock(plot, box, pair, path, exact) {
     ctx.fillRect(x - 1, y - 1, 2, 2);
   }
   arrow(plot, cx, cy, ...on(should), colors.k, { width: 2, dash: [4, 4] });
-  disc(plot, ...on(should), 5, colors.paper, { ring: colors.k }); // to be dragged
   arrow(plot, cx, cy, ...on(is), colors.k, { width: 3.5 });
   disc(plot, cx, cy, 3.5, colors.muted);
   // what the two are, on the side where the other is not
@@ -320,7 +360,7 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   const rounded = next.every((x, c) => Math.abs(x - tip[c]) < steps[c] / 2);
   const [x, y] = from;
   for (const corner of [box.y0, box.y1]) curve(plot, [x, box.x0], [y, corner], colors.rule, { width: 1 });
-  titled(plot, box, rounded ? "next: rounded away" : "next: it follows");
+  titled(plot, box, rounded ? "next move: rounded away" : "next move: it follows");
   ctx.save();
   ctx.beginPath();
   ctx.roundRect(box.x0, box.y0, 2 * radius, 2 * radius, 6);
@@ -351,32 +391,65 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   return rounded;
 }
 
-/** The error of every pair after many moves, and what it is compared with, up to all of a pair. */
-function drawErrors(plot, box, { many, mixed, one }, { moves, step, pair, other }) {
-  const { ink, accent, warm } = plot.colors;
+/** How far keys were off after every move up to here, and what that is compared with; the axes, and the handle. */
+function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
+  const { accent, warm, paper } = plot.colors;
   const at = axes(plot, {
-    x: [-0.5, PAIRS - 0.5],
-    xTicks: [0, 16, 32, 48, 63],
-    xLabel: "pair, fast to slow",
+    x: [0, MOST],
+    xTicks: [0, 128, 256, 384, 512],
+    xLabel: `moves, each by ${tokens(step)}`,
     y: [0, 1],
     yTicks: [0, 0.5, 1],
     yFormat: (v) => `${100 * v}%`,
     box: { left: box.x0, right: plot.width - box.x1, top: box.y0, bottom: plot.height - box.y1 },
   });
-  upright(plot, at.x(pair), at.box, plot.colors.muted, { width: 1 });
-  const instead = (other === "one move" ? one : mixed).errors;
+  titled(plot, box, "how far keys are off");
   const high = (error) => at.y(Math.min(error, 1));
-  if (moves > 1) instead.forEach((error, i) => disc(plot, at.x(i), high(error), 2, accent, { ring: accent }));
-  many.errors.forEach((error, i) => {
-    const ring = error > 1 ? warm : i === pair ? ink : undefined;
-    disc(plot, at.x(i), high(error), i === pair ? 5 : 3.5, pairColor(i, PAIRS), { ring });
+  const xs = many.trail.map((_, n) => at.x(n));
+  const [x, y] = [at.x(moves), high(many.all)];
+  const instead = other === "one move" ? one : mixed;
+  const low = high(instead.all);
+  if (moves > 1) {
+    if (other === "one move") curve(plot, [xs[0], x], [high(many.trail[0]), low], accent, { width: 2, dash: [5, 4] });
+    else curve(plot, xs, mixed.trail.map(high), accent, { width: 2 });
+    disc(plot, x, low, 5, accent, { ring: accent });
+  }
+  curve(plot, xs, many.trail.map(high), warm, { width: 2.5 });
+  disc(plot, x, y, 10, accent);
+  text(plot, "↔", x, y, { align: "center", color: paper, size: 14, bold: true });
+  // beside the handle, and apart from each other
+  const left = x > (box.x0 + box.x1) / 2;
+  const beside = { align: left ? "right" : "left", bold: true, size: 13, halo: true };
+  const from = left ? x - 16 : x + 16;
+  const top = clamp(y - 12, box.y0 + 14, box.y1 - 34);
+  text(plot, `${moves === 1 ? "1 move" : `${moves} moves`}: ${share(many.all)}`, from, top, { ...beside, color: warm });
+  const said = other === "one move" ? "one move" : "Hadamard basis";
+  const below = clamp(low - 8, top + 18, box.y1 - 8);
+  if (moves > 1) text(plot, `${said}: ${share(instead.all)}`, from, below, { ...beside, color: accent });
+  return { ...at, handle: [x, y] };
+}
+
+/** How far each pair is off, as bars from fast to slow; those that are off by more than they are long have a red end. */
+function drawPairs(plot, box, errors, pair) {
+  const { ctx, colors } = plot;
+  const across = (box.x1 - box.x0) / PAIRS;
+  text(plot, "how far each pair is off: point at one", box.x0, box.y0 - 13, {
+    color: colors.ink,
+    size: 12.5,
+    bold: true,
   });
-  const above = { size: 12.5, bold: true };
-  const y = box.y0 - 15;
-  text(plot, `pairs, off after ${moves === 1 ? "1 move" : `${moves} moves`}`, box.x0, y, { ...above, color: ink });
-  const said = other === "one move" ? `1 move by ${num(moves * step, 0)}` : "Hadamard basis";
-  if (moves > 1) text(plot, said, box.x1, box.y0 + 14, { ...above, color: accent, align: "right", halo: true });
-  const beyond = many.errors.filter((error) => error > 1).length;
-  if (beyond) text(plot, `${beyond} beyond`, box.x0 + 6, box.y0 + 14, { color: warm, bold: true, halo: true });
-  return at;
+  ctx.fillStyle = colors.rule;
+  ctx.fillRect(box.x0 + pair * across, box.y0, across, box.y1 - box.y0);
+  errors.forEach((error, i) => {
+    const tall = Math.max(1, Math.min(error, 1) * (box.y1 - box.y0));
+    ctx.fillStyle = pairColor(i, PAIRS);
+    ctx.fillRect(box.x0 + i * across, box.y1 - tall, across - 0.75, tall);
+    ctx.fillStyle = colors.warm;
+    if (error > 1) ctx.fillRect(box.x0 + i * across, box.y0, across - 0.75, 3);
+  });
+  level(plot, box.y1 + 0.5, box, colors.muted, { width: 1 });
+  const x = box.x0 + (pair + 0.5) * across;
+  text(plot, "▲", x, box.y1 + 8, { align: "center", size: 11, color: colors.ink });
+  if (x > box.x0 + 40) text(plot, "fast", box.x0, box.y1 + 11, { size: 11.5 });
+  if (x < box.x1 - 40) text(plot, "slow", box.x1, box.y1 + 11, { align: "right", size: 11.5 });
 }

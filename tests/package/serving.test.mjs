@@ -12,11 +12,12 @@ async function open(module, _options, start, width = 680) {
   return { page, ...shown, ...handOn(page, shown.root) };
 }
 
-const openWorn = () =>
+const openWorn = (width) =>
   open(
     worn,
     { kept: ["fp16", "bf16", "fp8", "q8_0", "q4_0"], other: ["one move", "Hadamard basis"] },
     { moves: 32, kept: 3, step: 1, other: 0, pair: 40 },
+    width,
   );
 const openShelf = () =>
   open(
@@ -29,25 +30,28 @@ const openShelf = () =>
     { change: 0, cached: 0, words: 4, word: 8, pair: 0 },
   );
 
-test("the dashed hand is dragged to where a key should be, and the key is moved as often as that takes", async () => {
-  const { point, drawn, values } = await openWorn();
-  const handle = () => drawn().find(({ kind, arc }) => kind === "fill" && arc?.radius === 5).arc.center;
-  const [x, y] = handle();
-  const { center, radius } = drawn().find(({ kind, arc }) => kind === "stroke" && arc).arc;
-  await point("pointerdown", center);
-  assert.equal((await point("pointermove", [center[0], center[1] - radius])).moves, 32, "the middle is no handle");
-  await point("pointerup", center);
-  const start = Math.atan2(center[1] - y, x - center[0]);
-  await point("pointerdown", [x, y]);
-  assert.equal(values().moves, 32);
-  const theta = 10000 ** (-40 / 64);
-  for (const turn of [0.3, 0.6, 3, 0.1]) {
-    const angle = start + turn;
-    const now = await point("pointermove", [center[0] + 60 * Math.cos(angle), center[1] - 60 * Math.sin(angle)]);
-    assert.equal(now.moves, Math.min(512, Math.round(32 + turn / theta)), `${turn} rad on`);
+test("the end of the curve is dragged, and a bar is pointed at", async () => {
+  for (const width of [680, 334]) {
+    const { point, drawn, values } = await openWorn(width);
+    const handle = () => drawn().find(({ kind, arc }) => kind === "fill" && arc?.radius === 10).arc.center;
+    const across = (n) => drawn().find(({ kind, text }) => kind === "text" && text === String(n)).at[0];
+    const [x, y] = handle();
+    await point("pointerdown", [x + 60, y]);
+    assert.equal((await point("pointermove", [x + 90, y])).moves, 32, "elsewhere is no handle");
+    await point("pointerup", [x + 90, y]);
+    await point("pointerdown", [x + 12, y - 12]);
+    for (const n of [128, 256, 512]) {
+      const { moves } = await point("pointermove", [across(n), y]);
+      assert.ok(Math.abs(moves - n) <= 2, `${moves} at the tick of ${n}`);
+    }
+    assert.equal((await point("pointermove", [9e3, y])).moves, 512);
+    assert.equal((await point("pointermove", [-9e3, y])).moves, 1);
+    await point("pointerup", [0, y]);
+    const bars = drawn().filter(({ kind, rect }) => kind === "rect" && rect[2] > 1 && rect[2] < 8);
+    const strip = bars.at(-1).rect;
+    assert.equal((await point("pointermove", [strip[0] + 1, strip[1] - 4])).pair, 63);
+    assert.equal(values().moves, 1, "it was let go");
   }
-  await point("pointerup", [x, y]);
-  assert.equal((await point("pointermove", [x, y])).moves, Math.round(32 + 0.1 / theta), "it was let go");
 });
 
 test("keys change the pair and the moves of a worn key, the word and the cut of a shelf", async () => {

@@ -613,7 +613,7 @@ CONTROLS = {  # in sight, and in the fold
     "waves": "Key turned beforehand by (tokens), Waves (pairs of channels) | "
     "Distance s (tokens), Content of query and key",
     "word_order": "Give each word its position (RoPE)",
-    "worn_key": "Moves, Keys stored as | Each move by (tokens), Compared with",
+    "worn_key": "Keys stored as | Moves, Each move by (tokens), Compared with",
     "wrap_explorer": "Turn per token θ₀ (rad), Head width d (channels)",
 }
 

@@ -925,21 +925,33 @@ def test_the_errors_of_a_worn_key(node, kept, moves, step, other, width):
     (plot,) = seen.plots
     told = node.call("worn_key.js", "reading", kept, moves, step)
     left = min(x for text, (x, _) in plot.texts("^100%$"))
-    x = plot.x_axis(lambda x, y: y > plot.height - 40 and x > left)
+    ((_, foot),) = [at for text, at in plot.texts("^128$")]
+    x = plot.x_axis(lambda x, y: y == foot)
     y = plot.y_axis(lambda x, y: x < left + 2)
-    assert y.values.tolist() == [0, 0.5, 1], "the axis stays as it is"
+    assert x.values.tolist() == [0, 128, 256, 384, 512], "the axes stay as they are"
+    assert y.values.tolist() == [0, 0.5, 1]
     at = lambda errors: np.minimum(errors, 1)  # noqa: E731
-    for pair in (0, 31, 40, 63):
-        ((across, high),) = plot.discs(pair_color(pair, 64))
-        x.agrees([across], [pair])
-        y.agrees([high], [at(told["many"]["errors"][pair])])
-    once = plot.discs(seen.colors["accent"], 2)
-    assert len(once) == (64 if moves > 1 else 0)
-    if len(once):
-        other = told["one" if other == "one move" else "mixed"]["errors"]
-        y.agrees(np.array(once)[:, 1], at(other))
+    warm = plot.curve(seen.colors["warm"], dash=[])
+    x.agrees(warm[:, 0], np.arange(moves + 1))
+    wanted = [node.call("worn_key.js", "wear", kept, n, step)["all"] for n in (0, 1, moves // 2)]
+    y.agrees(warm[[0, 1, moves // 2], 1], at(wanted))
+    ((across, high),) = plot.discs(seen.colors["accent"], 10)
+    x.agrees([across], [moves])
+    y.agrees([high], [at(told["many"]["all"])])
+    ends = plot.discs(seen.colors["accent"], 5)
+    assert len(ends) == (1 if moves > 1 else 0)
+    if len(ends):
+        y.agrees(ends[:, 1], [at(told["one" if other == "one move" else "mixed"]["all"])])
+    if other != "one move":
+        y.agrees(plot.curve(seen.colors["accent"], dash=[])[:, 1], at(told["mixed"]["trail"]))
+
+    bars = [plot.kind("rect", color=pair_color(i, 64))[0]["rect"] for i in range(64)]
+    tall = np.array(bars)[:, 3]
+    full = plot.rects(seen.colors["rule"])[0][3]
+    np.testing.assert_allclose(tall, np.maximum(1, full * at(told["many"]["errors"])))
     beyond = sum(error > 1 for error in told["many"]["errors"])
-    assert [t for t, _ in plot.texts("beyond$")] == ([f"{beyond} beyond"] if beyond else [])
+    ends = [rect for rect in plot.rects(seen.colors["warm"]) if rect[3] == 3]
+    assert len(ends) == beyond
 
 
 @WIDTHS
@@ -970,9 +982,9 @@ def test_a_move_that_ends_nearer_to_another_dot_is_followed(node, kept, pair, st
     (plot,) = seen.plots
     path = node.call("worn_key.js", "wear", kept, 17, step)["path"]
     tip, then = (np.array(key)[[pair, pair + 64]] for key in path[-2:])
-    (said,) = [text for text, _ in plot.texts("^next: ")]
+    (said,) = [text for text, _ in plot.texts("^next move: ")]
     rounded = seen.values["rounded"]
-    assert said == ("next: rounded away" if rounded else "next: it follows")
+    assert said == ("next move: rounded away" if rounded else "next move: it follows")
     # stored again, the numbers are those of the dot that the arrow's head is nearest to
     dots = plot.discs(seen.colors["muted"], 2)
     (arrow,) = [
