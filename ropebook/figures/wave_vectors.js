@@ -1,4 +1,4 @@
-// A wave vector a pair, its wave and the mean of all over (dx, dy), and what A(dx) + B(dy) leaves over of that.
+// A wave vector a pair over its wave, the mean of all over (dx, dy), the best A(dx) + B(dy), and what that misses.
 import { colorBar, curve, disc, line, paintCells, text } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, short, TURN } from "./kit/numbers.js";
@@ -110,14 +110,14 @@ function nearestWords(nearest, distance) {
 /** What is said of a survey of the vectors, an image of so many patches a side, and a pair and its vector. */
 export function words(size, pair, [x, y], { most, nearest, distance, turned, off }) {
   const answer = off
-    ? `Together: **${off}** of ${PAIRS} arrows ${off === 1 ? "lies" : "lie"} off the axes, and rows plus columns ` +
-      `miss up to **${sized(most)}**.`
-    : `Apart: all **${PAIRS}** arrows lie on the axes, and rows plus columns miss nothing.`;
+    ? `Together: **${off}** of ${PAIRS} arrows ${off === 1 ? "lies" : "lie"} off the axes; ` +
+      `a row + column sum misses up to **${sized(most)}**.`
+    : `Apart: all **${PAIRS}** arrows lie on the axes, and a row + column sum misses nothing.`;
   const same = turned < 1e-9 ? "the same map" : `a map that differs by up to **${sized(turned)}**`;
   const freq = Math.hypot(x, y);
   const wave = freq < 1e-9 ? "it stands still" : `one turn in **${num(TURN / freq, 1)}** patches along its arrow`;
   return (
-    `${answer}\nRows plus columns: the best A(dx) + B(dy) of least squares, against the mean cosine. ` +
+    `${answer}\nThe score is that of equal vectors, the mean cosine of all ${PAIRS} pairs; the sum is A(dx) + B(dy), the best by least squares. ` +
     `Nearest code in an image of ${size} × ${size} patches: ${nearestWords(nearest, distance)}. ` +
     `Rows and columns exchanged: ${same}. Pair **${pair}** turns by **${sized(x)}** rad a column, ` +
     `**${sized(y)}** a row: ${wave}.`
@@ -125,9 +125,8 @@ export function words(size, pair, [x, y], { most, nearest, distance, turned, off
 }
 
 const LABEL =
-  "The wave vector of each of 8 pairs as an arrow in a half plane; then three maps over the offset of two patches, " +
-  "columns across and rows down: the wave of the chosen arrow, the mean of all 8, and what is left of it after " +
-  "A(dx) + B(dy)";
+  "The wave vector of each of 8 pairs as an arrow, over the wave of the chosen one; then three maps over the offset of " +
+  "two patches, columns across and rows down: their score, the best sum A(dx) + B(dy), and what that misses";
 const NOTICE =
   "On the axes, ridges run along the row and the column only, whatever a query and a key hold: a pair on an axis " +
   "does not see the other number.";
@@ -139,23 +138,20 @@ const NEAR = 3; // pixels within which an arrow's head lies on an axis
 const TITLE = 24;
 const UNDER = 48; // ticks and the colours' meaning
 const LEFT = 24; // ticks beside a map
-const SCALES = [
-  { low: -1, high: 1, marks: ["−1", "1"] },
-  { low: -0.5, high: 1, marks: ["≤ −½", "1"] },
-  { low: -0.5, high: 0.5, marks: ["≤ −½", "≥ ½"] },
-];
+const [LOW, HIGH] = [-0.5, 1]; // of all three maps
 
-/** Where the half plane { x, y, radius } and the three maps lie: in a row, or in two. */
+/** Where the plane { x, y, radius, box } and the three maps lie: in a row, or in two. */
 function layout(width) {
   const box = (x0, y0, side) => ({ x0, x1: x0 + side, y0, y1: y0 + side });
   const row = width >= 560;
-  const side = row ? Math.min((width - 4 * LEFT - 18) / 3.5, 250) : (width - 2 * LEFT - 18) / 2;
-  const plane = { x: row ? 8 : LEFT + side / 4, y: TITLE + side / 2, radius: side / 2 };
+  const side = row ? Math.min((width - 3 * LEFT - 34) / 4, 250) : (width - 2 * LEFT - 18) / 2;
   const right = width - side - 8; // the last map of a row
-  const lower = 2 * TITLE + side + UNDER;
+  const lower = 2 * TITLE + side + 18;
   const maps = row
     ? [2, 1, 0].map((back) => box(right - back * (side + LEFT + 8), TITLE, side))
     : [box(right, TITLE, side), box(LEFT, lower, side), box(right, lower, side)];
+  const own = box(row ? 2 : LEFT, TITLE, side);
+  const plane = { x: own.x0 + side / 2, y: TITLE + side / 2, radius: side / 2, box: own };
   return { plane, maps, bottom: maps[2].y1 + UNDER };
 }
 
@@ -196,13 +192,16 @@ export default figure((fig) => {
     const seen = survey(now, size);
     plot.clear();
     const { plane, maps } = layout(plot.width);
-    drawPlane(plot, plane, now, pair);
     const { reach, mean, left } = seen;
-    const [x, y] = now[pair];
-    const titles = [`the wave of pair ${pair}`, "mean of all 8", "rows + columns miss"];
-    const values = [(dx, dy) => Math.cos(x * (dx - reach) + y * (dy - reach)), (dx, dy) => mean[dy][dx]];
-    values.push((dx, dy) => left[dy][dx]);
-    maps.forEach((box, i) => drawMap(plot, box, titles[i], SCALES[i], reach, values[i]));
+    drawPlane(plot, plane, now, pair, reach, !fig.traits.vectors.length);
+    drawMap(plot, maps[0], "score of two patches", reach, (dx, dy) => mean[dy][dx]);
+    drawMap(plot, maps[1], "best row + column sum", reach, (dx, dy) => mean[dy][dx] - left[dy][dx]);
+    drawMap(plot, maps[2], "what that misses", reach, (dx, dy) => left[dy][dx]);
+    const { x0, x1, y1 } = maps[2];
+    colorBar(plot, (x0 + x1) / 2, y1 + 22, (x1 - x0) / 2, "cosine", [
+      [0, "≤ −½"],
+      [1, "1"],
+    ]);
     if (seen.most < 1e-9) {
       const { x0, x1, y0, y1 } = maps[2];
       text(plot, "nothing", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 15, color: "#ffffff", bold: true });
@@ -234,39 +233,54 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-/** The half plane with its arrows; the chosen one in front. */
-function drawPlane(plot, { x, y, radius }, vectors, pair) {
+/** The arrows in their half plane, the chosen one in front; behind them its wave. */
+function drawPlane(plot, { x, y, radius, box }, vectors, pair, reach, fresh) {
   const { ctx, colors } = plot;
   const scale = radius / LONGEST;
-  text(plot, "wave vectors", 2, 10, { color: colors.ink, size: 12.5, bold: true });
-  ctx.strokeStyle = colors.rule;
+  text(plot, `arrows, wave of pair ${pair}`, box.x0, 10, { color: colors.ink, size: 12.5, bold: true });
+  const [kx, ky] = vectors[pair];
+  const count = 2 * reach + 1;
+  ctx.globalAlpha = 0.3;
+  paintCells(plot, box, count, count, "cosine", (column, row) =>
+    Math.round((0.5 + 0.5 * Math.cos(kx * (column - reach) + ky * (row - reach))) * 255),
+  );
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = colors.muted;
   ctx.lineWidth = 1;
   for (const ring of [0.5, 1]) {
     ctx.beginPath();
     ctx.arc(x, y, ring * scale, -TURN / 4, TURN / 4);
     ctx.stroke();
-    text(plot, ring === 1 ? "1 rad" : short(ring), x + 5, y - ring * scale - 7, { size: 11.5, halo: true });
+    text(plot, ring === 1 ? "1 rad" : short(ring), x - 5, y - ring * scale, {
+      size: 11.5,
+      halo: true,
+      align: "right",
+      color: colors.ink,
+    });
   }
-  ctx.strokeStyle = colors.muted;
+  ctx.strokeStyle = colors.ink;
   line(ctx, x, y - radius, x, y + radius);
   line(ctx, x, y, x + radius, y);
   const order = [...vectors.keys()].reverse().filter((i) => i !== pair);
   for (const i of [...order, pair]) {
     const [tipX, tipY] = [x + vectors[i][0] * scale, y + vectors[i][1] * scale];
     const color = pairColor(i, PAIRS);
-    curve(plot, [x, tipX], [y, tipY], color, { width: i === pair ? 2.5 : 1.5 });
+    curve(plot, [x, tipX], [y, tipY], color, { width: i === pair ? 3 : 2 });
     disc(plot, tipX, tipY, i === pair ? 8 : 6, color, i === pair ? { ring: colors.ink } : {});
   }
-  text(plot, "columns →", x + radius, y + 15, { align: "right", size: 11.5, halo: true });
-  text(plot, "rows ↓", x + 5, y + radius + 8, { size: 11.5, halo: true });
+  const said = { size: 11.5, halo: true, color: colors.ink };
+  text(plot, "a row ↓", x - 5, y + radius - 10, { ...said, align: "right" });
+  text(plot, "a column →", x - 5, y, { ...said, align: "right" });
+  const [tipX, tipY] = [x + kx * scale, y + ky * scale];
+  if (fresh) text(plot, "drag", tipX, tipY + 18, { ...said, align: "center", size: 12.5, bold: true });
 }
 
 /** A value of every offset; value(column, row) counts from the corner. */
-function drawMap(plot, box, title, { low, high, marks }, reach, value) {
+function drawMap(plot, box, title, reach, value) {
   const { ctx, colors } = plot;
   const count = 2 * reach + 1;
   const at = (d, from) => from + ((d + reach + 0.5) / count) * (box.x1 - box.x0);
-  const part = (column, row) => clamp((value(column, row) - low) / (high - low), 0, 1);
+  const part = (column, row) => clamp((value(column, row) - LOW) / (HIGH - LOW), 0, 1);
   text(plot, title, box.x0, box.y0 - 14, { color: colors.ink, size: 12.5, bold: true });
   ctx.globalAlpha = colors.dark ? 0.8 : 1; // a pale map glares on a dark page
   paintCells(plot, box, count, count, "cosine", (column, row) => Math.round(part(column, row) * 255));
@@ -278,9 +292,4 @@ function drawMap(plot, box, title, { low, high, marks }, reach, value) {
   }
   text(plot, "dx", at(-far / 2, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
   text(plot, "dy", box.x0 - 5, at(-far / 2, box.y0), { align: "right", size: 11.5 });
-  const across = (box.x1 - box.x0) / 2;
-  colorBar(plot, box.x1 - across, box.y1 + 22, across, "cosine", [
-    [0, marks[0]],
-    [1, marks[1]],
-  ]);
 }

@@ -924,16 +924,15 @@ SENTENCES = [
     ),
     (
         ("wave_vectors", 16, 0, [1, 0], ON_AXES),
-        "Apart: all **8** arrows lie on the axes, and rows plus columns miss nothing.\nRows plus "
-        "columns: the best A(dx) + B(dy) of least squares, against the mean cosine. Nearest code "
-        "in an image of 16 × 16 patches: (1, 0) and (0, 1), D = **0.29**. Rows and columns "
-        "exchanged: the same map. Pair **0** turns by **1.00** rad a column, **0.00** a row: one "
-        "turn in **6.3** patches along its arrow.",
+        "Apart: all **8** arrows lie on the axes, and a row + column sum misses nothing.\nThe "
+        "score is that of equal vectors, the mean cosine of all 8 pairs; the sum is A(dx) + B(dy), "
+        "the best by least squares. Nearest code in an image of 16 × 16 patches: (1, 0) and "
+        "(0, 1), D = **0.29**. Rows and columns exchanged: the same map. Pair **0** turns by "
+        "**1.00** rad a column, **0.00** a row: one turn in **6.3** patches along its arrow.",
     ),
     (
         ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
-        "Together: **1** of 8 arrows lies off the axes, and rows plus columns miss up to "
-        "**0.04**.\n",
+        "Together: **1** of 8 arrows lies off the axes; a row + column sum misses up to **0.04**.\n",
     ),
     (
         ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
@@ -943,7 +942,7 @@ SENTENCES = [
     ),
     (
         ("wave_vectors", 32, 7, [0, 0], {**OFF_AXES, "off": 2, "most": 0.0004, "turned": 0.0002}),
-        "Together: **2** of 8 arrows lie off the axes, and rows plus columns miss up to "
+        "Together: **2** of 8 arrows lie off the axes; a row + column sum misses up to "
         "**0.0004**.\n",
     ),
     (
