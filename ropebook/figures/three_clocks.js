@@ -1,5 +1,6 @@
-// A text with an image and a video in it: where each token stands in time, row and column, and which pairs belong to which axis.
-import { axes, disc, level, line, text, upright, wide } from "./kit/draw.js";
+// A text with an image and a video in it: its tokens in a line, and under them where each stands in time, row and
+// column; and which pairs belong to which axis.
+import { curve, disc, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -80,17 +81,20 @@ const HANDS = {
   "dealt out": (shortest) => `Dealt out, columns get hands from **${long(shortest)}** positions a turn on.`,
 };
 
-/** Where the token stands, and what came before it. */
-function place(token, { word, grid, at }, before) {
+/** Where the token stands, and why; `next` is the word after its image, which is still to be placed. */
+function place(token, { word, grid, at }, before, next) {
   if (grid) {
     const owner = grid.name === "frame" ? "a frame" : `the ${grid.name}`;
-    return `Token **${token}**, in ${owner}, stands at time **${at[0]}**, row **${at[1]}**, column **${at[2]}**.`;
+    const ask = next ? ` Where will “${next}” stand? Tap it.` : "";
+    return `Token **${token}**, in ${owner}, stands at time **${at[0]}**, row **${at[1]}**, column **${at[2]}**.${ask}`;
   }
-  const named = word === "‹" || word === "›" ? `the mark ${word}` : `“${word}”`;
-  if (!before.length) return `Before any image, ${named} is token **${token}**, at position **${at[0]}**.`;
-  const [{ name, rows, columns }] = before;
-  const seen = before.length > 1 ? `an image and a ${before[1].name}` : `an ${name} of ${rows} × ${columns} tokens`;
-  return `After ${seen} ${named} stands at position **${at[0]}**, though it is token **${token}**.`;
+  const named = word === "‹" || word === "›" ? `The mark ${word}` : `“${word}”`;
+  const stands = `${named}, token **${token}**, stands at position **${at[0]}**`;
+  if (!before.length) return `${stands}: no image is before it.`;
+  const taken = Math.max(before[0].rows, before[0].columns);
+  return before.length > 1
+    ? `${stands}: pictures take fewer positions than tokens.`
+    : `${stands}: the image takes **${taken}** positions, its longer side.`;
 }
 
 const NOTES = {
@@ -98,14 +102,14 @@ const NOTES = {
   "dealt out": "The time of a frame stands before it as text, here one token; t rests within it.",
 };
 
-/** What is said of a token of a plan: its number, itself, the grids before it, the pairs of each axis. */
-export function words(plan, token, chosen, before, heard) {
+/** What is said of a token of a plan: its number, itself, the grids before it, the pairs of each axis, the word to come. */
+export function words(plan, token, chosen, before, heard, next) {
   const ranges = heard.map(
     ({ pairs, shortest, longest }, axis) =>
       `${AXES[axis]}: **${pairs.length}** pairs, ${long(shortest)} to ${long(longest)}`,
   );
   return (
-    `${place(token, chosen, before)}\n${HANDS[plan](heard[2].shortest)} ${ranges.join("; ")} positions a turn ` +
+    `${place(token, chosen, before, next)}\n${HANDS[plan](heard[2].shortest)} ${ranges.join("; ")} positions a turn ` +
     `(128 channels, base 1,000,000). ${NOTES[plan]} ‹ and ›, the marks around an image, are tokens like words.`
   );
 }
@@ -121,36 +125,47 @@ export function gridsBefore(tokens, token) {
   return [...names.values()];
 }
 
+/** The number of the word that follows the image in which a token lies; null elsewhere. */
+export function wordAfter(tokens, token) {
+  if (tokens[token].grid?.name !== "image") return null;
+  const found = tokens.findIndex(({ word }, i) => i > token && isText(word));
+  return found < 0 ? null : found;
+}
+
+const isText = (word) => /[a-z]/.test(word ?? "");
+
 const LABEL =
-  "The tokens of a text with an image and a video in it, in a line; under them the position of each in time, row and " +
-  "column, up to the one that is chosen; beside that three clocks, one an axis, with the hands of the pairs that " +
-  "listen to it";
+  "The tokens of a text with an image and a video in it, in a line; under them, as wide, a line of positions, with " +
+  "every token up to the chosen one where it stands; and three clocks, time, row and column, with the hands of the " +
+  "pairs that listen to each";
 const NOTICE =
   "After an image of several rows and columns the next position is smaller than the number of tokens: a cache that " +
   "counts tokens puts the next word elsewhere. A word stands at one place on all three clocks.";
 
 // ---- the picture --------------------------------------------------------------------------------
 
-const TOKENS = 47; // of the longer text
-const PLACES = 23; // positions, under both plans
+const TOKENS = 47; // of the longer text; both lines are as long
+const ROWS = 4; // of the image
 const HANDLE = 9; // radius
 const REACH = 22; // pixels from its middle where it can be taken
-const HUES = [0, PAIRS / 2, PAIRS - 1].map((pair) => pairColor(pair, PAIRS)); // of time, row and column
 
-/** Where line of tokens, chart and clocks lie on a canvas of this width. */
+/** Where the line of tokens, that of positions and the clocks lie on a canvas of this width. */
 function layout(width) {
   const broad = wide(width);
-  const chart = broad ? { x0: 40, x1: width - 176, y0: 94, y1: 290 } : { x0: 30, x1: width - 6, y0: 80, y1: 240 };
-  const step = (chart.x1 - chart.x0) / TOKENS;
-  const rise = (chart.y1 - chart.y0) / PLACES;
-  const centers = [0, 1, 2].map((axis) =>
-    broad ? [chart.x1 + 62, chart.y0 + (axis + 0.5) * 66] : [30 + (axis * (width + 6)) / 3, chart.y1 + 70],
+  const [x0, x1] = broad ? [4, width - 150] : [2, width - 2];
+  const step = (x1 - x0) / TOKENS;
+  const [high, fall, radius] = broad ? [16, 92, 26] : [14, 76, 23];
+  const top = broad ? 26 : 24; // of the tokens
+  const below = top + high + fall; // of the positions
+  const axis = below + Math.max(ROWS * step + 3, high) + 7;
+  const centers = [0, 1, 2].map((at) =>
+    broad ? [x1 + 52, 32 + at * 70] : [26 + (at * (width + 8)) / 3, axis + 52 + radius],
   );
   return {
-    ...{ broad, chart, step, centers, line: chart.y0 - 24, patch: broad ? 13 : 9, radius: broad ? 28 : 24 },
-    height: broad ? chart.y1 + 40 : chart.y1 + 100,
-    x: (token) => chart.x0 + (token + 0.5) * step,
-    y: (position) => chart.y1 - (position + 0.5) * rise,
+    ...{ broad, x0, x1, step, high, top, below, axis, centers, radius },
+    line: top + high / 2,
+    height: broad ? Math.max(axis + 44, 210) : axis + 58 + 2 * radius,
+    x: (place) => x0 + (place + 0.5) * step,
   };
 }
 
@@ -160,16 +175,23 @@ export default figure((fig) => {
     return { tokens, token: Math.min(fig.traits.token, tokens.length - 1) };
   };
   const under = (x) => {
-    const { chart, step } = layout(plot.width);
-    return clamp(Math.floor((x - chart.x0) / step), 0, shown().tokens.length - 1);
+    const { x0, step } = layout(plot.width);
+    return clamp(Math.floor((x - x0) / step), 0, shown().tokens.length - 1);
+  };
+  /** The token under a place; a word's name belongs to it. */
+  const tapped = (x, y) => {
+    const at = layout(plot.width);
+    if (y > at.top) return under(x);
+    const names = shown().tokens.flatMap(({ word }, i) => (isText(word) ? [i] : []));
+    return names.reduce((best, i) => (Math.abs(at.x(i) - x) < Math.abs(at.x(best) - x) ? i : best));
   };
   const plot = fig.canvas({
     label: LABEL,
     help: "Drag the green token, tap another, or use the arrow keys.",
     height: (width) => layout(width).height,
     point({ x, y, type }) {
-      const { chart } = layout(plot.width);
-      if (type === "pointerdown" && y < chart.y1 && x > chart.x0 && x < chart.x1) fig.set({ token: under(x) });
+      const { x0, x1, below } = layout(plot.width);
+      if (type === "pointerdown" && y < below && x > x0 && x < x1) fig.set({ token: tapped(x, y) });
     },
     drag({ x, y, begins }) {
       const at = layout(plot.width);
@@ -187,22 +209,27 @@ export default figure((fig) => {
     const { plan } = fig.traits;
     const { tokens, token } = shown();
     const heard = pairsByAxis(plan);
+    const next = wordAfter(tokens, token);
     plot.clear();
     const at = layout(plot.width);
-    drawLine(plot, at, tokens, token);
+    drawFall(plot, at, tokens, token);
+    drawTokens(plot, at, tokens, token, next);
     drawPositions(plot, at, tokens, token);
+    drawCounted(plot, at, tokens, token, next);
     drawClocks(plot, at, tokens[token], heard);
-    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), heard));
+    fig.say(words(plan, token, tokens[token], gridsBefore(tokens, token), heard, next && tokens[next].word));
     const { at: position, word } = tokens[token];
     fig.root.dataset.values = JSON.stringify({ plan, token, word, at: position, count: tokens.length });
   });
 
   fig.showMe(async () => {
     fig.set({ plan: "chunked", token: 0 });
-    await fig.glide({ token: 27 }, 3600);
+    await fig.glide({ token: 25 }, 3600);
     await fig.pause(1800);
+    await fig.glide({ token: 27 }, 600);
+    await fig.pause(2400);
     await fig.glide({ token: 42 }, 2400);
-    await fig.pause(1200);
+    await fig.pause(1800);
     fig.set({ plan: "dealt out", token: 27 });
     await fig.pause(2400);
     fig.set({ plan: "chunked" });
@@ -210,82 +237,148 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-/** The tokens in a line, words named above it, and every grid as it is seen. */
-function drawLine(plot, { broad, line: y, x, step, patch }, tokens, token) {
-  const { ctx, colors } = plot;
-  const high = broad ? 14 : 12;
-  const paint = (left, top, width, height, is, alpha) => {
-    ctx.globalAlpha = is ? 1 : alpha;
-    ctx.fillStyle = is ? colors.accent : colors.muted;
-    ctx.fillRect(left, top, width, height);
-    ctx.globalAlpha = 1;
-  };
-  tokens.forEach(({ word, grid, at }, i) => {
-    const first = grid && tokens.findIndex((one) => one.grid?.index === grid.index);
-    const row = grid && at[1] - tokens[first].at[1];
-    paint(x(i) - step / 2 + 0.5, y - high / 2, step - 1, high, i === token, grid ? (row % 2 ? 0.3 : 0.5) : 0.85);
-    if (/[a-z]/.test(word ?? "")) {
-      const align = i === tokens.length - 1 ? "right" : i ? "center" : "left";
-      const side = { left: -step / 2, center: 0, right: step / 2 }[align];
-      const above = broad || align === "left" ? 16 : align === "right" ? -17 : 30; // clear of a video on a phone
-      text(plot, word, x(i) + side, y - above, { align, color: i === token ? colors.accent : colors.ink, bold: true });
-    }
-    if (!grid) return;
-    const frame = at[0] - tokens[first].at[0];
-    const many = grid.frames * grid.rows * grid.columns;
-    const wide_ = grid.frames * (grid.columns * patch + 4) - 4;
-    const left = x(first + (many - 1) / 2) - wide_ / 2 + frame * (grid.columns * patch + 4);
-    const top = y - 14 - grid.rows * patch;
-    const column = at[2] - tokens[first].at[2];
-    paint(left + column * patch, top + row * patch, patch - 1, patch - 1, i === token, 0.35);
-  });
-  disc(plot, x(token), y, HANDLE, colors.accent);
+/** Of a token that is part of a grid, the place in it: { frame, row, column, first }. */
+function within(tokens, { grid, at }) {
+  const first = tokens.findIndex((one) => one.grid?.index === grid.index);
+  const [frame, row, column] = at.map((position, axis) => position - tokens[first].at[axis]);
+  return { frame, row, column, first };
 }
 
-/** The positions of the tokens up to the chosen one, in time, row and column, over their numbers. */
-function drawPositions(plot, { chart, line: top, x, y }, tokens, token) {
-  const { ctx, colors, width, height } = plot;
-  axes(plot, {
-    x: [-0.5, TOKENS - 0.5],
-    y: [-0.5, PLACES - 0.5],
-    box: { left: chart.x0, right: width - chart.x1, top: chart.y0, bottom: height - chart.y1 },
-    xTicks: [0, 10, 20, 30, 40],
-    yTicks: [0, 5, 10, 15, 20],
-    xLabel: "token number",
-  });
-  text(plot, "position", chart.x0 - 30, chart.y0 - 4, { size: 12 });
-  ctx.strokeStyle = colors.muted;
-  ctx.setLineDash([4, 4]);
-  line(ctx, x(0), y(0), x(PLACES - 1), y(PLACES - 1));
-  ctx.setLineDash([]);
-  text(plot, "as in a text of words", x(PLACES - 1) + 6, y(PLACES - 1) + 2, { size: 12 });
-  tokens.slice(0, token + 1).forEach(({ grid, at }, i) => {
-    at.forEach((position, axis) => {
-      if (grid) disc(plot, x(i), y(position), 2.5, HUES[axis]);
-      else if (!axis) disc(plot, x(i), y(position), 3.5, colors.ink);
-    });
-  });
+/** Where a token's cell lies among the positions: [left, top, width, height]. Frames hang one below the other. */
+function cellOf({ step, x, below, high }, tokens, token) {
   const { grid, at } = tokens[token];
-  upright(plot, x(token), { y0: top, y1: y(Math.min(...at)) }, colors.accent, { width: 1.5, dash: [3, 3] });
-  const right = x(token) < plot.width / 2;
-  const align = right ? "left" : "right";
-  const beside = x(token) + (right ? 9 : -9);
-  if (!grid) {
-    level(plot, y(at[0]), { x0: chart.x0, x1: x(token) }, colors.accent, { width: 1.5, dash: [3, 3] });
-    disc(plot, x(token), y(at[0]), 5, colors.accent);
-    const said = `token ${token}, position ${at[0]}`;
-    text(plot, said, beside, y(at[0]) - 12, { align, size: 15, bold: true, color: colors.accent, halo: true });
-    return;
-  }
-  // the three names one below the other, however near their positions are
-  const order = [0, 1, 2].sort((a, b) => at[b] - at[a] || b - a);
-  const middle = y(at.reduce((sum, position) => sum + position, 0) / 3);
-  order.forEach((axis, place) => {
-    disc(plot, x(token), y(at[axis]), 4, HUES[axis]);
-    const said = `${NAMES[axis]} ${at[axis]}`;
-    const height_ = Math.min(middle, chart.y1 - 20) + 15 * (place - 1);
-    text(plot, said, beside, height_, { align, size: 13, bold: true, color: HUES[axis], halo: true });
+  if (!grid) return [x(at[0]) - step / 2, below, step, high];
+  const { frame, row } = within(tokens, tokens[token]);
+  return [x(at[2]) - step / 2, below + (frame * grid.rows + row) * step + 3 * frame, step, step];
+}
+
+/** From every placed token to its position: a line for a word, a funnel for a grid. */
+function drawFall(plot, at, tokens, token) {
+  const { ctx, colors } = plot;
+  const [from, to] = [at.top + at.high, at.below];
+  const grids = new Map();
+  tokens.slice(0, token + 1).forEach(({ word, grid, at: [position, , column] }, i) => {
+    if (!grid) {
+      const alpha = i === token ? 0 : isText(word) ? 0.8 : 0.35;
+      curve(plot, [at.x(i), at.x(position)], [from, to], colors.muted, { width: 1, alpha });
+      return;
+    }
+    const seen = grids.get(grid.index) ?? { first: i, columns: [] };
+    grids.set(grid.index, { ...seen, last: i, columns: [...seen.columns, column] });
   });
+  for (const { first, last, columns } of grids.values()) {
+    const half = at.step / 2;
+    ctx.beginPath();
+    ctx.moveTo(at.x(first) - half, from);
+    ctx.lineTo(at.x(last) + half, from);
+    ctx.lineTo(at.x(Math.max(...columns)) + half, to);
+    ctx.lineTo(at.x(Math.min(...columns)) - half, to);
+    ctx.closePath();
+    ctx.globalAlpha = 0.14;
+    ctx.fillStyle = colors.muted;
+    ctx.fill();
+    ctx.globalAlpha = 1;
+  }
+}
+
+/** How dark a token's cell is: rows of a grid alternate, above and below. */
+function shade(tokens, one) {
+  if (!one.grid) return isText(one.word) ? 0.9 : 0.6;
+  return within(tokens, one).row % 2 ? 0.3 : 0.5;
+}
+
+function paint({ ctx, colors }, [left, top, width, height], chosen, alpha) {
+  ctx.globalAlpha = chosen ? 1 : alpha;
+  ctx.fillStyle = chosen ? colors.accent : colors.muted;
+  ctx.fillRect(left + 0.5, top + 0.5, width - 1, height - 1);
+  ctx.globalAlpha = 1;
+}
+
+/** The tokens in a line, with names above; that of the next word is framed, to be tapped. */
+function drawTokens(plot, { broad, x, step, top, high, line: middle }, tokens, token, next) {
+  const { ctx, colors } = plot;
+  tokens.forEach((one, i) => {
+    const { word, grid } = one;
+    paint(plot, [x(i) - step / 2, top, step, high], i === token, shade(tokens, one));
+    const begins = grid && within(tokens, one).first === i;
+    const many = begins && grid.frames * grid.rows * grid.columns;
+    if (begins && (broad || grid.name !== "frame")) {
+      const counted = grid.name === "image" || (broad && grid.name === "video");
+      const said = counted ? `${grid.name}, ${many} tokens` : grid.name;
+      text(plot, said, x(i + 0.45 * many - 0.5), top - 12, { align: "center", size: broad ? 12.5 : 12 });
+    }
+    if (!isText(word)) return;
+    const seconds = /^\d/.test(word);
+    const align =
+      i === 0 || isText(tokens[i - 1].word) ? "left" : isText(tokens[i + 1]?.word ?? "a") ? "right" : "center";
+    const side = { left: -step / 2 + (seconds ? 2 : 0), center: 0, right: step / 2 }[align];
+    const size = seconds ? { size: broad ? 12.5 : 12 } : { size: 14, bold: true };
+    const color = i === next || i === token ? colors.accent : seconds ? colors.muted : colors.ink;
+    text(plot, word, x(i) + side, top - 12, { align, color, ...size });
+    if (i !== next) return;
+    ctx.font = `600 14px ${colors.font}`;
+    const long = ctx.measureText(word).width + 12;
+    const left = x(i) + side + { left: -6, center: -long / 2, right: 6 - long }[align];
+    ctx.strokeStyle = colors.accent;
+    ctx.lineWidth = 1.5;
+    ctx.strokeRect(left, top - 22, long, 19);
+  });
+  disc(plot, x(token), middle, HANDLE, colors.accent);
+}
+
+/** The line of positions, up to the chosen token, which is named there. */
+function drawPositions(plot, at, tokens, token) {
+  const { ctx, colors } = plot;
+  const { x, x0, x1, axis, below, broad } = at;
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  line(ctx, x0, axis + 0.5, x1, axis + 0.5);
+  for (const position of [0, 10, 20, 30, 40]) {
+    line(ctx, x(position), axis, x(position), axis + 4);
+    text(plot, String(position), x(position), axis + 13, { align: "center", size: 11.5 });
+  }
+  text(plot, "position", x1, axis + 31, { align: "right" });
+  tokens.slice(0, token + 1).forEach((one, i) => {
+    paint(plot, cellOf(at, tokens, i), i === token, shade(tokens, one));
+  });
+  const [left, top, width, height] = cellOf(at, tokens, token);
+  const [cx, cy] = [left + width / 2, top + height / 2];
+  const from = at.top + at.high / 2 + HANDLE;
+  curve(plot, [x(token), cx], [from, tokens[token].grid ? cy : below], colors.accent, { width: 2 });
+  const { grid, at: stands } = tokens[token];
+  if (!grid && token > 1) {
+    const beside = token > 35 ? { align: "right", dx: -14 } : { align: "left", dx: 14 };
+    const label = { align: beside.align, color: colors.accent, size: 13, bold: true, halo: true };
+    text(plot, `token ${token}`, x(token) + beside.dx, from + 5, label);
+  }
+  const name = { color: colors.accent, size: broad ? 16 : 15, bold: true, halo: true };
+  const said = grid ? `column ${stands[2]}` : `position ${stands[0]}`;
+  const align = cx < 44 ? "left" : "center";
+  text(plot, said, align === "left" ? x0 : cx, axis + 31, { ...name, align });
+  const { columns } = grid ?? {};
+  if (grid) text(plot, `row ${stands[1]}`, x(stands[2] - within(tokens, tokens[token]).column + columns) + 3, cy, name);
+}
+
+/** Straight under a word, where it would stand if tokens were counted; under the next one, with a question mark. */
+function drawCounted(plot, at, tokens, token, next) {
+  const { ctx, colors } = plot;
+  const asked = next ?? token;
+  if (next === null && (tokens[token].grid || tokens[token].at[0] === token)) return;
+  const color = next === null ? colors.muted : colors.accent;
+  const cx = at.x(asked);
+  const begins = at.top + at.high + (next === null ? 14 : 1);
+  curve(plot, [cx, cx], [begins, at.below], color, { width: 1.5, dash: [4, 4] });
+  ctx.strokeStyle = color;
+  ctx.lineWidth = 1.5;
+  ctx.setLineDash([3, 2]);
+  ctx.strokeRect(cx - at.step / 2, at.below, at.step, at.high);
+  ctx.setLineDash([]);
+  const right = cx < plot.width * 0.62;
+  const beside = { align: right ? "left" : "right", color, size: 13 };
+  const x = cx + (right ? 1 : -1) * (at.step / 2 + 6);
+  if (next === null)
+    text(plot, at.broad ? `${asked} if tokens were counted` : `${asked} if counted`, x, at.below + at.high / 2, beside);
+  else text(plot, `at ${asked}?`, x, at.below + at.high / 2, { ...beside, bold: true, size: 15 });
 }
 
 /** A clock an axis, with the hands of its pairs at the token's position. */
@@ -309,7 +402,7 @@ function drawClocks(plot, { centers, radius }, { at }, heard) {
       line(ctx, cx, cy, cx + (radius - 3) * Math.cos(angle), cy - (radius - 3) * Math.sin(angle));
     }
     ctx.globalAlpha = 1;
-    text(plot, NAMES[axis], cx + radius + 8, cy - 9, { color: HUES[axis], bold: true });
-    text(plot, `${AXES[axis]} = ${at[axis]}`, cx + radius + 8, cy + 8, { size: 13, bold: true, color: colors.accent });
+    text(plot, NAMES[axis], cx + radius + 9, cy - 9, { size: 12.5 });
+    text(plot, String(at[axis]), cx + radius + 9, cy + 9, { size: 16, bold: true, color: colors.ink });
   });
 }

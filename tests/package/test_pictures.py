@@ -1155,36 +1155,51 @@ def test_the_positions_and_the_hands_of_three_clocks(node, plan, token, width):
     at = tokens[token]["at"]
     assert seen.values["at"] == at
 
-    # over every token's number its positions, up to the chosen one: of a word one, of a patch three
-    x = plot.x_axis(lambda x, y: y > 200)
-    y = plot.y_axis(lambda x, y: x < 60)
-    until = list(enumerate(tokens[: token + 1]))
-    words = [(i, one["at"][0]) for i, one in until if not one["grid"]]
-    found = plot.discs(seen.colors["ink"], 3.5)
-    x.agrees(found[:, 0], [i for i, _ in words])
-    y.agrees(found[:, 1], [position for _, position in words])
-    for axis, pair in enumerate((0, 32, 63)):
-        patches = [(i, one["at"][axis]) for i, one in until if one["grid"]]
-        found = plot.discs(pair_color(pair, 64), 2.5)
-        x.agrees(found[:, 0], [i for i, _ in patches])
-        y.agrees(found[:, 1], [position for _, position in patches])
+    # two lines of one scale: above each token at its number, below up to the chosen one where it
+    # stands, a patch below its column and as many cells down as it is rows from the first
+    x = plot.x_axis(lambda x, y: y > 130)
+    assert x.values.tolist() == [0, 10, 20, 30, 40]
+    grey, green = (plot.rects(seen.colors[name]) for name in ("muted", "accent"))
+    assert len(green) == 2, "the chosen token is green in both"
+    cells = np.concatenate([grey, green])
+    top = cells[:, 1].min()
+    above = cells[cells[:, 1] == top]
+    below = np.concatenate([grey[grey[:, 1] > top], green[green[:, 1] > top]])
+    numbers = [*(i for i in range(len(tokens)) if i != token), token]
+    x.agrees(above[:, 0] + above[:, 2] / 2, numbers)
+    x.agrees(below[:, 0] + below[:, 2] / 2, [one["at"][2] for one in tokens[: token + 1]])
+    line = below[:, 1].min()
+    for (_, high, _, side), one in zip(below, tokens[: token + 1], strict=True):
+        if not one["grid"]:
+            assert high == line
+            continue
+        first = next(t for t in tokens if (t["grid"] or {}).get("index") == one["grid"]["index"])
+        frame, row, _ = (a - b for a, b in zip(one["at"], first["at"], strict=True))
+        down = (frame * one["grid"]["rows"] + row) * (side + 1) + 3 * frame
+        assert high - line == pytest.approx(down)
     handle = plot.discs(seen.colors["accent"], 9)
     x.agrees(handle[:, 0], [token])
-    said = [text for text, _ in plot.texts("^(token|time|row|column) ", lambda x, y: y > 60)]
-    names = [f"{name} {p}" for name, p in zip(("time", "row", "column"), at, strict=True)]
-    if tokens[token]["grid"]:
-        assert set(names) <= set(said)
-    else:
-        assert f"token {token}, position {at[0]}" in said
 
-    # the chosen token is green in the line, and a patch in its picture, too
-    green = plot.rects(seen.colors["accent"], alpha=1)
-    assert len(green) == (2 if tokens[token]["grid"] else 1)
-    patches = sum(1 for one in tokens if one["grid"])
-    assert len(plot.rects(seen.colors["muted"])) + len(green) == len(tokens) + patches
+    # the chosen one is named where it stands; a word after an image also where counting puts it
+    said = [text for text, _ in plot.texts("^(position|row|column) [0-9]")]
+    counted = plot.kind("frame", color=seen.colors["muted"])
+    asked = [
+        one for one in plot.kind("frame", color=seen.colors["accent"]) if one["rect"][1] > line - 1
+    ]
+    if tokens[token]["grid"]:
+        assert sorted(said) == [f"column {at[2]}", f"row {at[1]}"]
+        assert counted == []
+        assert len(asked) == (tokens[token]["grid"]["name"] == "image")
+        assert bool(plot.texts("^at 27[?]$")) == bool(asked)
+    else:
+        assert said == [f"position {at[0]}"]
+        (ghost,) = counted
+        x.agrees([ghost["rect"][0] + ghost["rect"][2] / 2], [token])
+        assert plot.texts(f"^{token} if (tokens were )?counted$")
+        assert plot.texts(f"^token {token}$")
 
     theta = inverse_frequencies(128, base=1e6)
-    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (24, 28)]
+    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (23, 26)]
     heard = node.call("three_clocks.js", "pairsByAxis", plan)
     assert len(clocks) == 3
     for axis, (clock, listening) in enumerate(zip(clocks, heard, strict=True)):
@@ -1197,9 +1212,14 @@ def test_the_positions_and_the_hands_of_three_clocks(node, plan, token, width):
             turned = angles(np.array([hand[1]]), tuple(clock["center"]))[0]
             off = math.remainder(turned - at[axis] * theta[pair], TURN)
             assert off == pytest.approx(0, abs=1e-9)
-    assert [t for t, _ in plot.texts(r"^[thw] = ")] == [
-        f"{name} = {p}" for name, p in zip("thw", at, strict=True)
-    ]
+        beside = [text for text, (cx, cy) in plot.texts("^[0-9]+$") if near(clock, cx, cy)]
+        assert beside == [str(at[axis])]
+
+
+def near(clock, x, y):
+    """Whether a place lies right of a clock, beside it."""
+    right, down = x - clock["center"][0], y - clock["center"][1]
+    return 0 < right < clock["radius"] + 12 and abs(down) < clock["radius"]
 
 
 # ---- the order of words -------------------------------------------------------------------------

@@ -959,10 +959,10 @@ SENTENCES = [
     (
         (
             *("three_clocks", "chunked", 27),
-            *({"word": "now", "grid": None, "at": [9, 9, 9]}, [IMAGE], HEARD),
+            *({"word": "now", "grid": None, "at": [9, 9, 9]}, [IMAGE], HEARD, None),
         ),
-        "After an image of 4 × 6 tokens “now” stands at position **9**, though it is token "
-        "**27**.\nIn chunks, columns get no hand faster than **35,333** positions a turn. "
+        "“now”, token **27**, stands at position **9**: the image takes **6** positions, its "
+        "longer side.\nIn chunks, columns get no hand faster than **35,333** positions a turn. "
         "t: **16** pairs, 6.3 to 160; h: **24** pairs, 199 to 28,473; w: **24** pairs, 35,333 to "
         "5,063,256 positions a turn (128 channels, base 1,000,000). A video counts its frames "
         "along t. ‹ and ›, the marks around an image, are tokens like words.",
@@ -970,23 +970,31 @@ SENTENCES = [
     (
         (
             *("three_clocks", "dealt out", 0, {"word": "Look", "grid": None, "at": [0, 0, 0]}),
-            *([], [*HEARD[:2], {**HEARD[2], "shortest": 9.67}]),
+            *([], [*HEARD[:2], {**HEARD[2], "shortest": 9.67}], None),
         ),
-        "Before any image, “Look” is token **0**, at position **0**.\n"
+        "“Look”, token **0**, stands at position **0**: no image is before it.\n"
         "Dealt out, columns get hands from **9.7** positions a turn on. t: ",
     ),
     (
         (
             *("three_clocks", "dealt out", 45, {"word": "›", "grid": None, "at": [21, 21, 21]}),
-            *([IMAGE, VIDEO], HEARD),
+            *([IMAGE, VIDEO], HEARD, None),
         ),
-        "After an image and a video the mark › stands at position **21**, though it is token "
-        "**45**.\n",
+        "The mark ›, token **45**, stands at position **21**: pictures take fewer positions than "
+        "tokens.\n",
+    ),
+    (
+        (
+            *("three_clocks", "chunked", 25, {"word": None, "grid": IMAGE, "at": [2, 5, 7]}),
+            *([IMAGE], HEARD, "now"),
+        ),
+        "Token **25**, in the image, stands at time **2**, row **5**, column **7**. Where will "
+        "“now” stand? Tap it.\n",
     ),
     (
         (
             *("three_clocks", "chunked", 40, {"word": None, "grid": VIDEO, "at": [12, 12, 13]}),
-            *([IMAGE, VIDEO], HEARD),
+            *([IMAGE, VIDEO], HEARD, None),
         ),
         "Token **40**, in the video, stands at time **12**, row **12**, column **13**.\nIn chunks",
     ),
