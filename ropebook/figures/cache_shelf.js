@@ -1,5 +1,5 @@
 // A small model's cache: a shelf of keys a layer, each as far off as it is from the key of a fresh run.
-import { arrow, disc, level, text, upright, wide } from "./kit/draw.js";
+import { arrow, curve, disc, level, text, upright, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, TURN } from "./kit/numbers.js";
 import { BASE, inverseFrequencies, normals, rotate, shortWay } from "./rope.js";
@@ -116,7 +116,7 @@ export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
   if (treatment === "left")
-    return `None, where words are counted afresh: **${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2.`;
+    return `None: keys are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off: the text is whole.`;
   return `Those of layer 0. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }
@@ -143,9 +143,9 @@ export function words(change, treatment, count_, layers) {
 }
 
 const LABEL =
-  "A row of words with the places of their cached keys, and under each word a tile for each of three layers that says " +
-  "how far its key is off; the keys of one word as arrows, beside those of a fresh run. The left and right arrow keys " +
-  "choose the word, up and down move the cut";
+  "A row of words with their places and those of their cached keys, and under each word a tile for each of three layers, " +
+  "with its key as a hand beside that of a fresh run; of one word the tiles say how far keys are off. The left and right " +
+  "arrow keys choose the word, up and down move the cut";
 const NOTICE =
   "Positions can be repaired, contexts cannot. After a drop keys may as well be left, if queries count on from " +
   "their places: the distances are the same.";
@@ -153,27 +153,28 @@ const NOTICE =
 // ---- the picture --------------------------------------------------------------------------------
 
 const HEAD = 84; // pixels above the tiles
-const LEFT = 56;
+const LEFT = 58;
 
-/** Where things lie on a canvas of this width: tiles, and beside or below them the discs of one word. */
+/** Where things lie on a canvas of this width: tiles, and where these are small, below them the discs of one word. */
 function layout(width) {
-  const beside = wide(width);
-  const slot = (width - LEFT - (beside ? 170 : 2)) / COUNT;
-  const row = beside ? 78 : 38;
-  const radius = beside ? 35 : Math.min((width - 30) / 6, 60);
+  const large = wide(width);
+  const slot = (width - LEFT - 2) / COUNT;
+  const row = large ? Math.min(slot, 70) + 18 : 40;
   const below = HEAD + LAYERS * row;
-  const centers = Array.from({ length: LAYERS }, (_, layer) =>
-    beside
-      ? [width - 80, HEAD + (layer + 0.5) * row - 2]
-      : [radius + 2 + (layer * (width - 2 * radius - 4)) / (LAYERS - 1), below + 48 + radius],
-  );
-  const height = beside ? below : below + 52 + 2 * radius;
-  return { beside, slot, row, radius, centers, below, height, x: (word) => LEFT + (word + 0.5) * slot };
+  const radius = large ? Math.min(slot, 70) / 2 - 4 : Math.min((width - 30) / 6, 56);
+  const centers = Array.from({ length: LAYERS }, (_, layer) => [
+    radius + 2 + (layer * (width - 2 * radius - 4)) / (LAYERS - 1),
+    below + 54 + radius,
+  ]);
+  const height = large ? below + 22 : below + 80 + 2 * radius;
+  return { large, slot, row, radius, centers, below, height, x: (word) => LEFT + (word + 0.5) * slot };
 }
 
 export default figure((fig) => {
   const keep = (words) => clamp(words, 0, 8);
   const cuts = () => fig.traits.change !== "all moved";
+  const first = fig.element("div", { className: "rope-controls" }, fig.controls.cached);
+  first.style.marginBottom = "8px";
   const plot = fig.canvas({
     label: LABEL,
     help: "Drag the cut. Point at a word.",
@@ -202,9 +203,10 @@ export default figure((fig) => {
     const seen = change === "words dropped" ? Math.max(word, first) : word; // one that is there
     plot.clear();
     drawWords(plot, change, cached, many);
-    const errors = layers.map((layer, index) => drawTiles(plot, index, layer, first, seen));
-    layers.forEach((layer, index) => drawDisc(plot, index, layer, seen - first, Number(pair)));
-    drawTitle(plot, seen);
+    const at = { first, seen, pair: Number(pair) };
+    const errors = layers.map((layer, index) => drawTiles(plot, index, layer, at));
+    if (!layout(plot.width).large) drawLarge(plot, layers, errors, at);
+    drawKey(plot);
     if (cuts()) drawCut(plot, many);
     fig.say(words(change, cached, many, layers));
     const [off, left] = ["off", "left"].map((name) => layers.map((layer) => layer[name]));
@@ -233,26 +235,23 @@ const TITLES = { "words dropped": ["dropped", "kept"], "chunk spliced": ["own wo
 /** The words with the places that their keys were stored for and are used for, and what they are. */
 function drawWords(plot, change, treatment, many) {
   const { colors } = plot;
-  const { x, slot, beside } = layout(plot.width);
+  const { x, slot, large } = layout(plot.width);
   const { first, old, fresh } = placesOf(change, many);
   const now = treatment === "left" ? old : fresh;
-  const size = beside ? 13.5 : 11;
+  const size = large ? 13.5 : 11;
   const row = (said, y) => text(plot, said, LEFT - 10, y, { align: "right", size: 11.5 });
-  row("stored at", 52);
-  row("used at", 69);
+  row("word at", 52);
+  row("key at", 69);
   TEXT.forEach((word, j) => {
     const own = j >= first;
     const gone = !own && change === "words dropped";
-    text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own && beside });
+    text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own && large });
     if (gone) level(plot, 32, { x0: x(j) - 0.4 * slot, x1: x(j) + 0.4 * slot }, colors.muted, { width: 1 });
     if (gone) return;
-    const places = own ? [old + j - first, now + j - first] : [j, j];
-    const color = places[0] === places[1] ? colors.muted : colors.accent;
-    text(plot, treatment === "stored raw" ? "raw" : String(places[0]), x(j), 52, {
-      align: "center",
-      size: 11.5,
-    });
-    text(plot, String(places[1]), x(j), 69, { align: "center", size: 11.5, color, bold: color === colors.accent });
+    const [place, key] = own ? [fresh + j - first, now + j - first] : [j, j];
+    const said = { align: "center", size: large ? 13 : 11.5 };
+    text(plot, String(place), x(j), 52, { ...said, color: colors.ink });
+    text(plot, String(key), x(j), 69, { ...said, bold: true, color: key === place ? colors.accent : colors.warm });
   });
   const titles = TITLES[change] ?? ["", "the whole text, moved"];
   const spans = [
@@ -274,14 +273,15 @@ function drawCut(plot, many) {
   const { x, below } = layout(plot.width);
   const at = x(many - 0.5);
   upright(plot, at, { y0: 18, y1: below - 4 }, plot.colors.accent, { width: 2 });
-  disc(plot, at, 18, 9, plot.colors.accent);
+  disc(plot, at, 18, 11, plot.colors.accent);
   text(plot, "↔", at, 18, { align: "center", color: plot.colors.paper, size: 13, bold: true });
 }
 
-/** One layer: a tile for every cached key, red as it is off; returns by how much each is. */
-function drawTiles(plot, index, { own, used, wanted, off }, first, seen) {
+/** One layer: a tile for every cached key, red as it is off, and its hands; returns by how much each is. */
+function drawTiles(plot, index, layer, { first, seen, pair }) {
   const { ctx, colors } = plot;
-  const { x, row, slot, beside } = layout(plot.width);
+  const { x, row, slot, large } = layout(plot.width);
+  const { own, used, wanted, off } = layer;
   const y = HEAD + index * row;
   const tall = row - 4;
   const good = off < RIGHT;
@@ -294,15 +294,18 @@ function drawTiles(plot, index, { own, used, wanted, off }, first, seen) {
     color: good ? colors.accent : colors.warm,
   });
   const errors = [...own.map(() => 0), ...used.map((key, j) => apart(key, wanted[j]))];
+  const radius = Math.min(slot, tall - 14) / 2 - 2;
   errors.forEach((error, j) => {
-    const at = x(first - own.length + j);
+    const word = first - own.length + j;
+    const at = x(word);
     const right = error < RIGHT;
     ctx.fillStyle = right ? colors.accent : colors.warm;
-    ctx.globalAlpha = right ? 0.25 : 0.1 + 0.35 * Math.min(error, 1);
+    ctx.globalAlpha = right ? 0.2 : 0.1 + 0.25 * Math.min(error, 1);
     ctx.fillRect(at - slot / 2 + 1.5, y, slot - 3, tall);
     ctx.globalAlpha = 1;
-    const said = right ? "✓" : slot > 42 ? percent(error) : num(100 * error, 0);
-    text(plot, said, at, y + tall / 2, { align: "center", size: beside ? 13 : 11, color: colors.ink });
+    drawHands(plot, at, y + radius + 3, radius, handsOf(layer, j, pair));
+    const said = right ? "✓" : word === seen && large ? percent(error) : "";
+    text(plot, said, at, y + tall - 8, { align: "center", size: large ? 12.5 : 11, color: colors.ink, bold: true });
   });
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 2;
@@ -310,46 +313,70 @@ function drawTiles(plot, index, { own, used, wanted, off }, first, seen) {
   return errors;
 }
 
-/** What the discs show. */
-function drawTitle(plot, seen) {
-  const { beside, below } = layout(plot.width);
-  const title = { color: plot.colors.ink, size: 12.5, bold: true };
-  const legend = "solid: cached, dashed: fresh";
-  const said = `keys of “${TEXT[seen].replace(":", "")}”`;
-  if (beside) {
-    text(plot, said, plot.width - 80, 52, { ...title, align: "center" });
-    text(plot, legend, plot.width - 80, 69, { align: "center", size: 11.5 });
-  } else {
-    text(plot, said, 2, below + 14, title);
-    text(plot, legend, plot.width - 2, below + 14, { align: "right", size: 11.5 });
-  }
+/** What the hands mean. */
+function drawKey(plot) {
+  const { below, large, height } = layout(plot.width);
+  const y = large ? below + 12 : height - 9;
+  const from = large ? LEFT : 2;
+  const blue = plot.colors.k;
+  arrow(plot, from, y, from + 24, y, blue, { width: 2.5 });
+  text(plot, "one pair of the cached key", from + 30, y, { size: 11.5 });
+  arrow(plot, from + 196, y, from + 220, y, blue, { width: 1.5, dash: [3, 3] });
+  text(plot, "of a fresh run's", from + 226, y, { size: 11.5 });
 }
 
-/** One pair of the key of a word in a layer, and of a fresh run's: a large disc. */
-function drawDisc(plot, index, { own, used, wanted }, j, pair) {
+/** The keys of one word, large, where tiles have no room for their numbers. */
+function drawLarge(plot, layers, errors, { first, seen, pair }) {
+  const { radius, centers, below } = layout(plot.width);
+  const said = `keys of “${TEXT[seen].replace(":", "")}”: tap another word`;
+  text(plot, said, 2, below + 16, { color: plot.colors.ink, size: 12.5, bold: true });
+  layers.forEach((layer, index) => {
+    const [x, y] = centers[index];
+    const j = seen - first + layer.own.length;
+    const error = errors[index][j];
+    const right = error < RIGHT;
+    drawHands(plot, x, y, radius, handsOf(layer, j, pair));
+    text(plot, right ? `layer ${index} ✓` : `layer ${index}: ${percent(error)}`, x, y - radius - 11, {
+      align: "center",
+      size: 12,
+      bold: true,
+      color: right ? plot.colors.accent : plot.colors.warm,
+    });
+  });
+}
+
+/** One pair of the key of a word in a layer, [as it is cached, as a fresh run has it]; own words before a chunk are right. */
+function handsOf({ own, used, wanted }, j, pair) {
+  const late = j - own.length;
+  const keys = late < 0 ? [own[j], own[j]] : [used[late], wanted[late]];
+  return keys.map((key) => [key[0][pair], key[0][pair + DIM / 2]]);
+}
+
+/** Two hands on a disc, and the angle between them. */
+function drawHands(plot, cx, cy, radius, [is, should]) {
   const { ctx, colors } = plot;
-  const { radius, centers, beside } = layout(plot.width);
-  const [cx, cy] = centers[index];
-  const keys = j < 0 ? [own.at(j), own.at(j)] : [used[j], wanted[j]];
-  const [is, should] = keys.map((key) => [key[0][pair], key[0][pair + DIM / 2]]);
   const angle = ([a, b]) => Math.atan2(b, a);
   const by = (radius - 1) / Math.max(Math.hypot(...is), Math.hypot(...should));
   const tip = ([a, b]) => [cx + by * a, cy - by * b];
   const gap = shortWay(angle(is) - angle(should));
-  const same = Math.hypot(is[0] - should[0], is[1] - should[1]) * by < 0.3;
+  const same = Math.hypot(is[0] - should[0], is[1] - should[1]) * by < 0.01 * radius;
   ctx.beginPath();
   ctx.arc(cx, cy, radius, 0, TURN);
-  ctx.fillStyle = same ? colors.accent : colors.warm;
-  ctx.globalAlpha = 0.1;
+  ctx.fillStyle = colors.paper;
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  ctx.globalAlpha = 0.6;
   ctx.fill();
+  ctx.stroke();
   ctx.beginPath();
   ctx.moveTo(cx, cy);
   ctx.arc(cx, cy, radius, -angle(should), -(angle(should) + gap), gap > 0);
   ctx.closePath();
+  ctx.fillStyle = colors.warm;
   ctx.globalAlpha = 0.3;
   if (!same) ctx.fill();
   ctx.globalAlpha = 1;
-  if (!same) arrow(plot, cx, cy, ...tip(should), colors.k, { width: 1.5, dash: [3, 3] });
-  arrow(plot, cx, cy, ...tip(is), colors.k, { width: 2.5 });
-  if (!beside) text(plot, `layer ${index}`, cx, cy - radius - 10, { align: "center", size: 11.5 });
+  const hand = radius > 16 ? arrow : (_, x0, y0, x1, y1, ...look) => curve(plot, [x0, x1], [y0, y1], ...look);
+  if (!same) hand(plot, cx, cy, ...tip(should), colors.k, { width: 1.5, dash: radius > 16 ? [3, 3] : [2, 2] });
+  hand(plot, cx, cy, ...tip(is), colors.k, { width: 2.5 });
 }

@@ -66,7 +66,7 @@ test("keys change the pair and the moves of a worn key, the word and the cut of 
 
 test("the cut of a shelf is dragged by its handle, and a word is pointed at", async () => {
   const { point, drawn, values } = await openShelf();
-  const { center } = drawn().find(({ kind, arc }) => kind === "fill" && arc?.radius === 9).arc;
+  const { center } = drawn().find(({ kind, arc }) => kind === "fill" && arc?.radius === 11).arc;
   const names = Object.fromEntries(drawn().flatMap(({ kind, text, at }) => (kind === "text" ? [[text, at]] : [])));
   const slot = names.no[0] - names.and[0];
   await point("pointerdown", center);

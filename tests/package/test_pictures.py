@@ -1042,55 +1042,61 @@ def test_the_tiles_and_arrows_of_a_shelf(node, change, cached, words, pair, widt
             good = gap < 1e-9
             assert tile["color"] == seen.colors["accent" if good else "warm"]
             if not good:
-                assert tile["alpha"] == pytest.approx(0.1 + 0.35 * min(gap, 1))
+                assert tile["alpha"] == pytest.approx(0.1 + 0.25 * min(gap, 1))
             at = lambda u, v, x=x, y=y: x < u < x + slot and y < v < y + tall  # noqa: B023, E731
             ((said, _),) = plot.texts("", at)
-            assert said.rstrip("%") == ("✓" if good else f"{100 * gap:.0f}")
+            large = width > 560 and first - own + j == 9  # the word that is pointed at
+            assert said == ("✓" if good else f"{100 * gap:.0f}%" if large else "")
         # of the layer, at the left
         (_, (_, y)), *_ = plot.texts(f"^layer {index}$", lambda x, y: x < left)
         ((said, _),) = plot.texts("", lambda x, v, y=y: x < left and 0 < v - y < 20)
         assert said == ("right" if layer["off"] < 1e-9 else f"{100 * layer['off']:.0f}%")
-    # the arrows of one word, and those of the fresh run
-    discs = [one["arc"] for one in plot.kind("fill", alpha=0.1) if "arc" in one]
-    heads = [one["lines"][0][0] for one in plot.kind("fill", color=seen.colors["k"])]
-    for layer, arc in zip(layers, discs, strict=True):
-        now, wanted = (
-            np.array([layer[what][9 - first][0][channel] for channel in (pair, pair + 4)])
+    # the hands of every tile, and of a fresh run; on a phone those of one word once more, large
+    tips = [
+        np.array(one["lines"][0][0] if one["kind"] == "fill" else one["lines"][0][1])
+        for one in plot.kind("fill", "stroke", color=seen.colors["k"])
+        if one["kind"] == "fill" or len(one["lines"][0]) == 2
+    ]
+    discs = [one["arc"] for one in plot.kind("fill", color=seen.colors["paper"]) if one.get("arc")]
+    hands = [(index, j) for index in range(3) for j in range(12 - (first - own))]
+    if width < 560:
+        hands += [(index, 9 - (first - own)) for index in range(3)]
+    discs = [arc for arc in discs if arc["radius"] != 11]  # the handle
+    for (index, j), arc in zip(hands, discs, strict=True):
+        both = [
+            np.array([*layers[index]["own"], *layers[index][what]])[j, 0, [pair, pair + 4]]
             for what in ("used", "wanted")
-        )
-        longest = max(np.linalg.norm(now), np.linalg.norm(wanted)) / (arc["radius"] - 1)
-        drawn = [now] if layer["off"] < 1e-9 else [wanted, now]
+        ]
+        longest = max(map(np.linalg.norm, both)) / (arc["radius"] - 1)
+        drawn = both[:1] if np.allclose(*both, atol=1e-9) else both
         for vector in drawn:
-            head = (np.array(heads.pop(0)) - arc["center"]) * [1, -1]
-            assert head == pytest.approx(vector / longest, abs=1e-6)
-    assert not heads
-    # places: stored and used
+            wanted_at = arc["center"] + vector * [1, -1] / longest
+            assert min(np.hypot(*(tip - wanted_at)) for tip in tips) < 1e-6
+    # places: of the word, and of the key
     row = lambda height: [  # noqa: E731
         int(t) for t, (_, y) in plot.texts(r"^\d+$") if y == pytest.approx(height)
     ]
     last = 12 - words
-    wanted = {
+    old, new = {
         "words dropped": (range(words, 12), range(last)),
         "chunk spliced": ([*range(words), *range(last)], range(12)),
         "all moved": (range(12), range(words, 12 + words)),
     }[change]
-    raw = [t for t, (_, y) in plot.texts("^raw$") if y == pytest.approx(52)]
-    assert raw == ["raw"] * (len(tiles) // 3 if cached == "stored raw" else 0)
-    assert [*row(52), *raw] == (raw if raw else list(wanted[0]))
-    assert row(69) == list(wanted[0] if cached == "left" else wanted[1])
+    assert row(52) == list(new)
+    assert row(69) == list(old if cached == "left" else new)
 
 
 def test_the_cut_of_a_shelf_stands_between_two_words(node):
     for words in (0, 3, 8):
         seen = shown(node, figures.cache_shelf(words=words), width=680)
         (plot,) = seen.plots
-        (handle,) = plot.discs(seen.colors["accent"], 9)
+        (handle,) = plot.discs(seen.colors["accent"], 11)
         names = dict(plot.texts(r"^(lay|in|bed:|The|cat|it|had|a|cold|and|no|hat)$"))
         text = ["The", "cat", "lay", "in", "bed:", "it", "had", "a", "cold", "and", "no", "hat"]
         assert all(names[word][0] < handle[0] for word in text[:words] if word != "a")
         assert all(names[word][0] > handle[0] for word in text[words:])
     seen = shown(node, figures.cache_shelf("all moved"), width=680)
-    assert not len(seen.plots[0].discs(seen.colors["accent"], 9))
+    assert not len(seen.plots[0].discs(seen.colors["accent"], 11))
 
 
 # ---- more than one axis -------------------------------------------------------------------------

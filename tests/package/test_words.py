@@ -906,7 +906,7 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "left", 4, LEFT),
-        "None, where words are counted afresh: **96%** off in layer 0, **88%** in layer 2.\n"
+        "None: keys are turned for old places. Layer 0 is **96%** off, layer 2 **88%**.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (
@@ -932,7 +932,8 @@ SENTENCES = [
     ),
     (
         ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
-        "Together: **1** of 8 arrows lies off the axes; a row + column sum misses up to **0.04**.\n",
+        "Together: **1** of 8 arrows lies off the axes; a row + column sum misses up to "
+        "**0.04**.\n",
     ),
     (
         ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
