@@ -22,7 +22,7 @@ one HTML file, for slides and other pages: ``figures.clock().save("clock.html")`
 `number`                Predict, then look: a number, graded in the page
 `page_lab`              Labs 2 and 5 of `ropebook.labs`, short, in the page
 `precision_microscope`  Where does rounding hurt the angles?
-`real_head`             Which pairs does a real head need for what it reads?
+`real_head`             Which of its 32 pairs does a real head need for what it reads?
 `recent_methods`        Where do two encodings part, how surely, and at what price?
 `rescaling_faders`      Which pairs must turn more slowly for a longer context?
 `rotor`                 What does the score know about where two words stand?

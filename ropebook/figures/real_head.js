@@ -1,7 +1,7 @@
 // A head of a released model over a sentence: the words that a word reads, as released and as changed,
-// the use of each pair, and two maps of attention.
+// what is left of that without one pair after the other, the use of each, and two maps of attention.
 import { roundTo } from "./aliasing.js";
-import { curve, line, text, wide } from "./kit/draw.js";
+import { curve, disc, level, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -139,13 +139,33 @@ function measured({ tokens, heads }, traits) {
   const settings = Object.fromEntries(Object.keys(RELEASED).map((key) => [key, traits[key]]));
   settings.out = Math.min(settings.out, PAIRS - settings.first);
   const weights = [RELEASED, settings].map((one) => attention(vectors, one));
+  const used = usage(vectors);
   return {
     settings,
     head: { name, share, layer, head },
     weights,
-    usage: usage(vectors),
+    usage: used,
+    loudest: used.indexOf(Math.max(...used)),
     shares: weights.map((one) => shareOf(share, tokens, weights[0], one)),
     moved: moved(...weights),
+  };
+}
+
+/** The share that is left with the window of left out pairs elsewhere, by its first pair: found once each. */
+function makeSweep({ tokens, heads }) {
+  let known = {};
+  return (traits, first) => {
+    const { query: _query, tried: _tried, first: _first, ...rest } = traits;
+    const key = JSON.stringify(rest);
+    if (known.key !== key) known = { key, found: new Map() };
+    if (!known.found.has(first)) {
+      const head = heads.find(({ name }) => name === traits.head);
+      known.vectors ??= unpack(head);
+      known.released ??= attention(known.vectors, RELEASED);
+      const weights = attention(known.vectors, { ...traits, first });
+      known.found.set(first, shareOf(head.share, tokens, known.released, weights));
+    }
+    return known.found.get(first);
   };
 }
 
@@ -187,8 +207,9 @@ function changes({ factor, base, paired, rounded, start }) {
 }
 
 /** Whether the head keeps what it read, for the beginning of an answer. */
-function verdict({ first, out }, others, [released, now]) {
-  const pairs = out === 1 ? `pair ${first}` : `pairs ${first} to ${first + out - 1}`;
+function verdict({ first, out }, others, [released, now], loudest) {
+  const named = first === loudest ? `pair ${first}, the loudest` : `pair ${first}`;
+  const pairs = out === 1 ? named : `pairs ${first} to ${first + out - 1}`;
   const list = others.length > 2 ? `${others.length} changes` : others.join(" and ");
   if (others.length) return `With ${list}${out ? `, without ${pairs}` : ""}`;
   if (now >= 0.9 * released) return `It does without ${pairs}`;
@@ -201,12 +222,12 @@ const named = ({ key, word, back, weight }) => {
 };
 
 /** What is said, from a reading: the answer, and after a line's end the numbers. */
-export function words({ settings, head, shares, moved: elsewhere, query, most: [before, now] }) {
+export function words({ settings, head, shares, moved: elsewhere, query, most: [before, now], loudest }) {
   const others = changes(settings);
   const change = others.length > 0 || settings.out > 0;
   const to = READS[head.share];
   const answer = change
-    ? `${verdict(settings, others, shares)}: **${percent(shares[1])}** of its attention goes to ${to}, **${percent(shares[0])}** as released.`
+    ? `${verdict(settings, others, shares, loudest)}: **${percent(shares[1])}** of its attention goes to ${to}, **${percent(shares[0])}** as released.`
     : `**${percent(shares[0])}** of its attention goes to ${to}. Leave some pairs out.`;
   const reads = `“${query.word}” reads mostly ${named(before)}`;
   const changed = change
@@ -218,7 +239,8 @@ export function words({ settings, head, shares, moved: elsewhere, query, most: [
 
 const LABEL =
   "A sentence with arcs from the chosen word to those that it reads, and lines under them for the released model; " +
-  "bars for the loudness of 32 pairs, with a window of those left out; and two maps of attention, as released and now";
+  "a chart of the attention that is left without one of 32 pairs, for those that were tried; bars for the loudness of " +
+  "each; and two maps of attention, as released and now";
 
 // ---- the picture --------------------------------------------------------------------------------
 
@@ -241,24 +263,27 @@ export function setLines(tokens, width, size, measure) {
 
 const TOP = 20; // below the legend
 
-/** Boxes of bars and maps below the text, and the height of all. */
+const KNOB = 11; // radius of the handle
+const REACH = 22; // pixels from its middle where it can be taken
+
+/** Boxes of chart, bars and maps below the text, the height of the handle's track, and that of all. */
 function arrangement(width, bottom) {
-  const top = TOP + bottom + 12;
-  if (wide(width)) {
-    const side = Math.min(210, 0.29 * width);
-    const maps = [width - 2 * side - 25, width - side - 1].map((x0) => ({
-      x0,
-      x1: x0 + side,
-      y0: top + 20,
-      y1: top + 20 + side,
-    }));
-    return { bars: { x0: 40, x1: maps[0].x0 - 36, y0: top + 40, y1: top + side }, maps, height: top + side + 26 };
-  }
-  const side = (width - 18) / 2;
-  const bars = { x0: 26, x1: width - 4, y0: top + 14, y1: top + 58 };
-  const from = bars.y1 + 36;
-  const maps = [1, side + 17].map((x0) => ({ x0, x1: x0 + side, y0: from, y1: from + side }));
-  return { bars, maps, height: from + side + 4 };
+  const broad = wide(width);
+  const top = TOP + bottom + (broad ? 34 : 30);
+  const side = broad ? Math.min(160, 0.19 * width) : Math.min(130, (width - 18) / 2);
+  const x0 = 36;
+  const x1 = broad ? width - 2 * side - 54 : width - 6;
+  const chart = { x0, x1, y0: top, y1: top + (broad ? 104 : 78) };
+  const bars = { x0, x1, y0: chart.y1 + 28, y1: chart.y1 + (broad ? 82 : 64) };
+  const track = bars.y1 + 16;
+  const below = track + 32;
+  const maps = [0, 1].map((i) => {
+    const left = broad ? width - 2 * side - 19 + i * (side + 18) : 1 + i * (width - side - 2);
+    const from = broad ? top : below + 20;
+    return { x0: left, x1: left + side, y0: from, y1: from + side };
+  });
+  const panel = { x0, x1, y0: chart.y0, y1: track + 30 };
+  return { chart, bars, track, panel, maps, height: broad ? below : maps[0].y1 + 6 };
 }
 
 const inside = ({ x0, x1, y0, y1 }, x, y, by = 0) => x >= x0 - by && x <= x1 + by && y >= y0 - by && y <= y1 + by;
@@ -267,8 +292,8 @@ export default figure((fig) => {
   const { tokens, heads } = fig.model.get("data");
   const tallest = Math.max(...heads.flatMap((head) => [...usage(unpack(head))]));
   let lies = null; // where words, bars and maps lie
-  let began = 0; // the pair where the drag began
-  let held = null; // of the window that is dragged, where it was taken
+  let held = 0; // where in the window it was taken
+  const sweep = makeSweep({ tokens, heads });
   let known = {}; // the setting that was read last
 
   const linesOf = (width) => {
@@ -278,11 +303,27 @@ export default figure((fig) => {
     return { size, ...setLines(tokens, width, size, (part) => ctx.measureText(part).width) };
   };
   const keep = (query) => clamp(query, 0, tokens.length - 1);
+  /** Leave out the window that begins with a pair; what lies between the last one and it has been tried, too. */
+  const leaveOut = (pair, between = false) => {
+    const { first: from, tried, out } = fig.traits;
+    const first = clamp(pair, 0, PAIRS - Math.max(out, 1));
+    const passed = between ? Array.from({ length: Math.abs(first - from) }, (_, i) => Math.min(first, from) + i) : [];
+    fig.set({ first, out: Math.max(out, 1), tried: [...new Set([...tried, ...passed, from, first])] });
+  };
+  const pairAt = (x) => {
+    const { x0, x1 } = lies.bars;
+    return clamp(Math.floor(((x - x0) / (x1 - x0)) * PAIRS), 0, PAIRS - 1);
+  };
+  const middle = () => {
+    const { first, out } = fig.traits;
+    const { x0, x1 } = lies.bars;
+    return x0 + ((first + Math.max(out, 1) / 2) / PAIRS) * (x1 - x0);
+  };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the red window. Point at another word.",
+    help: "Drag the red handle. Point at another word.",
     height: (width) => arrangement(width, linesOf(width).bottom).height,
-    point({ x, y }) {
+    point({ x, y, type }) {
       if (!lies) return;
       const word = lies.places.findIndex((at) =>
         inside({ x0: at.x, x1: at.x + at.width, y0: at.y, y1: at.y }, x, y, at.high / 2),
@@ -290,42 +331,46 @@ export default figure((fig) => {
       const map = lies.maps.find((box) => inside(box, x, y));
       if (word >= 0) fig.set({ query: word });
       else if (map) fig.set({ query: keep(Math.floor(((y - map.y0) / (map.y1 - map.y0)) * tokens.length)) });
+      else if (type === "pointerdown" && inside(lies.panel, x, y, 8) && Math.abs(x - middle()) > REACH)
+        leaveOut(pairAt(x) - Math.floor(fig.traits.out / 2));
     },
     drag({ x, y, begins }) {
-      if (begins && !(lies && inside(lies.bars, x, y, 8))) return false;
-      const { x0, x1 } = lies.bars;
-      const pair = clamp(Math.floor(((x - x0) / (x1 - x0)) * PAIRS), 0, PAIRS - 1);
-      const { first, out } = fig.traits;
       if (begins) {
-        began = pair;
-        held = out > 1 && pair >= first && pair < first + out ? pair - first : null;
-      }
-      if (held !== null) {
-        fig.set({ first: clamp(pair - held, 0, PAIRS - out) });
+        if (!lies || !inside(lies.panel, x, y, 14) || Math.abs(x - middle()) > REACH) return false;
+        held = x - middle();
         return true;
       }
-      const again = begins && out === 1 && first === pair; // the one that is left out comes back
-      fig.set({ first: Math.min(began, pair), out: again ? 0 : Math.abs(pair - began) + 1 });
+      const { x0, x1 } = lies.bars;
+      const out = Math.max(fig.traits.out, 1);
+      leaveOut(Math.round(((x - held - x0) / (x1 - x0)) * PAIRS - out / 2), true);
       return true;
     },
     keys({ dx, dy }) {
       const { query, first } = fig.traits;
-      fig.set({ query: keep(query + dx), first: clamp(first + dy, 0, PAIRS - 1) });
+      if (dx) leaveOut(clamp(first + dx, 0, PAIRS - 1));
+      if (dy) fig.set({ query: keep(query + dy) });
     },
   });
+  fig.whenChanged("first", () => fig.set({ tried: [...new Set([...fig.traits.tried, fig.traits.first])] }));
+  for (const name of ["head", "factor", "out", "base", "paired", "rounded", "start"])
+    fig.whenChanged(name, () => fig.set({ tried: [] }));
 
   fig.draw(() => {
-    const { query, ...rest } = fig.traits;
+    const { query, tried, ...rest } = fig.traits;
     const key = JSON.stringify(rest);
     if (known.key !== key) known = { key, ...measured({ tokens, heads }, rest) };
     const now = { ...known, ...asked(tokens, known.weights, query) };
     const { width } = plot.clear();
     const { size, places, bottom } = linesOf(width);
-    const { bars, maps } = arrangement(width, bottom);
-    lies = { bars, maps, places: places.map((at) => ({ ...at, y: at.y + TOP })) };
+    const { chart, bars, track, panel, maps } = arrangement(width, bottom);
+    lies = { bars, panel, maps, places: places.map((at) => ({ ...at, y: at.y + TOP })) };
     drawLegend(plot);
     drawWords(plot, tokens, lies.places, size, now);
+    drawBand(plot, { ...panel, y1: track }, now.settings);
+    const left = [...new Set([...tried, now.settings.first])].sort((a, b) => a - b);
+    drawLeft(plot, chart, now, now.settings.out ? left.map((first) => [first, sweep(fig.traits, first)]) : []);
     drawUsage(plot, bars, tallest, now);
+    drawHandle(plot, { ...bars, y: track }, middle(), now.settings);
     ["as released", "now"].forEach((title, i) => {
       drawMap(plot, maps[i], `${title}: ${percent(now.shares[i])}`, now.weights[i], now.query.at);
     });
@@ -336,13 +381,13 @@ export default figure((fig) => {
 
   fig.showMe(async () => {
     const [before, start] = [heads[0].name, heads[1].name];
-    fig.set({ ...RELEASED, head: before, query: 60, first: 24, out: 4 });
+    fig.set({ ...RELEASED, head: before, query: 60, first: PAIRS - 1, out: 1 });
     await fig.pause(1200);
-    await fig.glide({ first: 0 }, 4000);
-    await fig.pause(1800);
+    await fig.glide({ first: 0 }, 5000);
+    await fig.pause(2400);
     fig.set({ head: start });
-    await fig.pause(1800);
-    await fig.glide({ first: 28 }, 4000);
+    await fig.pause(1200);
+    await fig.glide({ first: PAIRS - 1 }, 5000);
   });
 });
 
@@ -405,21 +450,54 @@ function drawWords(plot, tokens, places, size, { weights: [released, now], query
   });
 }
 
+/** The pairs that are left out, over chart and bars, down to the handle. */
+function drawBand({ ctx, colors }, { x0, x1, y0, y1 }, { first, out }) {
+  const step = (x1 - x0) / PAIRS;
+  ctx.fillStyle = colors.warm;
+  ctx.globalAlpha = 0.14;
+  ctx.fillRect(x0 + first * step, y0, out * step, y1 - y0);
+  ctx.globalAlpha = 1;
+}
+
+/** What is left of the attention without the pairs that were tried, [first, share] each; the present one is named. */
+function drawLeft(plot, box, { head, shares: [released, share], settings: { first, out } }, left) {
+  const { ctx, colors } = plot;
+  const { x0, x1, y0, y1 } = box;
+  const x = (pair) => x0 + ((pair + out / 2) / PAIRS) * (x1 - x0);
+  const y = (part) => y1 - part * (y1 - y0);
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  for (const part of [0, 0.5, 1]) {
+    line(ctx, x0, Math.round(y(part)) + 0.5, x1, Math.round(y(part)) + 0.5);
+    text(plot, percent(part), x0 - 5, y(part), { align: "right", size: 11 });
+  }
+  text(plot, `attention to ${READS[head.share]}`, x0, y0 - 12, { size: 13, bold: true, color: colors.ink });
+  level(plot, y(released), box, colors.ink, { width: 1.25, dash: [4, 3] });
+  const far = first < PAIRS / 2; // what is named stands away from the mark
+  const said = `as released ${percent(released)}`;
+  const under = released > 0.88 ? 10 : -9;
+  text(plot, said, far ? x1 - 2 : x0 + 4, y(released) + under, { align: far ? "right" : "left", size: 12, halo: true });
+  for (let i = 1; i < left.length; i++) {
+    const [[a, before], [b, now]] = [left[i - 1], left[i]];
+    curve(plot, [x(a), x(b)], [y(before), y(now)], colors.muted, { width: 1.5, ...(b - a > 1 && { dash: [1, 4] }) });
+  }
+  const colour = (part) => (part < 0.5 * released ? colors.warm : colors.accent);
+  for (const [pair, part] of left) if (pair !== first) disc(plot, x(pair), y(part), 3.5, colour(part));
+  if (!out) return;
+  disc(plot, x(first), y(share), 7, colour(share));
+  const right = x(first) < x1 - 60;
+  const label = { align: right ? "left" : "right", bold: true, size: 16, halo: true, color: colour(share) };
+  text(plot, percent(share), x(first) + (right ? 12 : -12), clamp(y(share), y0 + 9, y1 - 9), label);
+}
+
+/** How loud each pair is. */
 function drawUsage(plot, { x0, x1, y0, y1 }, tallest, { usage: shares, settings: { first, out } }) {
   const { ctx, colors } = plot;
   const step = (x1 - x0) / PAIRS;
-  text(plot, "↔ pairs left out", x0, y0 - 9, { size: 12.5, color: colors.warm, bold: true });
-  text(plot, x1 - x0 > 210 ? "loudness |q||k|" : "|q||k|", x1, y0 - 9, { size: 12, align: "right" });
-  if (out) {
-    ctx.fillStyle = colors.warm;
-    ctx.globalAlpha = 0.16;
-    ctx.fillRect(x0 + first * step, y0, out * step, y1 - y0);
-    ctx.globalAlpha = 1;
-    ctx.fillRect(x0 + first * step, y1 + 1, out * step, 3);
-  }
+  text(plot, "loudness |q||k| of each pair, fast to slow", x0, y0 - 10, { size: 12 });
   shares.forEach((share, i) => {
     const high = ((y1 - y0) * share) / tallest;
-    ctx.globalAlpha = i >= first && i < first + out ? 0.35 : 1;
+    ctx.globalAlpha = i >= first && i < first + out ? 0.45 : 1;
     ctx.fillStyle = pairColor(i, PAIRS);
     ctx.fillRect(x0 + (i + 0.12) * step, y1 - high, 0.76 * step, high);
   });
@@ -427,8 +505,22 @@ function drawUsage(plot, { x0, x1, y0, y1 }, tallest, { usage: shares, settings:
   ctx.strokeStyle = colors.rule;
   ctx.lineWidth = 1;
   line(ctx, x0, y1 + 0.5, x1, y1 + 0.5);
+}
+
+/** The track under the pairs, their numbers, and the handle of those that are left out. */
+function drawHandle(plot, { x0, x1, y }, at, { first, out }) {
+  const { ctx, colors } = plot;
+  const step = (x1 - x0) / PAIRS;
+  curve(plot, [x0, x1], [y, y], colors.rule, { width: 4 });
   for (const i of [0, 8, 16, 24, 31])
-    text(plot, String(i), x0 + (i + 0.5) * step, y1 + 12, { align: "center", size: 11.5 });
+    text(plot, String(i), x0 + (i + 0.5) * step, y + 19, { align: "center", size: 11.5 });
+  ctx.fillStyle = colors.warm;
+  if (out > 1) ctx.fillRect(x0 + first * step, y - 2, out * step, 4);
+  disc(plot, at, y, KNOB, colors.warm);
+  text(plot, "↔", at, y + 0.5, { align: "center", size: 14, bold: true, color: colors.paper });
+  const right = at < x1 - 70;
+  const label = { align: right ? "left" : "right", size: 12.5, bold: true, color: colors.warm, halo: true };
+  text(plot, out ? "left out" : "leave out", at + (right ? KNOB + 5 : -KNOB - 5), y, label);
 }
 
 function drawMap(plot, { x0, x1, y0, y1 }, title, weights, query) {

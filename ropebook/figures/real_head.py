@@ -27,19 +27,22 @@ ROUNDED = ["nothing", "positions", "angles", "table"]
 class RealHead(Figure):
     """A real head's attention, its rotation open to change (``real_head.js``)."""
 
-    question = "Which of its 32 pairs does a real head need for what it reads?"
+    question = "A real head turns 32 pairs of channels: which does it need for what it reads?"
 
     head = Choice(HEADS, label="A head that reads")
     factor = Real(
         1, low=1, high=4, label="Positions divided by (PI)", every=0.1, digits=1, fold=True
     )
-    first = Whole(24, low=0, high=31, label="First pair left out", fold=True)
-    out = Whole(4, low=0, high=32, label="Pairs left out", fold=True)
+    first = Whole(25, low=0, high=31, label="First pair left out", fold=True)
+    out = Whole(1, low=0, high=32, label="Pairs left out", fold=True)
     base = Real(1e5, low=1e3, high=1e7, label="Base", per_decade=10, fold=True)
     paired = Choice(["as trained", "the other layout"], label="Channels paired", fold=True)
     rounded = Choice(ROUNDED, label="Rounded to bfloat16", fold=True)
     start = Whole(0, low=0, high=8000, label="First position", every=100, fold=True)
     query = Whole(60, low=0, high=67, help="the token that reads")
+    tried: traitlets.List[int] = traitlets.List(
+        traitlets.Int(), help="the first pairs of windows that were left out before"
+    ).tag(sync=True)
 
     @traitlets.validate("data")
     def _check_data(self, given: Any) -> dict[str, Any]:
@@ -52,8 +55,8 @@ class RealHead(Figure):
 def real_head(
     data: dict[str, Any],
     head: str = HEADS[0],
-    first: int = 24,
-    out: int = 4,
+    first: int = 25,
+    out: int = 1,
     factor: float = 1.0,
     base: float = 100_000.0,
     paired: str = "as trained",
@@ -87,7 +90,8 @@ def real_head(
     Returns
     -------
     RealHead
-        The token follows the pointer and the arrow keys, and the window of pairs is dragged.
+        The pairs that are left out are dragged, and what is left without each that was tried stays;
+        the token follows the pointer.
 
     Raises
     ------

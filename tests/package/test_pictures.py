@@ -861,7 +861,9 @@ def test_before_a_start_nothing_is_trained(node, width):
 @WIDTHS
 def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     data = real_heads.load()
-    seen = shown(node, figures.real_head(data, first=0, out=4, query=60), width=width)
+    made = figures.real_head(data, first=0, out=4, query=60)
+    made.tried = [5, 9, 0]
+    seen = shown(node, made, width=width)
     (plot,) = seen.plots
     q, k = real_heads.unpacked(data["heads"][0])
     both = [real_heads.attention(q, k, Change(left_out=out))[0] for out in ((), (0, 1, 2, 3))]
@@ -893,7 +895,7 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     assert arc["width"] == pytest.approx(1 + 2 * now[60, 0])
     keys = real_heads.mask("before", data["tokens"], both[0])
     shares = [real_heads.share_of(weights, keys).item() for weights in both]
-    assert [text for text, _ in plot.texts("%$")] == [
+    assert [text for text, _ in plot.texts("^(as released|now): ")] == [
         f"as released: {shares[0]:.0%}",
         f"now: {shares[1]:.0%}",
     ]
@@ -903,7 +905,24 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     a, b = (np.linalg.norm(x[0].unflatten(-1, (32, 2)), axis=-1).mean(0) for x in (q, k))
     high = np.array([one["rect"][3] for one in bars])
     np.testing.assert_allclose(high / high.max(), a * b / (a * b).max(), atol=1e-5)
-    assert [one["alpha"] for one in bars] == [0.35] * 4 + [1] * 28
+    assert [one["alpha"] for one in bars] == [0.45] * 4 + [1] * 28
+
+    # what is left without each window that was tried, over the middle of its bars
+    y = plot.y_axis(lambda x, _: x < 36)
+    assert y.values.tolist() == [0, 0.5, 1]
+    level = plot.curve(seen.colors["ink"], width=1.25, dash=[4, 3])
+    y.agrees(level[:, 1], [shares[0]] * 2)
+    step = bars[1]["rect"][0] - bars[0]["rect"][0]
+    dots = {radius: [d for c in ("accent", "warm") for d in plot.discs(seen.colors[c], radius)]
+            for radius in (3.5, 7)}  # fmt: skip
+    assert [len(found) for found in dots.values()] == [2, 1]
+    for (left, high), first in zip(sorted(map(tuple, dots[7] + dots[3.5])), (0, 5, 9), strict=True):
+        assert left == pytest.approx(bars[0]["rect"][0] - 0.12 * step + (first + 2) * step)
+        out = Change(left_out=tuple(range(first, first + 4)))
+        part = real_heads.share_of(real_heads.attention(q, k, out)[0], keys).item()
+        y.agrees([high], [part])
+    (handle,) = plot.discs(seen.colors["warm"], 11)
+    assert handle[0] == pytest.approx(bars[0]["rect"][0] - 0.12 * step + 2 * step)
     marks = plot.texts("^[0-9]+$")
     assert [text for text, _ in marks] == ["0", "8", "16", "24", "31"]
     for text, (x, _) in marks:

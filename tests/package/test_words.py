@@ -102,7 +102,7 @@ SAME = {"key": 59, "word": "same", "back": 1, "weight": 0.93}
 FIRST = {"key": 0, "word": '"', "back": 60, "weight": 0.998}
 REAL = {"settings": {**AS_TRAINED, "out": 4}, "moved": 0.89, "shares": [0.79, 0.002]}
 REAL |= {"head": {"share": "before", "layer": 16, "head": 0}, "most": [SAME, FIRST]}
-REAL |= {"query": {"at": 60, "word": "thing"}}
+REAL |= {"query": {"at": 60, "word": "thing"}, "loudest": 25}
 
 WORN = {
     "many": {
@@ -497,6 +497,7 @@ SENTENCES = [
             ({"first": 5, "out": 1}, 0.3, "It needs pair 5"),
             ({"first": 5, "out": 1}, 0.4, "It is weaker without pair 5"),
             ({"first": 24, "out": 4}, 0.72, "It does without pairs 24 to 27"),
+            ({"first": 25, "out": 1}, 0.89, "It does without pair 25, the loudest"),
             ({"factor": 2, "base": 1e4}, 0.1, "With positions divided by 2.0 and base 10,000"),
             ({"paired": "the other layout"}, 0.1, "With pairs of the other layout"),
             ({"rounded": "angles", "out": 1}, 0.1, "With angles in bfloat16, without pair 0"),

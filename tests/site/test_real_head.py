@@ -39,55 +39,66 @@ def test_a_head_is_taken_apart_by_finger_and_keyboard_on_a_phone(visit):
     seen = visit(width=390, height=900, theme="dark", reduced_motion="reduce")
     head = OnPage(seen.open(PAGE), "real-head")
     canvas = head.figure.locator("canvas")
+    answer = head.figure.locator(".rope-answer")
     says = head.values()
-    assert says["shares"] == pytest.approx(shares(0, Change(left_out=(24, 25, 26, 27))), abs=1e-4)
-    canvas.press("ArrowLeft")
+    assert says["shares"] == pytest.approx(shares(0, Change(left_out=(25,))), abs=1e-4)
+    canvas.press("ArrowUp")
     expect(head.figure).to_have_attribute("data-values", re.compile('"at":59,"word":"same"'))
-    for _ in range(24):
-        canvas.press("ArrowUp")
-    expect(head.figure.locator(".rope-answer")).to_contain_text("It needs some of pairs 0 to 3: 0%")
+    for _ in range(25):
+        canvas.press("ArrowLeft")
+    expect(answer).to_contain_text("It needs pair 0: 2%")
 
     canvas.scroll_into_view_if_needed()
     frame = canvas.bounding_box()
-    bars = canvas.evaluate("e => e.parentElement.clientWidth")
-    left, wide = 26, (bars - 4 - 26) / 32
-    low = next(y for y in range(140, 340, 4) if drags(head, frame, left + 29.5 * wide, y))
+    wide = canvas.evaluate("e => e.parentElement.clientWidth")
+    middle = lambda pair: frame["x"] + 36 + (pair + 0.5) * (wide - 42) / 32  # noqa: E731
+    low = frame["y"] + next(y for y in range(440, 200, -6) if taken(head, middle, frame["y"] + y))
     page = seen.page
-    page.mouse.move(frame["x"] + left + 29.5 * wide, frame["y"] + low)
+    page.mouse.move(middle(0), low)
     page.mouse.down()
-    page.mouse.move(frame["x"] + left + 31.5 * wide, frame["y"] + low, steps=4)
+    page.mouse.move(middle(10), low, steps=4)
+    expect(answer).to_contain_text("pair 10:")
+    page.mouse.move(middle(31), low, steps=4)
     page.mouse.up()
-    expect(head.figure.locator(".rope-answer")).to_contain_text("pairs 29 to 31")
-    page.mouse.move(frame["x"] + left + 30.5 * wide, frame["y"] + low)
-    page.mouse.down()
-    page.mouse.move(frame["x"] + left + 10.5 * wide, frame["y"] + low, steps=4)
-    expect(head.figure.locator(".rope-answer")).to_contain_text("pairs 9 to 11")  # a window moves
-    page.mouse.move(frame["x"] + left + 30.5 * wide, frame["y"] + low, steps=4)
-    page.mouse.up()
+    expect(answer).to_contain_text("pair 31:")
+    page.mouse.click(middle(14), low - 40)  # a press elsewhere
+    expect(answer).to_contain_text("pair 14:")
     head.choose("A head that reads", HEADS[1])
-    expect(head.figure.locator(".rope-answer")).to_contain_text("some of pairs 29 to 31: 1%")
+    expect(answer).to_contain_text("It does without pair 14: 99.9%")
+
+    head.button("Reset")
+    expect(answer).to_contain_text("It does without pair 25, the loudest: 89%")
+    head.box.locator(".rope-unfold").click()
+    head.write("Pairs left out", 3)
+    head.write("First pair left out", 29)
+    head.choose("A head that reads", HEADS[1])
+    expect(answer).to_contain_text("some of pairs 29 to 31: 1%")
     says = head.values()
     assert says["shares"] == pytest.approx(shares(1, Change(left_out=(29, 30, 31))), abs=1e-4)
 
     head.button("Reset")
-    head.box.locator(".rope-unfold").click()
     head.write("Positions divided by (PI)", 2)
     head.write("Pairs left out", 0)
-    expect(head.figure.locator(".rope-answer")).to_contain_text("With positions divided by 2.0: 9%")
+    expect(answer).to_contain_text("With positions divided by 2.0: 9%")
     halved = Change(frequencies=frequencies() / 2)
     assert head.values()["shares"] == pytest.approx(shares(0, halved), abs=1e-4)
     head.press("Channels paired", "the other layout")
     head.press("Rounded to bfloat16", "angles")
-    expect(head.figure.locator(".rope-answer")).to_contain_text("With 3 changes")
+    expect(answer).to_contain_text("With 3 changes")
     head.button("Reset")
-    expect(head.figure.locator(".rope-answer")).to_contain_text(
-        "It does without pairs 24 to 27: 89%"
-    )
+    expect(answer).to_contain_text("It does without pair 25, the loudest: 89%")
     assert seen.problems == []
 
 
-def drags(head, frame, x, y):
-    """Whether a press at a place leaves out one pair."""
-    head.page.mouse.click(frame["x"] + x, frame["y"] + y)
+def taken(head, middle, y):
+    """Whether the mark of pair 0 can be taken at a height, and moved to pair 1 and back."""
+    mouse = head.page.mouse
+    mouse.move(middle(0), y)
+    mouse.down()
+    mouse.move(middle(1), y, steps=2)
     head.page.wait_for_timeout(60)
-    return head.values()["settings"]["out"] == 1
+    moved = head.values()["settings"]["first"] == 1
+    mouse.move(middle(0), y, steps=2)
+    mouse.up()
+    head.page.wait_for_timeout(60)
+    return moved
