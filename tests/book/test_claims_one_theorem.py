@@ -114,6 +114,29 @@ def test_xpos_and_alibi_of_another_package_are_exponentials():
     assert peer(torch.arange(100_000))[1].max() == math.inf
 
 
+@pytest.mark.parametrize("encoding", ["polar_pos_emb", "rotary_xpos"])
+def test_another_package_caches_raw_keys(encoding):
+    """Refuted if x-transformers' cache of PoPE is wider than the head, if its keys of PoPE or xPos
+    change when the text goes on, or if token by token it says other than the text at once."""
+    theirs = pytest.importorskip("x_transformers.x_transformers")
+    torch.manual_seed(0)
+    wide = {"rotary_emb_dim": 32} if encoding == "rotary_xpos" else {}
+    model = theirs.Decoder(dim=32, depth=1, heads=2, attn_dim_head=32, **{encoding: True}, **wide)
+    x = torch.randn(1, 20, 32)
+
+    def keys(cache):
+        return cache.attn_intermediates[0].cached_kv[0]
+
+    with torch.no_grad():
+        whole, (_, cache) = model(x), model(x[:, :10], return_hiddens=True)
+        first = keys(cache)
+        for n in range(11, 21):
+            said, cache = model(x[:, :n], cache=cache, return_hiddens=True)
+            assert torch.allclose(said[:, -1], whole[:, n - 1], atol=1e-5)
+    assert first.shape == (1, 2, 10, 32)
+    assert torch.equal(keys(cache)[:, :, :10], first)
+
+
 def test_a_block_above_a_plane_is_the_wave_of_a_neighbouring_frequency():
     """Refuted if the corner of a Jordan block's powers is not the change of RoPE's score with its
     frequency, which is the distance times a wave."""
@@ -529,6 +552,11 @@ def test_keys_that_grow_lose_their_digits_far_out():
     query = np.stack((q.real, q.imag - m / 16 * q.real)).astype(np.float32)
     key = np.stack((k.real + n / 16 * k.imag, k.imag)).astype(np.float32)
     assert off((query * key).sum(0).astype(float), exact) > 1e-5
+
+    # ALiBi's line alone, 1 times n / 16
+    line = torch.tensor(n / 16, dtype=torch.float64)
+    assert line.float() == line
+    assert 9 < abs(line.bfloat16() - line) < 10
 
     # the same corner above a plane that turns
     exact = ((q * k.conj() + q2 * k2.conj() + 5 / 16 * q * k2.conj()) * np.exp(1.5j)).real
