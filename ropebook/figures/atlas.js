@@ -441,9 +441,8 @@ const WHY = {
 export const why = ({ broken }) => WHY[broken] ?? (broken && "scores differ");
 
 const cellOf = (width) => (wide(width) ? 32 : 22);
-export const wallHeight = (width) => (wide(width) ? 442 : 514);
 
-/** Where every row's wheel hangs: by layout, in the order of names: { spots: [{ row, x, y, radius }], heads }. */
+/** Where every row's wheel hangs: by layout, in the order of names: { spots: [{ row, x, y, radius }], heads, height }. */
 export function hang(rows, width) {
   const cell = cellOf(width);
   const columns = Math.floor(width / cell);
@@ -458,13 +457,13 @@ export function hang(rows, width) {
     });
     top += HEAD + Math.ceil(own.length / columns) * cell;
   }
-  return { spots, heads };
+  return { spots, heads, height: top };
 }
 
-/** Where a few wheels hang, as large as there is room for them and their words. */
-export function hangLarge(found, width) {
+/** Where a few wheels hang, as large as there is room for them and their words on a wall of some height. */
+export function hangLarge(found, width, wall) {
   const columns = Math.floor(width / (wide(width) ? 150 : 112));
-  const height = Math.min((wallHeight(width) - KEY) / Math.ceil(found.length / columns), 110 + UNDER);
+  const height = Math.min((wall - KEY) / Math.ceil(found.length / columns), 110 + UNDER);
   const radius = Math.min((height - UNDER) / 2 - 4, 49);
   const spots = found.map((row, n) => ({
     row,
@@ -540,11 +539,12 @@ function makeWall(fig, rows) {
   };
   const plot = fig.canvas({
     label: "A wall of wheels, one a rotation, red where it breaks the promise: a chord joins the channels of a pair",
-    height: wallHeight,
+    height: (width) => Math.max(hang(rows, width).height, 420),
     point({ x, y, type }) {
       const row = near(x, y);
       const moved = row !== over;
       over = row;
+      plot.canvas.style.cursor = row === null ? "" : "pointer";
       if (type === "pointerdown" && row !== null) fig.set({ row });
       else if (moved) lay();
     },
@@ -560,6 +560,7 @@ function makeWall(fig, rows) {
       if (there) fig.set({ row: there.row });
     },
   });
+  const reds = () => now.spots.filter(({ row }) => !rows[row].kept);
   const board = makeBoard(plot, rows, () => lay());
   const ring = ({ x, y, radius }, color) => {
     plot.ctx.strokeStyle = color;
@@ -586,12 +587,12 @@ function makeWall(fig, rows) {
     for (const at of all) if (at.row === other) ring(at, colors.muted);
     for (const at of all) if (at.row === row) ring(at, colors.ink);
     if (!heads.length) for (const at of spots) nameLarge(plot, rows[at.row], at);
-    else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at);
+    else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at, reds());
   };
   const draw = (found, { row, other }) => {
-    const { width } = plot;
+    const { width, height } = plot;
     const large = found.length <= most(width);
-    const { spots: all, heads } = large ? hangLarge(found, width) : hang(rows, width);
+    const { spots: all, heads } = large ? hangLarge(found, width, height) : hang(rows, width);
     const seen = new Set(found);
     now = { all, heads, row, other, spots: all.filter((at) => seen.has(at.row)) };
     if (!large) board.show(all);
@@ -610,13 +611,16 @@ function nameLarge(plot, row, { x, y, radius }) {
   });
 }
 
-/** On a plate beside its wheel: whose rotation it is, and how it breaks the promise. */
-function nameSmall(plot, row, { x, y, radius }) {
+/** On a plate above its wheel, or below where it would hide a red one: whose it is, and how it breaks the promise. */
+function nameSmall(plot, row, { x, y, radius }, reds) {
   const { ctx, width, colors } = plot;
   const lines = [[row.name, colors.ink], ...(row.broken ? [[why(row), colors.warm]] : [])];
   const wide = 8 * Math.max(...lines.map(([said]) => said.length)) + 16;
   const [tall, left] = [18 * lines.length + 6, clamp(x - wide / 2, 0, width - wide)];
-  const top = y > tall + radius + 30 ? y - radius - 6 - tall : y + radius + 6;
+  const above = y - radius - 6 - tall;
+  const hides = (red) =>
+    Math.abs(red.x - left - wide / 2) < wide / 2 + radius && red.y > above - radius && red.y < y - 1;
+  const top = above < KEY || reds.some(hides) ? y + radius + 6 : above;
   ctx.fillStyle = colors.paper;
   ctx.strokeStyle = row.broken ? colors.warm : colors.muted;
   ctx.lineWidth = 1.5;

@@ -173,6 +173,7 @@ function layout(width) {
 export default figure((fig) => {
   const keep = (words) => clamp(words, 0, 8);
   const cuts = () => fig.traits.change !== "all moved";
+  const grips = (x, y) => cuts() && Math.abs(x - layout(plot.width).x(fig.traits.words - 0.5)) < 22 && y < 40;
   const first = fig.element("div", { className: "rope-controls" }, fig.controls.cached);
   first.style.marginBottom = "8px";
   const plot = fig.canvas({
@@ -182,12 +183,13 @@ export default figure((fig) => {
     point({ x, y }) {
       const { slot, below } = layout(plot.width);
       const word = Math.floor((x - LEFT) / slot);
+      plot.canvas.style.cursor = grips(x, y) ? "grab" : "";
       if (word >= 0 && word < COUNT && y > 24 && y < below) fig.set({ word });
     },
     drag({ x, y, begins }) {
       const { slot } = layout(plot.width);
       const place = (x - LEFT) / slot;
-      if (begins && !(cuts() && Math.abs(place - fig.traits.words) * slot < 22 && y < 40)) return false;
+      if (begins && !grips(x, y)) return false;
       fig.set({ words: keep(Math.round(place)) });
       return true;
     },
@@ -321,8 +323,8 @@ function drawKey(plot) {
   const blue = plot.colors.k;
   arrow(plot, from, y, from + 24, y, blue, { width: 2.5 });
   text(plot, "one pair of the cached key", from + 30, y, { size: 11.5 });
-  arrow(plot, from + 196, y, from + 220, y, blue, { width: 1.5, dash: [3, 3] });
-  text(plot, "of a fresh run's", from + 226, y, { size: 11.5 });
+  arrow(plot, from + 180, y, from + 204, y, blue, { width: 1.5, dash: [3, 3] });
+  text(plot, "of a fresh run's", from + 210, y, { size: 11.5 });
 }
 
 /** The keys of one word, large, where tiles have no room for their numbers. */

@@ -159,23 +159,30 @@ export default figure((fig) => {
   const vectors = () =>
     fig.traits.vectors.length ? fig.traits.vectors : planVectors(fig.traits.plan, fig.traits.size);
   const move = (pair, vector) => fig.set({ vectors: vectors().with(pair, held(vector)), pair });
+  const vectorAt = (x, y) => {
+    const { plane } = layout(plot.width);
+    const onAxis = (pixels) => (Math.abs(pixels) < NEAR ? 0 : pixels);
+    return [x - plane.x, y - plane.y].map((pixels) => (onAxis(pixels) / plane.radius) * LONGEST);
+  };
+  /** The pair whose head is near enough to be taken; -1: none. */
+  const headAt = (x, y) => {
+    const [kx, ky] = vectorAt(x, y);
+    const away = vectors().map(([ax, ay]) => Math.hypot(ax - kx, ay - ky));
+    const least = Math.min(...away);
+    return (least / LONGEST) * layout(plot.width).plane.radius > FAR ? -1 : away.indexOf(least);
+  };
   const plot = fig.canvas({
     label: LABEL,
     help: "Drag the head of an arrow.",
     height: (width) => layout(width).bottom,
+    point({ x, y }) {
+      plot.canvas.style.cursor = headAt(x, y) < 0 ? "default" : "grab";
+    },
     drag({ x, y, begins }) {
-      const { plane } = layout(plot.width);
-      const onAxis = (pixels) => (Math.abs(pixels) < NEAR ? 0 : pixels);
-      const vector = [x - plane.x, y - plane.y].map((pixels) => (onAxis(pixels) / plane.radius) * LONGEST);
-      if (!begins) {
-        move(fig.traits.pair, vector);
-        return true;
-      }
-      const away = vectors().map(([kx, ky]) => Math.hypot(kx - vector[0], ky - vector[1]));
-      const least = Math.min(...away);
-      if ((least / LONGEST) * plane.radius > FAR) return false;
-      const pair = away.indexOf(least);
-      fig.set({ pair });
+      const pair = begins ? headAt(x, y) : fig.traits.pair;
+      if (pair < 0) return false;
+      if (begins) fig.set({ pair });
+      else move(pair, vectorAt(x, y));
       return true;
     },
     keys({ dx, dy }) {
@@ -269,8 +276,8 @@ function drawPlane(plot, { x, y, radius, box }, vectors, pair, reach, fresh) {
     disc(plot, tipX, tipY, i === pair ? 8 : 6, color, i === pair ? { ring: colors.ink } : {});
   }
   const said = { size: 11.5, halo: true, color: colors.ink };
-  text(plot, "a row ↓", x - 5, y + radius - 10, { ...said, align: "right" });
-  text(plot, "a column →", x - 5, y, { ...said, align: "right" });
+  text(plot, "row ↓", x - 7, y + radius - 10, { ...said, align: "right" });
+  text(plot, "column →", x - 5, y, { ...said, align: "right" });
   const [tipX, tipY] = [x + kx * scale, y + ky * scale];
   if (fresh) text(plot, "drag", tipX, tipY + 18, { ...said, align: "center", size: 12.5, bold: true });
 }

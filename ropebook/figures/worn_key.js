@@ -55,12 +55,14 @@ export function store(keys, kind, codes = new Float64Array(keys.length)) {
 
 /** Every key in the Hadamard basis, which is its own inverse: sums and differences of all channels, over sqrt(DIM). */
 export function hadamard(keys) {
-  const out = Float64Array.from(keys, (x) => x / Math.sqrt(DIM));
+  const out = keys.map((x) => x / Math.sqrt(DIM));
   for (let half = 1; half < DIM; half *= 2) {
-    for (let c = 0; c < out.length; c++) {
-      if (c & half) continue;
-      const [a, b] = [out[c], out[c + half]];
-      [out[c], out[c + half]] = [a + b, a - b];
+    for (let from = 0; from < out.length; from += 2 * half) {
+      for (let c = from; c < from + half; c++) {
+        const a = out[c];
+        out[c] = a + out[c + half];
+        out[c + half] = a - out[c + half];
+      }
     }
   }
   return out;
@@ -237,6 +239,7 @@ export default figure((fig) => {
   let field = null; // the axes of the chart, for the pointer
   let known = {};
   const keep = (pair) => clamp(pair, 0, PAIRS - 1);
+  const grips = (x, y) => Math.hypot(x - field.handle[0], y - field.handle[1]) <= GRIP;
 
   const plot = fig.canvas({
     label: LABEL,
@@ -244,11 +247,11 @@ export default figure((fig) => {
     height: (width) => layout(width).height,
     point({ x, y }) {
       const { x0, x1, y0 } = layout(plot.width).strip;
+      plot.canvas.style.cursor = grips(x, y) ? "grab" : "";
       if (x >= x0 && y >= y0 - 6) fig.set({ pair: keep(Math.floor(((x - x0) / (x1 - x0)) * PAIRS)) });
     },
     drag({ x, y, begins }) {
-      const [atX, atY] = field.handle;
-      if (begins && Math.hypot(x - atX, y - atY) > GRIP) return false;
+      if (begins && !grips(x, y)) return false;
       fig.set({ moves: clamp(Math.round(field.invX(x)), 1, MOST) });
       return true;
     },
@@ -360,7 +363,7 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   const rounded = next.every((x, c) => Math.abs(x - tip[c]) < steps[c] / 2);
   const [x, y] = from;
   for (const corner of [box.y0, box.y1]) curve(plot, [x, box.x0], [y, corner], colors.rule, { width: 1 });
-  titled(plot, box, rounded ? "next move: rounded away" : "next move: it follows");
+  titled(plot, box, rounded ? "next: rounded away" : "next: it follows");
   ctx.save();
   ctx.beginPath();
   ctx.roundRect(box.x0, box.y0, 2 * radius, 2 * radius, 6);

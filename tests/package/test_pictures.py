@@ -1001,9 +1001,9 @@ def test_a_move_that_ends_nearer_to_another_dot_is_followed(node, kept, pair, st
     (plot,) = seen.plots
     path = node.call("worn_key.js", "wear", kept, 17, step)["path"]
     tip, then = (np.array(key)[[pair, pair + 64]] for key in path[-2:])
-    (said,) = [text for text, _ in plot.texts("^next move: ")]
+    (said,) = [text for text, _ in plot.texts("^next: ")]
     rounded = seen.values["rounded"]
-    assert said == ("next move: rounded away" if rounded else "next move: it follows")
+    assert said == ("next: rounded away" if rounded else "next: it follows")
     # stored again, the numbers are those of the dot that the arrow's head is nearest to
     dots = plot.discs(seen.colors["muted"], 2)
     (arrow,) = [

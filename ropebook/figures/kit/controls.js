@@ -1,6 +1,6 @@
 // controls.js: the controls of a figure, native elements that follow its traits.
 import { make, newId } from "./dom.js";
-import { clamp } from "./numbers.js";
+import { clamp, grouped } from "./numbers.js";
 
 /** A number within a trait's limits [low, high, step], on one of its steps; a step of 0 is none. */
 export function fitting(value, [low, high, step]) {
@@ -16,9 +16,9 @@ export function typed(text) {
 
 /** A number as a slider shows it: whole, or with digits after the point; on a logarithmic one, significant. */
 export function formatted(value, { digits, per_decade: decade }) {
-  const kind = decade && digits ? "SignificantDigits" : "FractionDigits";
-  const limits = { [`minimum${kind}`]: digits ?? 0, [`maximum${kind}`]: digits ?? 0 };
-  return value.toLocaleString("en-US", limits).replace("-", "−");
+  if (!decade || !digits) return grouped(value, digits ?? 0);
+  const rounded = Number(value.toPrecision(digits));
+  return grouped(rounded, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(rounded)))));
 }
 
 /** Without the noise of binary fractions. */

@@ -8,11 +8,14 @@ export const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 /** A number for reading: `digits` after the point, groups of three, a true minus sign. */
 export function num(x, digits = 2) {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : x < 0 ? "−∞" : "not a number";
-  const fixed = Math.abs(x).toFixed(digits);
-  if (x !== 0 && Number(fixed) === 0) return small(x);
-  const [whole, part] = fixed.split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return (x < 0 ? "−" : "") + grouped + (part ? `.${part}` : "");
+  if (x !== 0 && Number(x.toFixed(digits)) === 0) return small(x);
+  return grouped(x, digits);
+}
+
+/** The same for numbers that may show as zero; toLocaleString would load tables first. */
+export function grouped(x, digits) {
+  const [whole, part] = Math.abs(x).toFixed(digits).split(".");
+  return (x < 0 ? "−" : "") + whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
 }
 
 function small(x) {
