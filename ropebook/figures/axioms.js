@@ -8,7 +8,7 @@ const FREEST = "the freest";
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
 /** What can be ruled out: a switch's words, plain ones, a card's. What is left then has the axiom of that place. */
 const OUT = [
-  ["two rules", "one for q, one for k", "two rules"],
+  ["two rules", "queries unlike keys", "two rules"],
   ["growth or decay", "waves swell or fade", "growth"],
   ["counting", "distance is a factor", "counting"],
   ["mirrors", "odd and even differ", "mirror"],
@@ -265,6 +265,7 @@ export default figure((fig) => {
   for (const axiom of AXIOMS) fig.whenChanged(axiom, () => fig.set({ large: FREEST }));
 
   const label = { role: "group", "aria-label": "The ten encodings; press one to see it large" };
+  fig.element("p", { className: "rope-help" }, "Score over distance");
   const wall = fig.element("div", { className: "rope-kinds", ...label });
   const cards = ORDER.map((kind) => {
     const curve = fig.canvas({ label: "", height: 40 });

@@ -483,6 +483,13 @@ function drawLeft(plot, box, { head, shares: [released, share], settings: { firs
   }
   const colour = (part) => (part < 0.5 * released ? colors.warm : colors.accent);
   for (const [pair, part] of left) if (pair !== first) disc(plot, x(pair), y(part), 3.5, colour(part));
+  if (left.length === 1) {
+    const hint = box.x1 - box.x0 > 320 ? "every pair that you try keeps its dot here" : "each pair tried keeps its dot";
+    text(plot, hint, first < PAIRS / 2 ? x1 - 6 : x0 + 6, y(0.25), {
+      align: first < PAIRS / 2 ? "right" : "left",
+      size: 12.5,
+    });
+  }
   if (!out) return;
   disc(plot, x(first), y(share), 7, colour(share));
   const right = x(first) < x1 - 60;
