@@ -691,8 +691,8 @@ export default figure((fig) => {
   fig.showMe(async () => {
     const scenes = [
       { show: "all rotations", search: "", sort: "family", down: false, row: at("llama"), other: at("llama") },
-      { row: at("cohere") },
-      { show: "clockwise", row: at("nanochat") },
+      { row: at("ministral3") },
+      { row: at("hunyuan_v1_dense") },
       { show: "promise broken" },
     ];
     for (const values of scenes) {

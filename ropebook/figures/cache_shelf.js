@@ -91,7 +91,7 @@ export function shelf(change, treatment, words) {
     const stored = raw.map((key, j) => turned(key, old + j));
     const used = {
       moved: () => stored.map((key) => turned(key, fresh - old)),
-      left: () => stored,
+      "as they are": () => stored,
       "stored raw": () => raw.map((key, j) => turned(key, fresh + j)),
     }[treatment]();
     const wanted = again[layer].keys.slice(first - freshFrom).map((key, j) => turned(key, fresh + j));
@@ -115,7 +115,7 @@ const DEEPER = {
 export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
-  if (treatment === "left")
+  if (treatment === "as they are")
     return `None: keys are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off: the text is whole.`;
   return `Those of layer 0. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
@@ -124,7 +124,7 @@ export function answer(change, treatment, words, layers) {
 /** What the turns cost. */
 function cost(treatment, words, keys) {
   if (treatment === "stored raw") return `**${keys}** turns again for every next word`;
-  if (treatment === "left" || words === 0) return "no turn";
+  if (treatment === "as they are" || words === 0) return "no turn";
   return `**${keys}** turns, once`;
 }
 
@@ -216,11 +216,11 @@ export default figure((fig) => {
   });
 
   fig.showMe(async () => {
-    fig.set({ change: "all moved", cached: "left", words: 4 });
+    fig.set({ change: "all moved", cached: "as they are", words: 4 });
     await fig.pause(1600);
     fig.set({ cached: "moved" });
     await fig.pause(2000);
-    fig.set({ change: "words dropped", cached: "left", words: 0 });
+    fig.set({ change: "words dropped", cached: "as they are", words: 0 });
     await fig.glide({ words: 4 }, 2000);
     await fig.pause(1000);
     fig.set({ cached: "moved" });
@@ -239,7 +239,7 @@ function drawWords(plot, change, treatment, many) {
   const { colors } = plot;
   const { x, slot, large } = layout(plot.width);
   const { first, old, fresh } = placesOf(change, many);
-  const now = treatment === "left" ? old : fresh;
+  const now = treatment === "as they are" ? old : fresh;
   const size = large ? 13.5 : 11;
   const row = (said, y) => text(plot, said, LEFT - 10, y, { align: "right", size: 11.5 });
   row("word at", 52);

@@ -11,7 +11,7 @@ class CacheShelf(Figure):
     question = "The text before them has changed: which cached keys are still right?"
 
     change = Choice(["words dropped", "chunk spliced", "all moved"], label="The text")
-    cached = Choice(["left", "moved", "stored raw"], label="Cached keys")
+    cached = Choice(["as they are", "moved", "stored raw"], label="Cached keys")
     words = Whole(4, low=0, high=8, label="How many words", fold=True)
     word = Whole(8, low=0, high=11, help="the word whose keys are drawn")
     pair = Choice(["0", "1", "2", "3"], label="Pair that the arrows show", fold=True)
@@ -19,7 +19,7 @@ class CacheShelf(Figure):
 
 def cache_shelf(
     change: str = "words dropped",
-    cached: str = "left",
+    cached: str = "as they are",
     words: int = 4,
     pair: int = 0,
     word: int = 8,
@@ -32,7 +32,7 @@ def cache_shelf(
         ``"words dropped"``: the first words go, the rest is kept. ``"chunk spliced"``: keys of a
         chunk that was read alone are put behind other words. ``"all moved"``: nothing is lost.
     cached
-        What is done with the cached keys: ``"left"`` as they are, ``"moved"`` to their new places,
+        What is done with the cached keys: left ``"as they are"``, ``"moved"`` to their new places,
         or ``"stored raw"`` and turned whenever they are read.
     words
         Words dropped, put before, or moved by, 0 to 8.

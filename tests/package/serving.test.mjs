@@ -24,7 +24,7 @@ const openShelf = () =>
     shelf,
     {
       change: ["words dropped", "chunk spliced", "all moved"],
-      cached: ["left", "moved", "stored raw"],
+      cached: ["as they are", "moved", "stored raw"],
       pair: ["0", "1", "2", "3"],
     },
     { change: 0, cached: 0, words: 4, word: 8, pair: 0 },

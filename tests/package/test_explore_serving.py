@@ -20,7 +20,7 @@ while len(HADAMARD) < DIM:
     HADAMARD = torch.kron(torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64), HADAMARD)
 HADAMARD = HADAMARD / DIM**0.5
 CHANGES = ["words dropped", "chunk spliced", "all moved"]
-TREATMENTS = ["moved", "left", "stored raw"]
+TREATMENTS = ["moved", "as they are", "stored raw"]
 
 
 # ---- the worn key -------------------------------------------------------------------------------
@@ -245,7 +245,9 @@ def test_the_shelf_holds_what_the_layers_of_the_package_store(node, model, chang
         shelf = node.call("cache_shelf.js", "shelf", change, treatment, words)
         for layer, old, new in zip(shelf, cached, fresh, strict=True):
             stored_, right = by_word(old.keys)[kept], by_word(new.keys)[wanted]
-            used = stored_ if treatment == "left" else moved(torch.tensor(stored_), by).numpy()
+            used = (
+                stored_ if treatment == TREATMENTS[1] else moved(torch.tensor(stored_), by).numpy()
+            )
             np.testing.assert_allclose(layer["used"], used, atol=1e-6)
             np.testing.assert_allclose(layer["wanted"], right, atol=1e-6)
             gap = np.linalg.norm(used - right) / np.linalg.norm(right)
@@ -268,11 +270,11 @@ def test_moving_repairs_positions_and_no_contexts(node):
         if not whole:
             assert min(off["moved"][1:]) > 0.2
         if words:
-            assert min(off["left"]) > 0.2
-            for layer in shelves["left"]:  # none of them is right
+            assert min(off[TREATMENTS[1]]) > 0.2
+            for layer in shelves[TREATMENTS[1]]:  # none of them is right
                 gaps = np.array(layer["used"]) - np.array(layer["wanted"])
                 assert np.abs(gaps).max((1, 2)).min() > 0.01
-        assert [layer["left"] for layer in shelves["moved"]] == off["left"]
+        assert [layer["left"] for layer in shelves["moved"]] == off[TREATMENTS[1]]
 
 
 # ---- controls -----------------------------------------------------------------------------------

@@ -1026,7 +1026,7 @@ def test_a_move_that_ends_nearer_to_another_dot_is_followed(node, kept, pair, st
     [
         ("words dropped", "moved", 4),
         ("words dropped", "stored raw", 8),
-        ("chunk spliced", "left", 3),
+        ("chunk spliced", "as they are", 3),
         ("all moved", "moved", 5),
         ("chunk spliced", "moved", 0),
     ],
@@ -1102,7 +1102,7 @@ def test_the_tiles_and_arrows_of_a_shelf(node, change, cached, words, pair, widt
         "all moved": (range(12), range(words, 12 + words)),
     }[change]
     assert row(52) == list(new)
-    assert row(69) == list(old if cached == "left" else new)
+    assert row(69) == list(old if cached == "as they are" else new)
 
 
 def test_the_cut_of_a_shelf_stands_between_two_words(node):

@@ -906,7 +906,7 @@ SENTENCES = [
         )
     ),
     (
-        ("cache_shelf", "chunk spliced", "left", 4, LEFT),
+        ("cache_shelf", "chunk spliced", "as they are", 4, LEFT),
         "None: keys are turned for old places. Layer 0 is **96%** off, layer 2 **88%**.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
