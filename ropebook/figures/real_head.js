@@ -321,7 +321,7 @@ export default figure((fig) => {
   };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the red handle. Point at another word.",
+    help: "Drag the red handle. Tap another word.",
     height: (width) => arrangement(width, linesOf(width).bottom).height,
     point({ x, y, type }) {
       if (!lies) return;
@@ -329,10 +329,12 @@ export default figure((fig) => {
         inside({ x0: at.x, x1: at.x + at.width, y0: at.y, y1: at.y }, x, y, at.high / 2),
       );
       const map = lies.maps.find((box) => inside(box, x, y));
+      const grip = inside(lies.panel, x, y, 14) && Math.abs(x - middle()) <= REACH;
+      plot.canvas.style.cursor = grip ? "grab" : word >= 0 || map ? "pointer" : "";
+      if (type !== "pointerdown") return;
       if (word >= 0) fig.set({ query: word });
       else if (map) fig.set({ query: keep(Math.floor(((y - map.y0) / (map.y1 - map.y0)) * tokens.length)) });
-      else if (type === "pointerdown" && inside(lies.panel, x, y, 8) && Math.abs(x - middle()) > REACH)
-        leaveOut(pairAt(x) - Math.floor(fig.traits.out / 2));
+      else if (inside(lies.panel, x, y, 8) && !grip) leaveOut(pairAt(x) - Math.floor(fig.traits.out / 2));
     },
     drag({ x, y, begins }) {
       if (begins) {

@@ -91,7 +91,7 @@ def real_head(
     -------
     RealHead
         The pairs that are left out are dragged, and what is left without each that was tried stays;
-        the token follows the pointer.
+        the token that is pressed is the one that reads.
 
     Raises
     ------

@@ -190,8 +190,11 @@ export default figure((fig) => {
     help: "Drag the green token, tap another, or use the arrow keys.",
     height: (width) => layout(width).height,
     point({ x, y, type }) {
-      const { x0, x1, below } = layout(plot.width);
-      if (type === "pointerdown" && y < below && x > x0 && x < x1) fig.set({ token: tapped(x, y) });
+      const at = layout(plot.width);
+      const token = y < at.below && x > at.x0 && x < at.x1;
+      const grip = Math.hypot(x - at.x(shown().token), y - at.line) < REACH;
+      plot.canvas.style.cursor = grip ? "grab" : token ? "pointer" : "";
+      if (type === "pointerdown" && token) fig.set({ token: tapped(x, y) });
     },
     drag({ x, y, begins }) {
       const at = layout(plot.width);
