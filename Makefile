@@ -2,7 +2,7 @@
 #   PYTHON       the interpreter that makes .venv (3.11 or newer)
 #   TORCH_INDEX  an extra package index for torch, for example PyTorch's CPU-only one
 #   ARGS         more arguments for pytest, for example ARGS="tests/package/test_layout.py -x",
-#                for make constraints, bench, report, slides, real, atlas or engines;
+#                for make constraints, bench, report, outside, slides, real, atlas or engines;
 #                ARGS="copy --fresh" for make experiments
 PYTHON ?= python3
 TORCH_INDEX ?=
@@ -21,7 +21,7 @@ UV := VIRTUAL_ENV=.venv $(BIN)/uv pip
 PEERS := timm==1.0.31 x-transformers==2.31.10 einx==0.4.3 torch-einops-utils==0.2.0 \
 	frozendict==2.5.1 loguru==0.7.3
 
-.PHONY: book figures serve lab check lint test bench experiments real atlas engines slides report links constraints clean
+.PHONY: book figures serve lab check lint test bench experiments real atlas engines slides report outside links constraints clean
 .DEFAULT_GOAL := book
 
 $(BIN)/uv:
@@ -83,6 +83,13 @@ bench: .venv/.dev
 
 report: .venv/.dev book
 	$(BIN)/python -m tests.tools.report $(ARGS)
+
+# what the Nu checker (it wants Java) and Lighthouse say of the site; ARGS=--nu or ARGS=--lighthouse for one
+tests/outside/node_modules/.package-lock.json: tests/outside/package-lock.json | .venv/.book
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm ci --prefix tests/outside --ignore-scripts --no-audit --no-fund
+
+outside: .venv/.dev tests/outside/node_modules/.package-lock.json book
+	$(BIN)/python -m tests.tools.outside $(ARGS)
 
 # asks other hosts whether the book's links still lead somewhere
 links: book

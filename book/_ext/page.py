@@ -111,6 +111,8 @@ SHEETS = (  # the parts of one sheet, in order
     "live-cells.css",
 )
 ONE_SHEET = "style.css"
+THEME = 'localStorage.getItem("theme") || "auto"'
+KNOWN = 'matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"'
 PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     const link = document.createElement("link");
     Object.assign(link, { rel: "preload", as: "font", crossOrigin: "", href });
@@ -192,6 +194,14 @@ def load_one_sheet(page: str) -> str:
     return SHEET.sub(lambda sheet: one if sheet[0] == found[0][0] else "", page)
 
 
+def know_theme_at_once(page: str) -> str:
+    """Put a page into the reader's theme before it is laid out.
+
+    The theme's own script says so at the end only, and every element then gets its style again.
+    """
+    return page.replace(THEME, f'localStorage.getItem("theme") || ({KNOWN})')
+
+
 def run_scripts_after_the_text(page: str) -> str:
     """Let no script of the theme hold up the first paint."""
     page = WAITED_FOR.sub(r"<script defer \1", PAGE_IN_OPTIONS.sub("", page))
@@ -228,6 +238,7 @@ PAGE = [
     move_state_to_end,
     share_code,
     load_one_sheet,
+    know_theme_at_once,
     run_scripts_after_the_text,
     name_sidebar,
     say_commit,

@@ -84,9 +84,8 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
   // What is wider than its place fades at the right edge until it is scrolled to its end.
-  const fade = (box) => {
-    box.classList.toggle("goes-on", box.scrollWidth - box.clientWidth - box.scrollLeft > 2);
-  };
+  const goesOn = (box) => box.scrollWidth - box.clientWidth - box.scrollLeft > 2;
+  const fade = (box, more) => box.classList.toggle("goes-on", more);
   // Formulas (book/_ext/formulas.py) and the colours of code (book/_ext/colours.py) come when a
   // reader comes near, and for paper all of them.
   const fill = (place) => {
@@ -117,21 +116,23 @@ document.addEventListener("DOMContentLoaded", () => {
   const waiting = () => document.querySelectorAll("mjx-container.later, pre[data-colours]");
   for (const place of waiting()) near.observe(place);
   window.addEventListener("beforeprint", () => waiting().forEach(fill));
-  // A formula that is wider than its place can be scrolled with the keyboard too.
+  // What is wider than its place can be scrolled with the keyboard, too. All is measured before anything
+  // changes: after each change, what is measured next would have the browser lay out the page again.
   const widths = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      fade(target);
-      if (!target.matches("mjx-container, .derivation-statement")) continue;
-      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-      else target.removeAttribute("tabindex");
+    const boxes = entries.map(({ target }) => target);
+    const found = boxes.map((box) => [box, goesOn(box), box.scrollWidth > box.clientWidth]);
+    for (const [box, more, wider] of found) {
+      fade(box, more);
+      if (wider) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
     }
   });
   const watch = (selector) => {
     for (const box of document.querySelectorAll(selector)) {
       widths.observe(box);
-      box.addEventListener("scroll", () => fade(box), { passive: true });
+      box.addEventListener("scroll", () => fade(box, goesOn(box)), { passive: true });
     }
   };
   const wide = "pre, .pst-scrollable-table-container, .derivation-statement, mjx-container[display]";
-  watch(`.bd-article :is(${wide}, .cell_output:has(> a > img))`);
+  watch(`.bd-article :is(${wide}, .cell_output > .text_html, .cell_output:has(> a > img))`);
 });

@@ -4,7 +4,7 @@
 //   host.draw(element)               draw the figure
 //   host.start("?m=7&show=angle")    set traits, before it is drawn
 //   host.address()                   "m=7&show=angle": the traits that differ from the start
-//   drawPage()                       draw every figure of a page of the book
+//   drawPage()                       draw the figures of a page of the book, as its reader comes near
 //   hurry()                          draw those, too, that wait until the reader comes near
 //   drawAlone()                      draw the one figure of a page of its own: window.ropeHost.shown
 //
@@ -113,22 +113,20 @@ function address(model, began) {
 const json = (selector) => JSON.parse(document.querySelector(selector).textContent);
 
 const frame = () => new Promise(requestAnimationFrame);
+const task = () => new Promise((go) => setTimeout(go));
 
-/** Draw every figure of a page of the book in its place, once its text has been painted. */
+/** Hold a place for every figure of a page of the book, and draw those that its reader comes near. */
 export async function drawPage() {
   await frame();
-  await frame();
+  await frame(); // its text has been painted
   const { state } = json('script[type$="widget-state+json"]');
-  window.addEventListener("beforeprint", hurry);
+  window.addEventListener("beforeprint", print);
   for (const view of document.querySelectorAll('script[type$="widget-view+json"]')) {
     const place = make("div", { className: "rope-place" });
     view.after(place);
     const figure = state[JSON.parse(view.textContent).model_id];
-    if (figure?._data) drawNear(place, figure);
-    else drawIn(place, figure);
-    await new Promise((go) => setTimeout(go)); // the reader may do something in between
+    whenNear(place, () => (figure?._data ? drawLoaded(place, figure) : drawIn(place, figure)));
   }
-  performance.mark("figures");
 }
 
 /** Draw a figure of a page; the others are drawn, too, if it fails. */
@@ -142,29 +140,48 @@ function drawIn(place, figure) {
   } catch (problem) {
     window.reportError(problem);
   }
+  performance.mark("figures");
+}
+
+/** Draw a figure whose data stand in a script of their own, when they have come. */
+function drawLoaded(place, figure) {
+  const script = make("script", { src: figure._data });
+  script.onload = () => drawIn(place, { ...figure, data: window.ropeData[script.src] });
+  script.onerror = () => place.append("The data of this figure did not come. Load the page again to try once more.");
+  document.body.append(script);
 }
 
 const NEAR = "800px"; // below the screen, and above
 const waiting = new Set();
+let turn = Promise.resolve();
 
-/** Load the data of a figure, which stand in a script of their own, and draw it when its place comes near. */
-function drawNear(place, figure) {
+/** Draw what stands in a place when the reader comes near: what is near at once has a frame each, and tasks of its own. */
+function whenNear(place, draw) {
   const come = () => {
-    waiting.delete(come);
+    if (!waiting.delete(come)) return;
     seen.disconnect();
-    const script = make("script", { src: figure._data });
-    script.onload = () => drawIn(place, { ...figure, data: window.ropeData[script.src] });
-    script.onerror = () => place.append("The data of this figure did not come. Load the page again to try once more.");
-    document.body.append(script);
+    draw();
   };
-  const seen = new IntersectionObserver((all) => all.some((one) => one.isIntersecting) && come(), { rootMargin: NEAR });
+  const inTurn = () => {
+    if (waiting.has(come)) turn = turn.then(task).then(come).then(frame);
+  };
+  const seen = new IntersectionObserver((all) => all.some((one) => one.isIntersecting) && inTurn(), {
+    rootMargin: NEAR,
+  });
   waiting.add(come);
   seen.observe(place);
 }
 
-/** Draw what waits: the page is printed, or read by a program that does not scroll. */
+/** Draw what waits, as for a program that does not scroll. */
 export function hurry() {
   for (const come of waiting) come();
+}
+
+/** Draw all that has no data to wait for, at once and to be seen: paper shows no later frame. */
+function print() {
+  hurry();
+  for (const place of document.querySelectorAll(".rope-place")) place.style.removeProperty("visibility");
+  for (const root of document.querySelectorAll(".rope-figure")) root.dispatchEvent(new window.Event("paper"));
 }
 
 /** Draw the figure of a page of its own, as its address says, in the theme that the reader likes. */

@@ -106,13 +106,50 @@ test("a page draws every figure in its place, and one that fails leaves the othe
   const problems = [];
   Object.assign(window, { ropeFigures: { "phase-dial": figure(() => {}) }, reportError: (one) => problems.push(one) });
   performance.mark ??= () => {};
+  watch();
   drawPage();
+  await page.pass(200);
+  assert.equal(problems.length, 0);
+  hurry();
   await page.pass(200);
   assert.match(problems[0].message, /no script of the figure lost-dial/);
   assert.equal(problems.length, 1);
   const [lost, shown] = document.querySelectorAll(".rope-place");
   assert.equal(lost.children.length, 0);
   assert.equal(shown.querySelector(".rope-question").textContent, "Why?");
+});
+
+/** Let nothing come near by itself; what tells the page that something does. */
+function watch() {
+  const watched = [];
+  globalThis.IntersectionObserver = class {
+    constructor(action) {
+      watched.push((isIntersecting) => action([{ isIntersecting }]));
+    }
+    observe() {}
+    disconnect() {}
+  };
+  return watched;
+}
+
+test("figures that come near at once have a frame each, and are drawn once", async () => {
+  const page = openPage();
+  const view = (id) => `<script type="application/vnd.jupyter.widget-view+json">{"model_id": "${id}"}</script>`;
+  const views = [0, 1, 2].map(view).join("");
+  document.body.innerHTML = `<script type="application/vnd.jupyter.widget-state+json"></script>${views}`;
+  document.querySelector("script").textContent = JSON.stringify({ state: { 0: STATE, 1: STATE, 2: STATE } });
+  const times = [];
+  Object.assign(window, { ropeFigures: { "phase-dial": figure(() => times.push(page.time)) } });
+  performance.mark ??= () => {};
+  const watched = watch();
+  drawPage();
+  await page.pass(200);
+  assert.deepEqual(times, []);
+  for (const near of [...watched, ...watched]) near(true);
+  await page.pass(200);
+  assert.equal(new Set(times).size, 3);
+  hurry();
+  assert.equal(times.length, 3);
 });
 
 /** A page with one figure whose data stand elsewhere; what watches its place, and what it loads. */
@@ -123,16 +160,7 @@ async function waiting() {
   const state = { 0: { ...STATE, data: {}, _data: "data.js" } };
   document.querySelector("script").textContent = JSON.stringify({ state });
   const seen = [];
-  const watched = [];
-  globalThis.IntersectionObserver = class {
-    constructor(action) {
-      watched.push((isIntersecting) => action([{ isIntersecting }]));
-    }
-    observe() {}
-    disconnect() {
-      watched.length = 0;
-    }
-  };
+  const watched = watch();
   const module = figure((fig) => seen.push(fig.model.get("data")));
   Object.assign(window, { ropeFigures: { "phase-dial": module } });
   performance.mark ??= () => {};
@@ -154,6 +182,7 @@ test("data that stand elsewhere are loaded once, when their figure's place comes
   watched[0](false);
   assert.deepEqual([seen, loads], [[], []]);
   watched[0](true);
+  await page.pass(50);
   hurry();
   assert.equal(loads.length, 1);
   window.ropeData = { [loads[0].src]: { many: 1 } };
@@ -169,6 +198,23 @@ test("a page that is printed does not wait, and data that do not come are missed
   loads[0].onerror();
   assert.match(document.querySelector(".rope-place").textContent, /did not come/);
   assert.deepEqual(seen, []);
+});
+
+test("on paper every figure is drawn at once and seen, though nobody came near", async () => {
+  const page = openPage();
+  const view = '<script type="application/vnd.jupyter.widget-view+json">{"model_id": "0"}</script>';
+  document.body.innerHTML = `<script type="application/vnd.jupyter.widget-state+json"></script>${view}`;
+  document.querySelector("script").textContent = JSON.stringify({ state: { 0: STATE } });
+  let draws = 0;
+  const module = figure((fig) => fig.draw(() => draws++));
+  Object.assign(window, { ropeFigures: { "phase-dial": module } });
+  performance.mark ??= () => {};
+  watch();
+  drawPage();
+  await page.pass(200);
+  window.dispatchEvent(new window.Event("beforeprint"));
+  assert.equal(draws, 1);
+  assert.equal(document.querySelector(".rope-place").style.visibility, "");
 });
 
 test("a page of its own that was saved with its figure shows it once, under the heading of the page", () => {

@@ -269,9 +269,9 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   const rows = [...box.children].map(({ className, textContent }) => [className, textContent]);
   assert.deepEqual(rows[0], ["rope-question", "Is it <2?"]);
   assert.deepEqual(rows[2], ["rope-model", "Your model"]);
-  const before = seen.draws;
   await page.pass(160);
-  assert.equal(seen.draws, before, "nothing changed");
+  const before = seen.draws;
+  assert.equal(before, 1, "nothing changed");
   const [folded] = root.querySelectorAll("details");
   assert.deepEqual(
     [...folded.children].map(({ textContent }) => textContent),
@@ -287,6 +287,16 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   await page.pass();
   assert.equal(seen.plot.width, 350);
   assert.equal(seen.draws, before + 2);
+});
+
+test("paper does not wait for a frame", async () => {
+  const { page, root, seen } = await probe();
+  seen.fig.set({ m: 4 });
+  root.dispatchEvent(new window.Event("paper"));
+  assert.equal(seen.draws, 2);
+  await page.pass(64);
+  root.dispatchEvent(new window.Event("paper"));
+  assert.equal(seen.draws, 2, "nothing changed");
 });
 
 test("a canvas is as sharp as the screen, and its height may follow its width", async () => {

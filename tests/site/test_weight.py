@@ -1,5 +1,6 @@
 """Pages stay light: budgets, and nothing loaded where nothing asks for it."""
 
+import contextlib
 import re
 from types import SimpleNamespace
 
@@ -26,6 +27,7 @@ from tests.tools.report import (
 )
 
 from .conftest import PAGES, SITE
+from .figures import settle
 
 
 def test_no_byte_budget_is_broken():
@@ -107,19 +109,77 @@ def is_widget_code_tag(tag):
     return is_widget_code(SITE / tag["src"].partition("?")[0].replace("../", ""))
 
 
-def test_text_is_painted_before_the_figures_stand(browser, visit):
-    """In a browser of its own: one that has shown many pages may write no first paint down."""
-    names = ["first-contentful-paint", "figures"]
-    written = "names => names.every(name => performance.getEntriesByName(name).length)"
+@contextlib.contextmanager
+def first_visit(browser):
+    """Yield a page of a browser of its own: one that has shown many may note no first paint."""
     fresh = launch(SimpleNamespace(chromium=browser.browser_type))
     try:
-        page = fresh.new_page()
-        page.goto(visit().site + "notebooks/06-aliasing.html")
+        yield fresh.new_page()
+    finally:
+        fresh.close()
+
+
+def test_text_is_painted_before_the_figures_stand(browser, visit):
+    names = ["first-contentful-paint", "figures"]
+    written = "names => names.every(name => performance.getEntriesByName(name).length)"
+    with first_visit(browser) as page:
+        page.goto(visit().site + "notebooks/04-many-planes.html")
         wait_for(page, written, names)
         paint, figures = (
             page.evaluate("name => performance.getEntriesByName(name)[0].startTime", name)
             for name in names
         )
-    finally:
-        fresh.close()
     assert paint < figures
+
+
+WORN = """window.worn = new Set();
+new MutationObserver(() => document.body && worn.add(document.documentElement.dataset.theme))
+    .observe(document, { attributes: true, childList: true, subtree: true });"""
+
+
+def test_a_page_never_changes_the_theme_in_which_it_is_laid_out(browser, visit):
+    for theme in ("light", "dark"):
+        with first_visit(browser) as page:
+            page.emulate_media(color_scheme=theme)
+            page.add_init_script(WORN)
+            page.goto(visit().site + "notebooks/04-many-planes.html")
+            assert page.evaluate("[...worn]") == [theme]
+
+
+DRAWN = """() => [...document.querySelectorAll('.rope-place')].map(place => [
+    place.getBoundingClientRect().top < innerHeight + 800,
+    place.childElementCount,
+    Number(place.querySelector('[data-draws]')?.dataset.draws ?? 0),
+])"""
+
+
+@pytest.mark.parametrize("name", ["03-linear-algebra", "04-many-planes", "12-serving", "15-atlas"])
+def test_what_a_reader_has_not_come_near_is_not_drawn_and_the_rest_once(visit, name):
+    seen = visit(width=390, height=700)
+    page = seen.page
+    page.goto(f"{seen.site}notebooks/{name}.html")
+    page.wait_for_load_state("networkidle")
+    wait_for(page, f"() => ({DRAWN})().every(([near, made]) => !near || made)")
+    settle(page)
+    for near, made, draws in page.evaluate(DRAWN):
+        assert (made, draws) == (1, 1) if near else (made, draws) == (0, 0)
+
+
+def test_on_paper_every_figure_is_drawn(visit):
+    seen = visit(width=390, height=700)
+    page = seen.page
+    page.goto(seen.site + "notebooks/04-many-planes.html")
+    wait_for(page, "() => document.querySelector('[data-drawn]')")
+    count, figures, pictures, drawn, hidden = page.evaluate(
+        """() => {
+            window.dispatchEvent(new Event('beforeprint'));
+            const places = [...document.querySelectorAll('.rope-place')];
+            const figures = [...document.querySelectorAll('.rope-figure')];
+            const pictures = figures.filter(figure => figure.querySelector('canvas'));
+            const drawn = pictures.filter(figure => figure.dataset.drawn);
+            const hidden = places.filter(place => place.style.visibility);
+            return [places, figures, pictures, drawn, hidden].map(all => all.length);
+        }"""
+    )
+    assert (figures, drawn, hidden) == (count, pictures, 0)
+    assert pictures > 1

@@ -84,7 +84,7 @@ function mount(setUp, model, el) {
   const plots = [];
   const stops = []; // what ends when the figure leaves the page
   let colors = null; // of the theme, since they were read last
-  const painter = makePainter(root, plots);
+  const painter = makePainter(root, body, plots);
   const typesetter = makeTypesetter(model, root);
   const player = makePlayer(box, root, buttons, { ended: painter.schedule });
   const voice = makeVoice(root, spoken);
@@ -148,7 +148,8 @@ function mount(setUp, model, el) {
     colors = null;
     painter.schedule();
   };
-  const sizes = new ResizeObserver(painter.schedule);
+  // a picture that makes its own place higher is not drawn again
+  const sizes = new ResizeObserver(() => body.clientWidth !== painter.width && painter.schedule());
   sizes.observe(body);
   stops.push(
     traits.follow(traits.names, painter.schedule),
@@ -190,26 +191,38 @@ function makeVoice(root, node) {
   return { say, stop: () => clearTimeout(timer) };
 }
 
-/** { use(action), schedule(), stop() }: draws once a frame at most, and only while all plots have a size. */
-function makePainter(root, plots) {
+/**
+ * { use(action), schedule(), width, stop() }: draws once a frame at most, for paper at once, and only while
+ * all plots have a size; width is that of the body in which it drew last.
+ */
+function makePainter(root, body, plots) {
   let draw = () => {};
   let pending = 0;
+  const painter = { width: null };
+  const paint = () => {
+    pending = 0;
+    painter.width = null;
+    if (!plots.every((plot) => plot.fit())) return;
+    painter.width = body.clientWidth;
+    const begun = performance.now();
+    draw();
+    root.dataset.drawMs = (performance.now() - begun).toFixed(2);
+    root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
+    root.dataset.drawn = "true";
+  };
   const schedule = () => {
-    pending ||= requestAnimationFrame(() => {
-      pending = 0;
-      if (!plots.every((plot) => plot.fit())) return;
-      const begun = performance.now();
-      draw();
-      root.dataset.drawMs = (performance.now() - begun).toFixed(2);
-      root.dataset.draws = Number(root.dataset.draws ?? 0) + 1;
-      root.dataset.drawn = "true";
-    });
+    pending ||= requestAnimationFrame(paint);
   };
   const use = (action) => {
     draw = action;
     schedule();
   };
-  return { use, schedule, stop: () => cancelAnimationFrame(pending) };
+  const print = () => {
+    cancelAnimationFrame(pending);
+    if (pending) paint();
+  };
+  root.addEventListener("paper", print); // from host.js
+  return Object.assign(painter, { use, schedule, stop: () => cancelAnimationFrame(pending) });
 }
 
 /** The traits of a figure's model by name, where a Choice trait is the text of its option. */
