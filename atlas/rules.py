@@ -208,6 +208,8 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule["rope"]["outside"] = outside(family, rule)
     if stretches(family, rule):
         rule["rope"]["alpha"] = True
+    if rule["rope"]["dict"] and not nested and (own := set(family.resolved()) - OWN):
+        rule["rope"]["keeps"] = sorted(own | {*rule["rope"].get("keeps", ())})
     if inner := sorted({name.split(".")[0] for name in family.small if "." in name}):
         rule["inner"] = inner  # fields that stand in a dict of their own
     rule |= checks_of(family, rule)
@@ -612,6 +614,12 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
                 rule["replaces"] = True
     return rule
 
+
+OWN = {
+    "rope_theta", "rope_type", "type", "partial_rotary_factor", "mrope_section",
+    "mrope_interleaved", *sum(PARAMETERS.values(), ()),
+}  # fmt: skip
+"""Keys of ``rope_parameters`` that are not about something else."""
 
 LISTED = {"rope_theta": "rope_theta", "partial_rotary_factors": "partial_rotary_factor"}
 """Fields that may have an entry for each layer, and what these are."""

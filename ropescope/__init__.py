@@ -24,11 +24,12 @@ Each module imports from those above it only:
 ``configuration``  `rope_of`, from a published configuration: no function is called
 =================  =============================================================================
 
-Six more read and write files, and the command ``python -m ropescope`` is made of them:
+Seven more read and write files, and the command ``python -m ropescope`` is made of them:
 
 ====================  ==========================================================================
 ``safetensors_file``  A tensor in a file, and the header that says where it lies
-``gguf_file``         The header of a GGUF, and its metadata in the words of a ``config.json``
+``gguf_file``         The header of a GGUF: its metadata, and where its tensors lie
+``translation``       A ``params.json`` or such metadata in the words of a ``config.json``
 ``files``             `read`: what is in a file or folder, without its weights
 ``names``             What tensors are called in Hugging Face's files, Meta's and GGUF's
 ``convert``           Rows of weights from one layout to another, from file to file

@@ -7,6 +7,7 @@ import difflib
 import html
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from .files import Checkpoint, read
 from .formulas import fit_formulas
 from .picture import pairs_ring
 from .report import Report
+from .translation import Translation, renamed
 
 __all__ = ["compare", "exit_code", "lines", "page", "report_of", "sentences",
            "specification", "text"]  # fmt: skip
@@ -60,7 +62,9 @@ def _row(name: str) -> Checkpoint:
         row = found[0][1]
         unseen = ", ".join(row.get("unseen", ()))
         words = f"Not seen of it, and taken from its class where that counts: {unseen}."
-        return Checkpoint(Path(row["name"]), row["config"], notes=(words,) if unseen else ())
+        notes = (Caution("assumed", 1, "", words),) if unseen else ()
+        told = Translation(row["config"], {}, notes)
+        return Checkpoint(Path(row["name"]), row["config"], told=told)
     names = " or ".join(repr(row["name"]) for _, row in found[:3])
     hint = f"; did you mean {names}?" if names else ""
     raise ValueError(f"{name}: no file, model_type or public checkpoint has this name{hint}")
@@ -100,13 +104,17 @@ def _plain(name: str) -> str:
 def _of(checkpoint: Checkpoint) -> dict[str, Any]:
     if checkpoint.config is None:
         raise ValueError(f"{checkpoint.path}: no config.json or params.json is beside the weights")
-    found = rope_of(checkpoint.config).to_dict()
-    warnings = [{"code": "assumed", "severity": 1, "field": "", "message": note}
-                for note in checkpoint.notes]  # fmt: skip
+    told = checkpoint.told or Translation(checkpoint.config, {}, ())
+    try:
+        found = renamed(rope_of(checkpoint.config).to_dict(), told.said)
+    except ValueError as error:
+        raise ValueError(renamed(str(error), told.said)) from error
+    warnings = [asdict(note) for note in told.notes]
     for part in found["parts"]:
-        if checkpoint.layout and part["part"] == "text" and part["layout"] != checkpoint.layout:
+        if checkpoint.layout and part["layout"] != checkpoint.layout:
+            where = f" of {part['path']}" if part["part"] != "text" else ""
             warnings.append({"code": "other-rows", "severity": 0, "field": "", "message":
-                f"The rows of this file are {checkpoint.layout}; those of a Hugging Face "
+                f"The rows of this file are {checkpoint.layout}; those{where} of a Hugging Face "
                 f"checkpoint of this family are {part['layout']}."})  # fmt: skip
             part["layout"] = checkpoint.layout
         part["elsewhere"] = elsewhere(part)

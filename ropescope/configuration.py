@@ -891,9 +891,12 @@ def _types(value: Any) -> set[str]:
 def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
     """Return whether fields of single layers repeat the widths that their heads have."""
     wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
+    fine = {"head_dim"}
+    if not any("//" in one.head_dim_from + one.width_from for one in made):
+        fine |= {"hidden_size", "num_attention_heads"}  # make no width where one is given
     return isinstance(given, dict) and all(
         isinstance(own, dict) and own.get("head_dim", wide.get(n)) == wide.get(n)
-        and not {*own} & {*rule["read"]} - {"head_dim"}
+        and not {*own} & {*rule["read"]} - fine
         for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
     )  # fmt: skip
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from . import gguf_file, safetensors_file
 from .safetensors_file import Stored, broken
+from .translation import Translation, of_gguf, of_params
 
 __all__ = ["Checkpoint", "read"]
 
@@ -31,8 +32,8 @@ class Checkpoint:
         The layout of query and key rows where the file says so, as GGUF and Meta's do, or None.
     architecture
         GGUF's name for the family.
-    notes
-        What the file does not say and was taken for granted, in sentences.
+    told
+        How a file that has no ``config.json`` was put into its words, or None.
     """
 
     path: Path
@@ -41,7 +42,7 @@ class Checkpoint:
     names: str = "hf"
     layout: str | None = None
     architecture: str | None = None
-    notes: tuple[str, ...] = ()
+    told: Translation | None = None
 
 
 def read(path: str | Path) -> Checkpoint:
@@ -68,12 +69,12 @@ def read(path: str | Path) -> Checkpoint:
     if start[:4] == b"GGUF":
         metadata, tensors = gguf_file.header(path)
         try:
-            config, notes = gguf_file.config_of(metadata, tensors)
+            told = of_gguf(metadata, tensors)
         except ValueError as error:
             raise broken(path, str(error)) from error
         name = metadata["general.architecture"]
         layout = gguf_file.LAYOUTS.get(name)
-        return Checkpoint(path, config, tensors, "gguf", layout, name, notes)
+        return Checkpoint(path, told.config, tensors, "gguf", layout, name, told)
     if path.name == INDEX:
         return _folder(path.parent)
     if start[8:] == b"{" and path.suffix != ".json":
@@ -110,31 +111,17 @@ def _with_config(path: Path, beside: Path, tensors: dict[str, Stored]) -> Checkp
             raise broken(path, "expected config.json, params.json, *.safetensors or *.pth in this "
                                "folder; of several GGUFs name one")  # fmt: skip
         return Checkpoint(path, None, tensors)
-    config, notes, names = _json(file), tuple[str, ...](), "hf"
+    config, told, names = _json(file), None, "hf"
     if {"dim", "n_layers", "n_heads"} <= set(config):
-        config, notes = _of_meta(config)
-        names = "hf" if tensors else "meta"
+        try:
+            told = of_params(config)
+        except ValueError as error:
+            raise broken(file, str(error)) from error
+        config, names = told.config, "hf" if tensors else "meta"
     if any(".attention.wq." in name for name in tensors):
         names = "meta"
     layout = "interleaved" if names == "meta" else None
-    return Checkpoint(path, config, tensors, names, layout, None, notes)
-
-
-def _of_meta(found: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return Meta's ``params.json`` in the words of a ``config.json``, and what was assumed."""
-    config = {"model_type": "llama", "hidden_size": found["dim"],
-              "num_hidden_layers": found["n_layers"], "num_attention_heads": found["n_heads"],
-              "num_key_value_heads": found.get("n_kv_heads"), "head_dim": found.get("head_dim"),
-              "rope_theta": found.get("rope_theta", 10000.0),
-              "rms_norm_eps": found.get("norm_eps")}  # fmt: skip
-    config = {key: value for key, value in config.items() if value is not None}
-    if not found.get("use_scaled_rope"):
-        return config, ()
-    config["rope_scaling"] = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}  # fmt: skip
-    config["max_position_embeddings"] = 131072
-    return config, ("use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond "
-                    "8,192 tokens; Llama 3.2 has 32.",)  # fmt: skip
+    return Checkpoint(path, config, tensors, names, layout, None, told)
 
 
 def _json(path: Path) -> dict[str, Any]:

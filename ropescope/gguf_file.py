@@ -1,4 +1,4 @@
-"""A GGUF's header: its metadata in the words of a ``config.json``, and where its tensors lie.
+"""A GGUF's header: its metadata, and where its tensors lie; and how one is written.
 
 Written by the package gguf, and read by hand, because gguf 0.19's reader makes Python objects of
 the whole vocabulary: 2.5 s for 49,152 tokens, where skipping them takes 0.05 s.
@@ -7,21 +7,19 @@ the whole vocabulary: 2.5 s for 49,152 tokens, where skipping them takes 0.05 s.
 import math
 import mmap
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
 
-from .formulas import fit_formulas
 from .safetensors_file import SIZES, Stored, broken
 
 __all__ = [
     "BLOCKS",
     "LAYOUTS",
     "begin",
-    "config_of",
     "header",
     "metadata_of",
     "package",
@@ -48,19 +46,6 @@ Read in `llama_model_rope_type` (NORM is interleaved) at llama.cpp's commit 0034
 of 2026 for names that came later.
 """
 
-FAMILIES = {
-    "chatglm": "glm", "command-r": "cohere", "deepseek2": "deepseek_v3", "glm-dsa": "glm_moe_dsa",
-    "gemma-embedding": "gemma3_text", "gemma3": "gemma3_text", "gemma3n": "gemma3n_text",
-    "gemma4": "gemma4_text", "glm4moe": "glm4_moe", "gptneox": "gpt_neox", "phi2": "phi",
-    "granitehybrid": "granitemoehybrid", "hunyuan-dense": "hunyuan_v1_dense",
-    "hunyuan-moe": "hunyuan_v1_moe", "jina-bert-v3": "jina_embeddings_v3", "lfm2moe": "lfm2_moe",
-    "llama4": "llama4_text", "mimo2": "mimo_v2_flash", "mistral3": "ministral3",
-    "modern-bert": "modernbert", "qwen2moe": "qwen2_moe", "qwen2vl": "qwen2_vl",
-    "qwen35": "qwen3_5_text", "qwen35moe": "qwen3_5_moe_text", "qwen3moe": "qwen3_moe",
-    "qwen3next": "qwen3_next", "qwen3vl": "qwen3_vl_text", "qwen3vlmoe": "qwen3_vl_moe_text",
-}  # fmt: skip
-"""The `model_type` of an architecture, where it is not its name with _ for -."""
-
 FIELDS = {
     "num_hidden_layers": ("block_count", int), "max_position_embeddings": ("context_length", int),
     "hidden_size": ("embedding_length", int), "intermediate_size": ("feed_forward_length", int),
@@ -77,6 +62,7 @@ SPELLED: dict[str, dict[str, str]] = {
     "falcon": {"head_dim": "", "num_key_value_heads": "num_kv_heads",
                "layer_norm_eps": "layer_norm_epsilon", "intermediate_size": "ffn_hidden_size"},
     "gpt_neox": {"rope_theta": "rotary_emb_base", "partial_rotary_factor": "rotary_pct"},
+    "modernbert": {"sliding_window_pattern": "global_attn_every_n_layers"},
     "starcoder2": {"layer_norm_eps": "norm_epsilon"},
 }  # fmt: skip
 """What a family's `config.json` calls these fields, or nothing if its class refuses one."""
@@ -162,62 +148,6 @@ def header(path: Path) -> tuple[dict[str, Any], dict[str, Stored]]:
     return metadata, tensors
 
 
-def config_of(
-    metadata: dict[str, Any], tensors: dict[str, Stored]
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return what a ``config.json`` would say, and in sentences what was taken for granted.
-
-    Divisors of frequencies in a tensor become the rescaling that has them, LongRoPE's its lists.
-    """
-    name, notes = metadata["general.architecture"], list[str]()
-    family = FAMILIES.get(name, name.replace("-", "_"))
-
-    def get(key: str) -> Any:
-        found = metadata.get(f"{name}.{key}")
-        many = found if isinstance(found, list) else [] if found is None else [found]
-        if key != "rope.scaling.type" and not all(isinstance(n, int | float) for n in many):
-            raise ValueError(f"{name}.{key} must be a number, or one for each layer, got {found!r}")
-        if isinstance(found, list) and "sections" not in key:
-            found = max(found, default=None)  # a number for each layer
-        return float(f"{found:.7g}") if isinstance(found, float) else found
-
-    heads, hidden, rotated = (
-        get("attention.head_count"),
-        get("embedding_length"),
-        get("rope.dimension_count"),
-    )
-    width = get("attention.key_length")
-    config = {"model_type": family, "hidden_size": hidden, "num_attention_heads": heads,
-              "num_key_value_heads": get("attention.head_count_kv"), "head_dim": width,
-              "num_hidden_layers": get("block_count"), "rope_theta": get("rope.freq_base"),
-              "max_position_embeddings": get("context_length"),
-              "rope_local_base_freq": get("rope.freq_base_swa"),
-              "sliding_window": get("attention.sliding_window"),
-              "rms_norm_eps": get("attention.layer_norm_rms_epsilon")}  # fmt: skip
-    if config["rope_theta"] is None:
-        config["rope_theta"] = 10000.0
-        notes.append(f"{name}.rope.freq_base is not in the file: llama.cpp takes 10,000.")
-    if name not in LAYOUTS:
-        notes.append(f"In which layout llama.cpp rotates {name!r} is not known here.")
-    if heads and hidden and width is None:
-        width = hidden // heads
-    if rotated and width and family in ("deepseek_v3", "glm_moe_dsa"):
-        rest = (get("attention.key_length_mla") or width) - rotated
-        config |= {"qk_rope_head_dim": rotated, "qk_nope_head_dim": rest, "head_dim": None}
-    elif rotated and width and rotated < width:
-        config["partial_rotary_factor"] = rotated / width
-    scaling = _scaling(get, tensors, config, notes)
-    if sections := get("rope.dimension_sections"):
-        while sections and not sections[-1]:
-            sections = sections[:-1]
-        scaling = {"rope_type": "default", "mrope_section": sections} | scaling
-    config["rope_scaling"] = {k: v for k, v in scaling.items() if v is not None} or None
-    spelled = SPELLED.get(family, {})
-    known = {spelled.get(key, key): value for key, value in config.items() if value is not None}
-    known.pop("", None)
-    return known, tuple(notes)
-
-
 def shapes_of(metadata: dict[str, Any], family: str) -> dict[str, Any]:
     """Return those fields of a ``config.json`` that do not concern rotation."""
     name, spelled = metadata["general.architecture"], SPELLED.get(family, {})
@@ -228,54 +158,6 @@ def shapes_of(metadata: dict[str, Any], family: str) -> dict[str, Any]:
         f"{ours}_token_id": metadata.get(f"tokenizer.ggml.{key}_token_id")
         for ours, key in ids.items()
     }
-
-
-def _scaling(
-    get: Callable[[str], Any], tensors: dict[str, Stored], config: dict[str, Any], notes: list[str]
-) -> dict[str, Any]:
-    """Return what rescales the frequencies, as ``rope_scaling`` has it."""
-    kind, factor = get("rope.scaling.type"), get("rope.scaling.factor") or get("rope.scale_linear")
-    original = get("rope.scaling.original_context_length")
-    long, short, divisors = (
-        _floats(tensors.get(f"rope_{which}.weight"))
-        for which in ("factors_long", "factors_short", "freqs")
-    )
-    if long and short:
-        config["original_max_position_embeddings"] = original
-        return {"rope_type": "longrope", "long_factor": long, "short_factor": short,
-                "attention_factor": get("rope.scaling.attn_factor")}  # fmt: skip
-    if divisors:
-        return _named(np.array(divisors), float(config["rope_theta"]), notes)
-    if kind == "yarn":
-        scale = (get("rope.scaling.yarn_log_multiplier") or 0.0) * 10.0 or None
-        more = get("rope.scaling.attn_factor")  # beside what YaRN has by itself
-        attention = more and factor and float(f"{more * (1.0 + 0.1 * math.log(factor)):.7g}")
-        return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": original,
-                "attention_factor": attention,
-                "beta_fast": get("rope.scaling.yarn_beta_fast"),
-                "beta_slow": get("rope.scaling.yarn_beta_slow"),
-                "mscale": scale, "mscale_all_dim": scale}  # fmt: skip
-    stretched = kind in (None, "linear") and factor not in (None, 0.0, 1.0)
-    return {"rope_type": "linear", "factor": factor} if stretched else {}
-
-
-def _floats(tensor: Stored | None) -> list[float]:
-    """Return a short list of float32."""
-    if tensor is None or tensor.kind != "F32" or not tensor.shape:
-        return []
-    return [float(f"{x:.7g}") for x in tensor.rows(0, tensor.shape[0]).reshape(-1).view("<f4")]
-
-
-def _named(divisors: np.ndarray, base: float, notes: list[str]) -> dict[str, Any]:
-    """Return the rescaling that divides the frequencies of a base by these numbers."""
-    width = 2 * len(divisors)
-    if np.isfinite(divisors).all() and (divisors > 0).all():
-        waves = base ** (-np.arange(0, width, 2) / width) / divisors
-        for one in fit_formulas(waves, 1e-7 * waves, (width,)):
-            if abs(one.base / base - 1.0) < 1e-5:
-                return {"rope_type": one.kind, **one.parameters} if one.kind != "default" else {}
-    notes.append("The divisors in rope_freqs.weight are of no rescaling known here; left out.")
-    return {}
 
 
 def package() -> ModuleType:

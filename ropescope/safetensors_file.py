@@ -6,6 +6,7 @@ is a length (8 bytes, little-endian) and so much JSON.
 
 import json
 import math
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,15 @@ __all__ = ["SIZES", "Stored", "broken", "header"]
 SIZES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U64": 8,
          "U32": 4, "U16": 2, "U8": 1, "BOOL": 1, "F8_E4M3": 1, "F8_E5M2": 1}  # fmt: skip
 LARGEST = 100_000_000
+POINTER = b"version https://git-lfs"
 
 
 def broken(path: Path, message: str) -> ValueError:
     """Return the error that a file is not as expected."""
+    with suppress(OSError), path.open("rb") as file:
+        if file.read(len(POINTER)) == POINTER:
+            message = ("this is a pointer of Git LFS and not the file itself, which `git lfs pull` "
+                       "brings")  # fmt: skip
     return ValueError(f"{path}: {message}")
 
 

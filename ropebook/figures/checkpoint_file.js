@@ -1,7 +1,9 @@
 // checkpoint_file.js: the configuration in a file or a folder that a reader drops. Of a GGUF its header (and its
 // factors of the frequencies) is read, by slices, of a safetensors file the header; weights are not. The twin of
-// ropescope/files.py, gguf_file.py and safetensors_file.py; tests/package/test_explore_files.py compares the two.
-import { isDict, isReal, isWhole, kindOf, parse, Real, Refused, repr, written } from "./published.js";
+// ropescope/files.py, gguf_file.py and safetensors_file.py; tests/package/test_explore_files.py compares the two. What a params.json and a
+// GGUF say is put into other words by translation.js.
+import { isDict, isWhole, kindOf, parse, Refused, repr, written } from "./published.js";
+import { rounded, translated } from "./translation.js";
 
 const WANTED = "expected config.json, Meta's params.json or a GGUF";
 const INDEX = "model.safetensors.index.json";
@@ -66,7 +68,7 @@ export async function readFiles(files) {
     found = { rows: "", weights: "", notes: [], ...(await readFile(file)) };
   } catch (problem) {
     if (!(problem instanceof Refused)) throw problem;
-    throw new Refused(`${file.name}: ${problem.message}`);
+    throw new Refused(`${file.name}: ${await wrongWith(file, problem)}`);
   }
   const others = sorted.filter((one) => one !== file && order(one) === order(file) && depth(one) === depth(file));
   if (others.length) found.notes.push(`Of ${others.length + 1} configurations ${pathOf(file)} was taken.`);
@@ -85,7 +87,7 @@ async function addWeights(found, files) {
       return await read(file);
     } catch (problem) {
       if (!(problem instanceof Refused)) throw problem;
-      found.notes.push(`${file.name}: ${problem.message}`);
+      found.notes.push(`${file.name}: ${await wrongWith(file, problem)}`);
       return null;
     }
   };
@@ -125,6 +127,13 @@ async function readIndex(file) {
 
 // ---- a file -------------------------------------------------------------------------------------
 
+const POINTER = "version https://git-lfs";
+
+async function wrongWith(file, { message }) {
+  if (decoded(await bytes(file, 0, POINTER.length)) !== POINTER) return message;
+  return "this is a pointer of Git LFS and not the file itself, which `git lfs pull` brings.";
+}
+
 async function readFile(file) {
   const start = await bytes(file, 0, 9);
   if (decoded(start.subarray(0, 4)) === "GGUF") return readGguf(file);
@@ -146,7 +155,7 @@ async function readFile(file) {
   return { text };
 }
 
-/** What a text says: { config, rows, notes }; Meta's params.json in the words of a config.json. */
+/** What a text says: { config, rows, notes, said }; a params.json or a GGUF's metadata in a config.json's words. */
 export function configOf(text) {
   let found;
   try {
@@ -162,37 +171,7 @@ export function configOf(text) {
       `this index names ${count} files of weights and no configuration: drop the config.json beside it.`,
     );
   }
-  const meta = ["dim", "n_layers", "n_heads"].every((name) => name in found);
-  return meta ? ofMeta(found) : { config: found, rows: "", notes: [] };
-}
-
-function ofMeta(found) {
-  const names = {
-    hidden_size: found.dim,
-    num_hidden_layers: found.n_layers,
-    num_attention_heads: found.n_heads,
-    num_key_value_heads: found.n_kv_heads,
-    head_dim: found.head_dim,
-    rope_theta: found.rope_theta ?? new Real(10000),
-    rms_norm_eps: found.norm_eps,
-  };
-  const given = Object.entries(names).filter(([, value]) => value !== undefined && value !== null);
-  const config = { model_type: "llama", ...Object.fromEntries(given) };
-  const notes = [];
-  if (found.use_scaled_rope) {
-    config.rope_scaling = {
-      rope_type: "llama3",
-      factor: new Real(8),
-      low_freq_factor: new Real(1),
-      high_freq_factor: new Real(4),
-      original_max_position_embeddings: 8192,
-    };
-    config.max_position_embeddings = 131072;
-    notes.push(
-      "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond 8,192 tokens; Llama 3.2 has 32.",
-    );
-  }
-  return { config, rows: "interleaved", notes };
+  return translated(found) ?? { config: found, rows: "", notes: [], said: {} };
 }
 
 // ---- safetensors --------------------------------------------------------------------------------
@@ -243,27 +222,6 @@ async function readSafetensors(file) {
 
 // ---- GGUF ---------------------------------------------------------------------------------------
 
-const split = (names) => names.split(" ");
-const INTERLEAVED = split(
-  "arcee chameleon chatglm cohere2 command-r deepseek2 ernie4_5 ernie4_5-moe glm-dsa glm4 granite " +
-    "granitehybrid granitemoe llama llama4 mistral3 mistral4 olmo smollm3",
-);
-const HALF_SPLIT = split(
-  "afmoe apertus bitnet dbrx dots1 eurobert exaone-moe exaone4 falcon falcon-h1 gemma gemma-embedding gemma2 " +
-    "gemma3 gemma3n gemma4 glm4moe gpt-oss gptneox hunyuan-dense hunyuan-moe hunyuan_vl jais2 jina-bert-v3 lfm2 " +
-    "lfm2moe mimo2 minicpm3 minimax-m2 modern-bert nemotron nomic-bert olmo2 olmoe phi2 phi3 phimoe qwen2 " +
-    "qwen2moe qwen2vl qwen3 qwen35 qwen35moe qwen3moe qwen3next qwen3vl qwen3vlmoe seed_oss stablelm starcoder2",
-);
-const FAMILIES = {
-  ...{ chatglm: "glm", "command-r": "cohere", deepseek2: "deepseek_v3", "glm-dsa": "glm_moe_dsa" },
-  ...{ "gemma-embedding": "gemma3_text", gemma3: "gemma3_text", gemma3n: "gemma3n_text", gemma4: "gemma4_text" },
-  ...{ glm4moe: "glm4_moe", gptneox: "gpt_neox", phi2: "phi", granitehybrid: "granitemoehybrid" },
-  ...{ "hunyuan-dense": "hunyuan_v1_dense", "hunyuan-moe": "hunyuan_v1_moe", "jina-bert-v3": "jina_embeddings_v3" },
-  ...{ lfm2moe: "lfm2_moe", llama4: "llama4_text", mimo2: "mimo_v2_flash", mistral3: "ministral3" },
-  ...{ "modern-bert": "modernbert", qwen2moe: "qwen2_moe", qwen2vl: "qwen2_vl", qwen35: "qwen3_5_text" },
-  ...{ qwen35moe: "qwen3_5_moe_text", qwen3moe: "qwen3_moe", qwen3next: "qwen3_next" },
-  ...{ qwen3vl: "qwen3_vl_text", qwen3vlmoe: "qwen3_vl_moe_text" },
-};
 const PLAIN = { 0: 4, 1: 2, 24: 1, 25: 2, 26: 4, 27: 8, 28: 8, 30: 2 }; // bytes of a number
 const BLOCKS = {
   ...{ 2: [32, 18], 3: [32, 20], 6: [32, 22], 7: [32, 24], 8: [32, 34], 10: [256, 84], 11: [256, 110] },
@@ -336,13 +294,6 @@ class Cursor {
   }
 }
 
-/** A float as it was before it was rounded to 32 bits, if seven digits tell. */
-function rounded(x) {
-  if (!Number.isFinite(x)) return x;
-  const found = Number(x.toPrecision(7));
-  return Number.isInteger(found) ? new Real(found) : found;
-}
-
 function headerOf(part, size) {
   const cursor = new Cursor(part, size);
   cursor.skip(4);
@@ -396,138 +347,16 @@ async function readGguf(file) {
   }
   const architecture = metadata["general.architecture"];
   if (typeof architecture !== "string") throw new Refused("expected a text in general.architecture.");
-  const lists = {};
+  const own = Object.entries(metadata).filter(([key, value]) => key.startsWith(`${architecture}.`) && value !== null);
+  const found = { "general.architecture": architecture, ...Object.fromEntries(own) };
   for (const which of ["factors_long", "factors_short", "freqs"]) {
     const tensor = tensors[`rope_${which}.weight`];
     if (tensor?.kind !== 0 || tensor.shape.length !== 1 || tensor.shape[0] > LONG) continue;
     const view = new DataView((await bytes(file, tensor.start, tensor.end)).buffer);
-    lists[which] = Array.from({ length: tensor.shape[0] }, (_, i) => rounded(view.getFloat32(4 * i, true)));
+    const list = Array.from({ length: tensor.shape[0] }, (_, i) => rounded(view.getFloat32(4 * i, true)));
+    found[`rope_${which}.weight`] = list;
   }
-  const { config, notes } = ofGguf(metadata, lists);
-  const rows = INTERLEAVED.includes(architecture)
-    ? "interleaved"
-    : HALF_SPLIT.includes(architecture)
-      ? "half-split"
-      : "";
-  return { text: written(config), rows, notes };
-}
-
-/** What a family's config.json calls a field, or nothing if its class refuses it. */
-const SPELLED = {
-  falcon: { head_dim: "", num_key_value_heads: "num_kv_heads" },
-  gpt_neox: { rope_theta: "rotary_emb_base", partial_rotary_factor: "rotary_pct" },
-};
-
-/** What a config.json would say, and what was taken for granted. */
-function ofGguf(metadata, lists) {
-  const name = metadata["general.architecture"];
-  const notes = [];
-  const family = Object.hasOwn(FAMILIES, name) ? FAMILIES[name] : name.replaceAll("-", "_");
-  const get = (key) => {
-    const found = metadata[`${name}.${key}`] ?? null;
-    const many = Array.isArray(found) ? found : found === null ? [] : [found];
-    if (key !== "rope.scaling.type" && !many.every(isReal)) {
-      throw new Refused(`${name}.${key} must be a number, or one for each layer, got ${repr(found)}.`);
-    }
-    if (!Array.isArray(found) || key.includes("sections")) return found;
-    return found.length ? found.reduce((a, b) => (Number(b) > Number(a) ? b : a)) : null;
-  };
-  const [heads, hidden, rotated] = ["attention.head_count", "embedding_length", "rope.dimension_count"].map(get);
-  let width = get("attention.key_length");
-  const config = {
-    model_type: family,
-    hidden_size: hidden,
-    num_attention_heads: heads,
-    num_key_value_heads: get("attention.head_count_kv"),
-    head_dim: width,
-    num_hidden_layers: get("block_count"),
-    rope_theta: get("rope.freq_base"),
-    max_position_embeddings: get("context_length"),
-    rope_local_base_freq: get("rope.freq_base_swa"),
-    sliding_window: get("attention.sliding_window"),
-    rms_norm_eps: get("attention.layer_norm_rms_epsilon"),
-  };
-  if (config.rope_theta === null) {
-    config.rope_theta = new Real(10000);
-    notes.push(`${name}.rope.freq_base is not in the file: llama.cpp takes 10,000.`);
-  }
-  if (![...INTERLEAVED, ...HALF_SPLIT].includes(name)) {
-    notes.push(`In which layout llama.cpp rotates ${repr(name)} is not known here.`);
-  }
-  if (heads && hidden && width === null) width = Math.floor(hidden / heads);
-  if (rotated && width && ["deepseek_v3", "glm_moe_dsa"].includes(family)) {
-    const rest = (get("attention.key_length_mla") || width) - rotated;
-    Object.assign(config, { qk_rope_head_dim: rotated, qk_nope_head_dim: rest, head_dim: null });
-  } else if (rotated && width && rotated < width) {
-    config.partial_rotary_factor = rotated / width;
-  }
-  let scaling = scalingOf(get, lists, config, notes);
-  const sections = [...(get("rope.dimension_sections") ?? [])];
-  if (sections.length) {
-    while (sections.length && !sections.at(-1)) sections.pop();
-    scaling = { rope_type: "default", mrope_section: sections, ...scaling };
-  }
-  const told = Object.entries(scaling).filter(([, value]) => value !== null);
-  config.rope_scaling = told.length ? Object.fromEntries(told) : null;
-  const known = Object.entries(config).filter(([, value]) => value !== null);
-  const spelled = known.map(([key, value]) => [SPELLED[family]?.[key] ?? key, value]);
-  return { config: Object.fromEntries(spelled.filter(([key]) => key)), notes };
-}
-
-/** What rescales the frequencies, as rope_scaling has it. */
-function scalingOf(get, { factors_long: long, factors_short: short, freqs }, config, notes) {
-  const kind = get("rope.scaling.type");
-  const [factor, linear] = ["rope.scaling.factor", "rope.scale_linear"].map(get);
-  const stretch = Number(factor) ? factor : linear;
-  const original = get("rope.scaling.original_context_length");
-  if (long?.length && short?.length) {
-    config.original_max_position_embeddings = original;
-    const attention = get("rope.scaling.attn_factor");
-    return { rope_type: "longrope", long_factor: long, short_factor: short, attention_factor: attention };
-  }
-  if (freqs?.length) return named(freqs.map(Number), Number(config.rope_theta), notes);
-  if (kind === "yarn") {
-    const multiplier = Number(get("rope.scaling.yarn_log_multiplier") ?? 0) * 10;
-    const scale = multiplier ? rounded(multiplier) : null;
-    const more = Number(get("rope.scaling.attn_factor")) * (1 + 0.1 * Math.log(Number(stretch) || 1));
-    return {
-      rope_type: "yarn",
-      factor: stretch,
-      original_max_position_embeddings: original,
-      attention_factor: more ? rounded(more) : null,
-      beta_fast: get("rope.scaling.yarn_beta_fast"),
-      beta_slow: get("rope.scaling.yarn_beta_slow"),
-      mscale: scale,
-      mscale_all_dim: scale,
-    };
-  }
-  const stretched = (kind === null || kind === "linear") && stretch !== null && ![0, 1].includes(Number(stretch));
-  return stretched ? { rope_type: "linear", factor: stretch } : {};
-}
-
-/** Llama 3's rescaling, the one whose divisors llama.cpp keeps in a tensor, or {} with a note. */
-function named(divisors, base, notes) {
-  if (divisors.every((d) => Math.abs(d - 1) < 1e-6)) return {};
-  const [low, high] = [1, 4];
-  const waves = divisors.map((_, i) => base ** (-i / divisors.length));
-  const most = Math.max(...divisors);
-  const factor = Math.abs(most - Math.round(most)) < 1e-5 * most ? Math.round(most) : most;
-  const share = (d) => (1 / d - 1 / factor) / (1 - 1 / factor);
-  const at = divisors.findIndex((d) => share(d) > 0.01 && share(d) < 0.99);
-  const original = Math.round(((low + (high - low) * share(divisors[at])) * 2 * Math.PI) / waves[at]);
-  const fits = divisors.every((d, i) => {
-    const keep = Math.min(Math.max(((original * waves[i]) / (2 * Math.PI) - low) / (high - low), 0), 1);
-    return Math.abs(d * ((1 - keep) / factor + keep) - 1) < 1e-5;
-  });
-  if (fits) {
-    return {
-      rope_type: "llama3",
-      factor: new Real(factor),
-      low_freq_factor: new Real(low),
-      high_freq_factor: new Real(high),
-      original_max_position_embeddings: original,
-    };
-  }
-  notes.push("The divisors in rope_freqs.weight are of no rescaling known here; left out.");
-  return {};
+  const text = written(found);
+  configOf(text); // or it is refused
+  return { text };
 }

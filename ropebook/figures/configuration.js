@@ -748,10 +748,14 @@ function typesOf(value) {
 /** Whether fields of single layers repeat the widths that their heads have. */
 function asMade(given, rule, made) {
   const wide = new Map(made.flatMap((one) => unrolled(one.layers).map((n) => [String(n), one.head_dim])));
+  const quotient = made.some((one) => (one.head_dim_from + one.width_from).includes("//"));
+  const fine = quotient ? [] : ["hidden_size", "num_attention_heads"]; // make no width where one is given
   const fits = ([layer, own]) =>
     isDict(own) &&
     Object.entries(own).every(([name, value]) =>
-      name === "head_dim" ? equal(value, wide.get(layer.replace(/^0+(?=.)/, ""))) : !rule.read.includes(name),
+      name === "head_dim"
+        ? equal(value, wide.get(layer.replace(/^0+(?=.)/, "")))
+        : fine.includes(name) || !rule.read.includes(name),
     );
   return isDict(given) && Object.entries(given).every(fits);
 }

@@ -9,8 +9,9 @@ import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { compact, parse, Real, Refused, written } from "./published.js";
+import { compact, parse, Real, Refused, truthy, written } from "./published.js";
 import { inverseFrequencies } from "./rope.js";
+import { renamed } from "./translation.js";
 
 // ---- what is known of a part --------------------------------------------------------------------
 
@@ -145,7 +146,7 @@ export function lines(part, rows) {
     width === head
       ? `all ${head}`
       : `${place === "last" ? "the last " : place === "first" ? "the first " : ""}${width} of ${head}`;
-  const other = rows && part.part === "text" && rows !== part.layout;
+  const other = rows && rows !== part.layout;
   const found = [
     ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
     part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
@@ -423,12 +424,14 @@ export default figure((fig) => {
   let known = null; // of the text that was evaluated last
   const evaluate = (content) => {
     if (known?.content === content) return known;
+    let told = { said: {} };
     try {
-      const { config, rows, notes } = configOf(content);
-      known = { content, config, rows, notes, spec: ropeOf(config, rules), wrong: "" };
+      told = configOf(content);
+      known = { content, ...told, spec: renamed(ropeOf(told.config, rules), told.said), wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;
-      known = { content, wrong: wrong.message.replace(/^\w/, (first) => first.toUpperCase()) };
+      const words = renamed(wrong.message, told.said);
+      known = { content, wrong: words.replace(/^\w/, (first) => first.toUpperCase()) };
     }
     return known;
   };
@@ -475,7 +478,7 @@ export default figure((fig) => {
       ["no effect", idle.join(", ")],
     ];
     showLines(table, [...lines(part, rows), ...rest.filter(([, what]) => what)]);
-    const meant = found.rows ? [["config.json at Hugging Face", written(found.config)]] : [];
+    const meant = [["config.json at Hugging Face", written(found.config)]].filter(() => truthy(found.said));
     if (otherRows(rows, part)) meant.push(["the rows of the weights, in a terminal", CONVERT]);
     const all = [...meant, ...(write.blocks ?? [])];
     showBlocks(blocks, { ...write, blocks: all }, part, traits, longer);
@@ -519,7 +522,7 @@ function longerSpec(config, rules) {
 const CONVERT = "python -m ropescope convert FOLDER --to hf -o NEW_FOLDER";
 
 /** Whether the rows of a file stand in another layout than those of its family at Hugging Face. */
-const otherRows = (rows, part) => rows && part?.part === "text" && rows !== part.layout;
+const otherRows = (rows, part) => rows && part && rows !== part.layout;
 
 function assumed(notes, rows, part) {
   const found = notes.map((message) => ({ code: "assumed", severity: 1, message }));

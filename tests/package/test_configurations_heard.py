@@ -114,6 +114,21 @@ def test_layers_are_counted_as_the_class_counts_them_when_it_is_saved_again(
         assert part.layers == [[0, getattr(own, name) - 1, 1]]
 
 
+def test_heads_of_single_layers_are_no_question_where_their_width_is_given() -> None:
+    """As Step-3.5 is when it is saved again: its sliding layers have more heads, as wide."""
+    other = {"attention_type": "sliding_attention", "num_attention_heads": 8}
+    told = {**SIZES, **STEP, **copy.deepcopy(LISTS), "attention_other_setting": other}
+    own = transformers.CONFIG_MAPPING["step3p5"].from_dict(told).to_dict()
+    assert own["per_layer_config"]
+    spec = rope_of({**own, "model_type": "step3p5"})
+    assert {part.kind: part.width for part in spec.parts} == {
+        "full_attention": 32, "sliding_attention": 64,
+    }  # fmt: skip
+    assert not [one for one in spec.warnings if one.code == "not-known"]
+    apart = {"model_type": "llama", **SIZES, "per_layer_config": {"1": {"num_attention_heads": 8}}}
+    assert [one for one in rope_of(apart).warnings if one.code == "not-known"]
+
+
 NULL = {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4,
                             "partial_rotary_factor": None}}  # fmt: skip
 WIDE = {"head_dim": 128}

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from ropescope.files import read
+from ropescope.translation import Translation
 from tests.tools import broken_files
 from tests.tools.broken_files import BROKEN, GGUF_LLAMA, LLAMA, gguf, llama3_divisors
+from tests.tools.public_files import GGUFS, PARAMS_JSON
 
 TWIN = (Path(__file__).parents[1] / "tools" / "dropped.mjs").as_uri()
 QWEN = {key.replace("llama.", "qwen2."): value for key, value in GGUF_LLAMA.items()}
@@ -47,26 +49,32 @@ def dropped(node, name: str, data: bytes) -> dict:
     return node.ask(TWIN, "dropped", name, data.hex())
 
 
-@pytest.mark.parametrize("name", FILES)
+def same(ours, twin: dict, rows: str) -> None:
+    """Assert that the page and the command put a file into the same words."""
+    told = ours.told or Translation(ours.config, {}, ())
+    assert twin["config"] == ours.config
+    assert twin["of"]["rows"] == rows
+    assert twin["of"]["notes"] == [note.message for note in told.notes]
+    assert twin["of"]["said"] == told.said
+
+
+@pytest.mark.parametrize("name", [*FILES, *GGUFS])
 def test_a_gguf_is_read_as_the_command_reads_it(node, tmp_path, name):
     path = tmp_path / "model.gguf"
-    path.write_bytes(FILES[name] + bytes(10_000_000))  # weights
+    data = FILES[name] if name in FILES else gguf(*GGUFS[name])
+    path.write_bytes(data + bytes(10_000_000))  # weights
     ours, twin = read(path), dropped(node, "model.gguf", path.read_bytes())
-    assert json.loads(twin["text"]) == ours.config
-    assert twin["rows"] == (ours.layout or "")
-    assert twin["notes"] == list(ours.notes)
+    same(ours, twin, ours.layout or "")
     assert twin["read"] < 0.4 * path.stat().st_size, "weights stay where they are"
 
 
 def test_a_configuration_and_that_of_meta_are_read(node, tmp_path):
     params = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "rope_theta": 500000.0}
-    for given in (LLAMA, params, params | {"use_scaled_rope": True}):
+    for given in (LLAMA, params, params | {"use_scaled_rope": True}, *PARAMS_JSON.values()):
         path = tmp_path / "params.json"
         path.write_text(json.dumps(given))
         ours, twin = read(path), dropped(node, "params.json", path.read_bytes())
-        assert twin["config"] == ours.config
-        assert twin["of"]["rows"] == (ours.layout or "interleaved" * ("dim" in given))
-        assert twin["of"]["notes"] == list(ours.notes)
+        same(ours, twin, ours.layout or "interleaved" * ("dim" in given))
 
 
 HF = "model.layers.0.self_attn.q_proj.weight", "model.layers.1.self_attn.q_proj.weight"
@@ -190,4 +198,4 @@ def test_changed_files_are_read_or_refused_as_the_command_does(node, tmp_path, s
         except ValueError:
             assert "refused" in twin, number
         else:
-            assert json.loads(twin["text"]) == ours, number
+            assert twin["config"] == ours, number

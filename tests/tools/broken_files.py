@@ -131,7 +131,7 @@ BROKEN = [
             ("null", b"null", "NoneType"),
             ("noise", bytes(range(128, 256)), "JSON"),
             ("UTF-16 cut in a letter", '{"model_type": "llama"}'.encode("utf-16")[:-1], "JSON"),
-            ("a pointer of Git LFS", b"version https://git-lfs.github.com/spec/v1\n", "JSON"),
+            ("a pointer of Git LFS", b"version https://git-lfs.github.com/spec/v1\n", "Git LFS"),
             ("deep as a well", b"[" * 100_000, "JSON"),
             ("YAML", b"model_type: llama\nrope_theta: 10000\n", "JSON"),
         ],
