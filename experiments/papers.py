@@ -12,18 +12,19 @@ import numpy as np
 from IPython.display import HTML
 
 from . import recent
-from .summary import Comparison, compare, measured, unit
+from .summary import Comparison, ahead, compare, measured, unit, values
 
 FILE = Path(__file__).parent / "papers.json"
 KINDS = ("mathematics", "a released model", "small models")
-VERDICTS = ("holds", "holds in part", "fails", "cannot be asked here", "not run yet")
-LINES = {"claim": "Claim", "setting": "Their setting", "read": "Read", "run": "Run here",
-         "found": "Found"}  # fmt: skip
+VERDICTS = ("holds", "holds in part", "fails", "cannot be asked here")
+TASKS = ("copy", "induction", "find", "recall", "parity", "language")
+TIMES = (1, 2, 4, 8)
 STYLE = """
 .paper { border-left: 0.3rem solid var(--paper); padding: 0.2rem 0 0.2rem 0.9rem; }
-.paper, .paper-filter { --paper: #767676; }
+.paper { --paper: #767676; --ahead: #c8e6c9; --behind: #ffcdd2; --about: #767676; }
 .paper-holds { --paper: #2e7d32; } .paper-holds-in-part { --paper: #a36a00; }
 .paper-fails { --paper: #c62828; }
+html[data-theme="dark"] .paper { --ahead: #1b4d20; --behind: #6b1d1d; --about: #a0a0a0; }
 html[data-theme="dark"] .paper-holds { --paper: #66bb6a; }
 html[data-theme="dark"] .paper-holds-in-part { --paper: #e0a030; }
 html[data-theme="dark"] .paper-fails { --paper: #ef5350; }
@@ -31,15 +32,31 @@ html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper
 html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper-filter) {
   background: none; color: inherit; padding: 0; }
 .paper p { margin: 0.15rem 0; }
-.paper dl { display: grid; grid-template-columns: 7rem 1fr; gap: 0.2rem 0.8rem; margin: 0.4rem 0; }
+.paper dl { display: grid; grid-template-columns: 6rem 1fr; gap: 0.2rem 0.8rem; margin: 0.4rem 0; }
 .paper dt { font-weight: normal; opacity: 0.85; } .paper dd { margin: 0; min-width: 0;
   overflow-wrap: anywhere; }
+.paper dd p { font-size: 0.85em; }
 .paper-verdict { font-weight: 700; border-bottom: 0.15rem solid var(--paper); }
-.paper-filter { display: flex; flex-wrap: wrap; gap: 0.3rem 1.2rem; border: 0; padding: 0;
-  margin: 0.5rem 0; }
-.paper-filter label { white-space: nowrap; }
+.paper-tables { display: flex; flex-wrap: wrap; gap: 0 2rem; }
+.bd-article table.paper-cells, table.paper-cells { width: auto; margin: 0.2rem 0 0.5rem;
+  border-collapse: collapse; font-size: 0.85em; font-variant-numeric: tabular-nums; }
+.bd-article table.paper-cells :is(th, td), table.paper-cells :is(th, td) { padding: 0.1rem 0.5rem;
+  border: 1px solid transparent; text-align: right; color: inherit; background: none;
+  font-weight: normal; white-space: nowrap; }
+.bd-article table.paper-cells tr > :first-child, table.paper-cells tr > :first-child {
+  text-align: left; }
+table.paper-cells caption { caption-side: top; padding: 0; text-align: left; color: inherit; }
+.bd-article table.paper-cells td.paper-ahead, table.paper-cells td.paper-ahead {
+  background: var(--ahead); }
+.bd-article table.paper-cells td.paper-behind, table.paper-cells td.paper-behind {
+  background: var(--behind); }
+.bd-article table.paper-cells td.paper-about, table.paper-cells td.paper-about {
+  border: 1px solid var(--about); }
+.paper-filter th:has(label) { font-weight: normal; }
 @media (max-width: 40rem) {
-  .paper dl { grid-template-columns: 1fr; gap: 0; } .paper dt { margin-top: 0.4rem; } }
+  .paper dl { grid-template-columns: 1fr; gap: 0; } .paper dt { margin-top: 0.4rem; }
+  .bd-article table.paper-cells :is(th, td) { padding: 0.1rem 0.25rem; white-space: normal; }
+  .bd-article table.paper-cells td b { display: block; } }
 """
 
 
@@ -63,129 +80,174 @@ def _line(text: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"<em>\1</em>", text)
 
 
-def card(name: str, verdict: str | None = None, **numbers: Any) -> HTML:
-    """Return a card whose line ``found`` is filled with numbers.
-
-    ``verdict`` is the card's own unless given.
-    """
+def _card(name: str, verdict: str, found: str, why: str) -> HTML:
+    """Return a card; ``found`` and ``why`` are HTML."""
     one = load()[name]
-    verdict = verdict or one["verdict"]
-    if verdict not in VERDICTS:
-        raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}; got {verdict!r}")
-    lines = {**one, "found": one["found"].format(**numbers)}
-    rows = "".join(f"<dt>{words}</dt><dd>{_line(lines[key])}</dd>" for key, words in LINES.items())
-    why = f". {_line(one['why'].format(**numbers))}" if "why" in one else ""
-    said = f'<span class="paper-verdict">{verdict}</span>'
+    rows = {
+        "Claim": f"{_line(one['claim'])}<p>{_line(one['setting'].rstrip('.'))}. "
+        f"Read: {_line(one['read'])}.</p>",
+        "Run here": _line(one["run"]),
+        "Found": found,
+        "Verdict": f'<span class="paper-verdict">{verdict}</span>{why and f". {why}"}',
+    }
+    lines = "".join(f"<dt>{words}</dt><dd>{line}</dd>" for words, line in rows.items())
     return HTML(
         f'<div class="paper paper-{slug(verdict)} paper-{slug(one["kind"])}">'
         f'<p>{_line(one["authors"])}, {one["year"]}, arXiv <a href="https://arxiv.org/abs/'
-        f'{one["id"]}">{one["id"]}</a></p><dl>{rows}<dt>Verdict</dt><dd>{said}{why}</dd></dl></div>'
+        f'{one["id"]}">{one["id"]}</a></p><dl>{lines}</dl></div>'
     )
+
+
+def card(name: str, **numbers: Any) -> HTML:
+    """Return a card whose lines ``found`` and ``why`` are filled with numbers."""
+    one = load()[name]
+    found, why = (_line(one.get(key, "").format(**numbers)) for key in ("found", "why"))
+    return _card(name, one["verdict"], found, why)
 
 
 def filters() -> HTML:
-    """Return boxes that leave the cards of some verdicts and kinds on the page, without a script.
+    """Return how many cards there are of each verdict and kind, with boxes that hide some.
 
-    A box that is not ticked hides the sections, or outside a site the cards, of its class.
+    A box that is not ticked hides, without a script, the sections of its class, or outside a site
+    the cards; the one that the page's address names stays.
     """
-    counts = Counter(verdict(name) for name in load()) + Counter(
-        one["kind"] for one in load().values()
-    )
-    rules, sets = [], []
-    for title, names in (("Verdict", VERDICTS), ("Asked of", KINDS)):
-        boxes = []
-        for name in names:
-            box = f"show-{slug(name)}"
-            boxes.append(
-                f'<label><input type="checkbox" id="{box}" checked> {name} ({counts[name]})</label>'
-            )
-            there = f"body:has(#{box}:not(:checked))"
-            rules.append(
-                f"{there} section:has(> .cell .paper-{slug(name)}), "
-                f"{there} .paper-{slug(name)} {{ display: none; }}"
-            )
-        sets.append(
-            f'<fieldset class="paper-filter"><legend>{title}</legend>{"".join(boxes)}</fieldset>'
+    counts = Counter((one["kind"], verdict(name)) for name, one in load().items())
+    of = {name: sum(n for pair, n in counts.items() if name in pair) for name in VERDICTS + KINDS}
+
+    def head(name: str, scope: str) -> str:
+        box = f'<label><input type="checkbox" id="show-{slug(name)}" checked> {name}</label>'
+        return f'<th scope="{scope}">{box if of[name] else name}</th>'
+
+    def line(first: str, numbers: list[int]) -> str:
+        return f"<tr>{first}{''.join(f'<td>{n}</td>' for n in [*numbers, sum(numbers)])}</tr>"
+
+    rows = [line(head(kind, "row"), [counts[kind, v] for v in VERDICTS]) for kind in KINDS]
+    rows.append(line('<th scope="row">all</th>', [of[v] for v in VERDICTS]))
+    rules = []
+    for name in (name for name in of if of[name]):
+        there = f"body:has(#show-{slug(name)}:not(:checked))"
+        rules.append(
+            f"{there} section:not(:target):has(> .cell .paper-{slug(name)}), "
+            f"{there} .paper-{slug(name)}:not(:target *) {{ display: none; }}"
         )
-    style = STYLE + "\n".join(rules)
-    return HTML(f"<style>{style}</style>{''.join(sets)}")
+    return HTML(
+        f"<style>{STYLE}{chr(10).join(rules)}</style>"
+        '<table class="paper-filter"><thead><tr><td></td>'
+        f"{''.join(head(v, 'col') for v in VERDICTS)}"
+        f'<th scope="col">all</th></tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    )
 
 
 # ---- cards whose numbers come from the record of recent.py ---------------------------------------
 
 
-def place(task: str, times: int) -> str:
-    return f"{task} at {'the window' if times == 1 else f'{times} windows'}"
+class Cell(NamedTuple):
+    """One encoding against another on a task and a length."""
 
-
-class Against(NamedTuple):
-    """An encoding against RoPE on one task and length."""
-
-    task: str
-    times: int
     found: Comparison
     back: Comparison
-    """The same, RoPE against the encoding."""
+    """The same, the other one first."""
+
+    @property
+    def so(self) -> str:
+        """``ahead`` or ``behind`` by the book's rule, else ``undecided``."""
+        return "ahead" if self.found.stands else "behind" if self.back.stands else "undecided"
+
+    @property
+    def median(self) -> str:
+        return f"{np.median(self.found.measured):+z.2f}".replace("-", "\N{MINUS SIGN}")
 
     @property
     def words(self) -> str:
-        """Say who is ahead in how many seeds, and whether the other rates and steps agree."""
-        so = "better" if self.found.stands else "worse" if self.back.stands else "undecided"
-        for words, side in (("ahead", self.found), ("behind", self.back)):
-            if so == "undecided" and side.wins >= len(side.measured) - 1:
-                others = {"at the lower rate": side.lower, "at the higher rate": side.higher,
-                          "with twice the steps": side.twice}  # fmt: skip
-                against = [at for at, d in others.items() if d is not None and sum(d) <= 0]
-                so += f", since not {words} {' nor '.join(against)}"
-        so = so if self.found.twice else "twice the steps not recorded yet"
-        level = sum(d == 0 for d in self.found.measured)
-        ahead = f"{self.found.wins} of 8 seeds{f', level in {level}' if level else ''}"
-        of = "bits" if unit(self.task) == "bits" else "in accuracy"
-        gain = f"median gain {np.median(self.found.measured):+z.2f} {of}"
-        return f"{place(self.task, self.times)}: ahead in {ahead} ({gain}), {so}"
+        return f"{self.so}: ahead in {self.found.wins} of 8 seeds, behind in {self.back.wins}"
 
 
-def contest(name: str) -> list[Against]:
-    """Return those of a card's comparisons with RoPE that have been measured."""
-    one, found = load()[name], []
-    for task, times in one["against"]:
+def cells(first: str, second: str = "rope") -> dict[tuple[str, int], Cell]:
+    """Return each comparison of two encodings that the record has, by task and length."""
+    found = {}
+    for task in TASKS:
         record = _records()[task]
-        try:
-            measured(record, one["encoding"])
-        except LookupError:
-            continue
-        sides = one["encoding"], "rope"
-        both = (compare(record, *order, times=times) for order in (sides, sides[::-1]))
-        found.append(Against(task, times, *both))
+        if {first, second} <= set(record["settings"]["encodings"]):
+            for times in TIMES:
+                found[task, times] = Cell(
+                    compare(record, first, second, times=times),
+                    compare(record, second, first, times=times),
+                )
     return found
 
 
-def verdict(name: str) -> str:
-    """Return the verdict of a card: its own, or what its comparisons say.
-
-    A comparison stands by the rule for what was not predicted. The claim holds if all stand, in
-    part if some do, and fails if none does and RoPE is better in one; else it cannot be asked.
-    """
+def about(name: str) -> list[str]:
+    """Return what the cells say that a card's claim is about: its rows where its columns cross."""
     one = load()[name]
-    if "encoding" not in one:
+    return [
+        cell.so
+        for (task, times), cell in cells(one["encoding"]).items()
+        if task in one["tasks"] and times in one["times"]
+    ]
+
+
+def verdict(name: str) -> str:
+    """Return the verdict of a card: its own, or what the cells say that its claim is about."""
+    one = load()[name]
+    if "verdict" in one:
         return one["verdict"]
-    found = contest(name)
-    if len(found) < len(one["against"]) or not all(each.found.twice for each in found):
-        return "not run yet"
-    stand = [each.found.stands for each in found]
-    if any(stand):
-        return "holds" if all(stand) else "holds in part"
-    return "fails" if any(each.back.stands for each in found) else "cannot be asked here"
+    said = about(name)
+    if "ahead" in said:
+        return "holds" if set(said) == {"ahead"} else "holds in part"
+    return "fails" if "behind" in said else "cannot be asked here"
 
 
-def contest_card(name: str) -> HTML:
-    """Return a card whose numbers and verdict come from the record, where it has them."""
-    found = contest(name)
-    done = {(each.task, each.times) for each in found}
-    lacking = [at for at in map(tuple, load()[name]["against"]) if at not in done]
-    words = "; ".join(each.words for each in found)
-    if lacking:
-        words += (
-            f"{'; ' if found else ''}not recorded yet: {', '.join(place(*at) for at in lacking)}"
-        )
-    return card(name, verdict(name), words=words)
+def _matrix(caption: str, first: str, second: str, rows: list[str], columns: list[int]) -> str:
+    """Return the table of all cells of two encodings; those of some rows and columns are framed."""
+    known, lines = cells(first, second), []
+    for task in TASKS:
+        line = [f'<th scope="row">{task}{" (bits)" * (unit(task) == "bits")}</th>']
+        for times in TIMES:
+            if (task, times) not in known:
+                line.append('<td title="not recorded">–</td>')
+                continue
+            cell = known[task, times]
+            framed = " paper-about" * (task in rows and times in columns)
+            said = "" if cell.so == "undecided" else f"<b>{cell.so}</b> "
+            line.append(
+                f'<td class="paper-{cell.so}{framed}" title="{cell.words}">{said}{cell.median}</td>'
+            )
+        lines.append(f"<tr>{''.join(line)}</tr>")
+    heads = "".join(f'<th scope="col">{times}</th>' for times in TIMES)
+    return (
+        f'<table class="paper-cells"><caption>{_line(caption)}</caption><thead><tr>'
+        f'<th scope="col">windows</th>{heads}</tr></thead><tbody>{"".join(lines)}</tbody></table>'
+    )
+
+
+def masked(encoding: str) -> str:
+    """Return in how many seeds an encoding is ahead of RoPE that sees one window of keys."""
+    wins = []
+    for task in TASKS:
+        record = _records()[task]
+        known = encoding in record["settings"]["encodings"]
+        if known and "near" in measured(record, "rope")["test"]:
+            near = values(record, "rope", unit(task), times=4, kind="near")
+            differences = ahead(task, values(record, encoding, unit(task), times=4), near)
+            wins.append(f"{task} {sum(d > 0 for d in differences)}")
+    return ", ".join(wins)
+
+
+def contest_card(name: str, **numbers: Any) -> HTML:
+    """Return a card with every comparison of its encoding with RoPE that the record has."""
+    one, said, so = load()[name], about(name), verdict(name)
+    tables = _matrix("Against RoPE", one["encoding"], "rope", one["tasks"], one["times"])
+    if "beside" in one:
+        first, second, caption = one["beside"]
+        tables += _matrix(caption, first, second, [], [])
+    line = (
+        "Ahead of RoPE that sees one window of keys, at four windows, in seeds of 8: "
+        f"{masked(one['encoding'])}."
+    )
+    counts = (
+        f"Of {len(said)} cells {said.count('ahead')} ahead, {said.count('behind')} behind."
+        if said
+        else "No cell is of the form that the claim is about."
+    )
+    why = f"{counts} {one.get('why', '').format(**numbers)}"
+    return _card(name, so, f'<div class="paper-tables">{tables}</div>{line}', _line(why.strip()))
