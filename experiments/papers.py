@@ -43,6 +43,7 @@ html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper
 .bd-article table.paper-cells :is(th, td), table.paper-cells :is(th, td) { padding: 0.1rem 0.5rem;
   border: 1px solid transparent; text-align: right; color: inherit; background: none;
   font-weight: normal; white-space: nowrap; }
+.bd-article table.paper-cells td, table.paper-cells td { min-width: 5.4rem; }
 .bd-article table.paper-cells tr > :first-child, table.paper-cells tr > :first-child {
   text-align: left; }
 table.paper-cells caption { caption-side: top; padding: 0; text-align: left; color: inherit; }
@@ -52,10 +53,16 @@ table.paper-cells caption { caption-side: top; padding: 0; text-align: left; col
   background: var(--behind); }
 .bd-article table.paper-cells td.paper-about, table.paper-cells td.paper-about {
   border: 1px solid var(--about); }
-.paper-filter th:has(label) { font-weight: normal; }
+.bd-article table.paper-filter, table.paper-filter { width: auto; margin: 0.5rem 0; }
+.bd-article table.paper-filter :is(th, td), table.paper-filter :is(th, td) { text-align: right;
+  padding: 0.15rem 0.6rem; font-weight: normal; color: inherit; background: none; border: 0; }
+.bd-article table.paper-filter tr > :first-child, table.paper-filter tr > :first-child {
+  text-align: left; }
 @media (max-width: 40rem) {
   .paper dl { grid-template-columns: 1fr; gap: 0; } .paper dt { margin-top: 0.4rem; }
   .bd-article table.paper-cells :is(th, td) { padding: 0.1rem 0.25rem; white-space: normal; }
+  .bd-article table.paper-cells td { min-width: 3.2rem; }
+  .bd-article table.paper-filter :is(th, td) { padding: 0.15rem 0.25rem; }
   .bd-article table.paper-cells td b { display: block; } }
 """
 
@@ -83,19 +90,17 @@ def _line(text: str) -> str:
 def _card(name: str, verdict: str, found: str, why: str) -> HTML:
     """Return a card; ``found`` and ``why`` are HTML."""
     one = load()[name]
+    link = f'<a href="https://arxiv.org/abs/{one["id"]}">arXiv {one["id"]}</a>'
     rows = {
         "Claim": f"{_line(one['claim'])}<p>{_line(one['setting'].rstrip('.'))}. "
-        f"Read: {_line(one['read'])}.</p>",
+        f"Read: {_line(one['read'])} ({link}).</p>",
         "Run here": _line(one["run"]),
         "Found": found,
         "Verdict": f'<span class="paper-verdict">{verdict}</span>{why and f". {why}"}',
     }
     lines = "".join(f"<dt>{words}</dt><dd>{line}</dd>" for words, line in rows.items())
-    return HTML(
-        f'<div class="paper paper-{slug(verdict)} paper-{slug(one["kind"])}">'
-        f'<p>{_line(one["authors"])}, {one["year"]}, arXiv <a href="https://arxiv.org/abs/'
-        f'{one["id"]}">{one["id"]}</a></p><dl>{lines}</dl></div>'
-    )
+    classes = f"paper paper-{slug(verdict)} paper-{slug(one['kind'])}"
+    return HTML(f'<div class="{classes}"><dl>{lines}</dl></div>')
 
 
 def card(name: str, **numbers: Any) -> HTML:
@@ -241,7 +246,7 @@ def contest_card(name: str, **numbers: Any) -> HTML:
         first, second, caption = one["beside"]
         tables += _matrix(caption, first, second, [], [])
     line = (
-        "Ahead of RoPE that sees one window of keys, at four windows, in seeds of 8: "
+        "Seeds of 8 ahead of RoPE that sees one window of keys, at four windows: "
         f"{masked(one['encoding'])}."
     )
     counts = (
@@ -249,5 +254,5 @@ def contest_card(name: str, **numbers: Any) -> HTML:
         if said
         else "No cell is of the form that the claim is about."
     )
-    why = f"{counts} {one.get('why', '').format(**numbers)}"
-    return _card(name, so, f'<div class="paper-tables">{tables}</div>{line}', _line(why.strip()))
+    why = _line(f"{counts} {one.get('why', '').format(**numbers)}".strip())
+    return _card(name, so, f'<div class="paper-tables">{tables}</div><p>{line}</p>', why)
