@@ -90,7 +90,7 @@ def _line(text: str) -> str:
 def _card(name: str, verdict: str, found: str, why: str) -> HTML:
     """Return a card; ``found`` and ``why`` are HTML."""
     one = load()[name]
-    link = f'<a href="https://arxiv.org/abs/{one["id"]}">arXiv {one["id"]}</a>'
+    link = f'<a href="https://arxiv.org/abs/{one["id"]}">arXiv&nbsp;{one["id"]}</a>'
     rows = {
         "Claim": f"{_line(one['claim'])}<p>{_line(one['setting'].rstrip('.'))}. "
         f"Read: {_line(one['read'])} ({link}).</p>",

@@ -69,7 +69,8 @@ def test_a_why_is_two_short_sentences(name):
 @each_contest
 def test_a_card_of_the_contest_shows_every_comparison_that_the_record_has(name):
     card = CARDS[name]
-    shown = BeautifulSoup(papers.contest_card(name, worst="", wins="").data, "html.parser").find("table")
+    html = papers.contest_card(name, worst="", wins="").data
+    shown = BeautifulSoup(html, "html.parser").find("table")
     for task in papers.TASKS:
         (row,) = (r for r in shown.tbody("tr") if r.th.text.split()[0] == task)
         record = recent.records()[task]
