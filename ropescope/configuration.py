@@ -50,12 +50,10 @@ ORIGINAL = ("yarn", "llama3", "longrope")
 """Types that are relative to the length in training."""
 
 REQUIRED: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("linear", "dynamic", "yarn"), ("factor",)),
-    "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
-    "longrope": ("short_factor", "long_factor"),
-    "ntk": ("alpha",),
-    **dict.fromkeys(("default", "proportional"), ()),
-}
+    "default": (), "linear": ("factor",), "dynamic": ("factor",), "ntk": ("alpha",),
+    "yarn": ("factor",), "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
+    "longrope": ("short_factor", "long_factor"), "proportional": (),
+}  # fmt: skip
 """Parameters without which a type is refused."""
 
 ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
@@ -220,9 +218,7 @@ def rope_of(config: Json) -> Specification:
         kind = type(config).__name__
         raise TypeError(f"config must be a dict, as json.load returns config.json, got {kind}")
     rules = load_rules()
-    return evaluate(
-        config, rules["types"], frozenset(rules["fields"]), frozenset(rules.get("kinds", ()))
-    )
+    return evaluate(config, rules["types"], *(frozenset(rules[k]) for k in ("fields", "kinds")))
 
 
 def evaluate(
@@ -242,11 +238,10 @@ def evaluate(
     if rule is None or rule.get("null"):
         return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
     study.part(config, rule, "")
-    study.warnings.sort(key=lambda one: -one.severity)
+    said = tuple(sorted(study.warnings, key=lambda one: -one.severity))
     return Specification(
-        family, True, tuple(study.parts), tuple(study.read), tuple(study.unread),
-        tuple(study.warnings),
-    )  # fmt: skip
+        family, True, tuple(study.parts), tuple(study.read), tuple(study.unread), said
+    )
 
 
 def _no_rule(family: Any, rule: Any, rules: Json) -> Caution:
@@ -382,12 +377,10 @@ class _Study:
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
-        self.warnings: list[Caution] = []
+        self.warnings: dict[Caution, None] = {}
 
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
-        caution = Caution(code, severity, field, message)
-        if caution not in self.warnings:
-            self.warnings.append(caution)
+        self.warnings[Caution(code, severity, field, message)] = None
 
     def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part and of its own parts."""
@@ -891,9 +884,8 @@ def _types(value: Any) -> set[str]:
 def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
     """Return whether fields of single layers repeat the widths that their heads have."""
     wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
-    fine = {"head_dim"}
-    if not any("//" in one.head_dim_from + one.width_from for one in made):
-        fine |= {"hidden_size", "num_attention_heads"}  # make no width where one is given
+    quotient = any("//" in one.head_dim_from + one.width_from for one in made)
+    fine = {"head_dim"} if quotient else {"head_dim", "hidden_size", "num_attention_heads"}
     return isinstance(given, dict) and all(
         isinstance(own, dict) and own.get("head_dim", wide.get(n)) == wide.get(n)
         and not {*own} & {*rule["read"]} - fine
@@ -915,11 +907,10 @@ class _Series:
     """The frequencies of so many channels, by a type of rescaling; keeps the factor."""
 
     def __init__(self, kind: str, base: float, told: Json, longest: int | None) -> None:
-        self.kind, self.base, self.told, self.factor = kind, base, dict(told), 1.0
+        self.kind, self.base, self.factor = kind, base, 1.0
+        self.told = {"factor": told["alpha"]} if kind == "ntk" else dict(told)
         if kind in ("dynamic", "longrope"):
             self.told["max_position_embeddings"] = longest
-        if kind == "ntk":
-            self.told = {"factor": told["alpha"]}
         if kind == "yarn":  # as released, 0 is none
             self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
             self.told.setdefault(

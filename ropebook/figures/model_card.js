@@ -166,7 +166,7 @@ export function lines(part, rows) {
         ? `${whole(trained)} tokens${part.rescaling?.[1].original_max_position_embeddings ? " before the rescaling" : ""}`
         : "not told",
     ],
-    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, as max_position_embeddings says`],
+    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, as the file says`],
     ["16 bits", sixteen(part)],
   ];
   return found.filter(Boolean);
