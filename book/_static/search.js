@@ -35,7 +35,7 @@
     const dialog = form.closest("dialog");
     const said = element("p", { className: "hits-said", role: "status" });
     const list = element("ol", { className: "hits-list" });
-    const all = element("a", { className: "hits-all" });
+    const all = element("a", { className: "hits-all", href: at("../search.html"), hidden: true });
     const hits = element("div", { className: "hits" }, said, list, ...(dialog ? [all] : []));
     form.after(hits);
 
