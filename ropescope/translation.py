@@ -238,7 +238,8 @@ def of_params(found: Json) -> Translation:
 
 def _scaled(keys: _Keys, four: bool) -> Json:
     """Return what Meta's ``use_scaled_rope`` means, whose numbers its files leave out."""
-    factor, high = keys.get("rope_scaling_factor"), keys.get("rope_high_freq_factor")
+    factor = keys.get("rope_scaling_factor", "rope_scaling.factor")
+    high = keys.get("rope_high_freq_factor", "rope_scaling.high_freq_factor")
     rope = {"rope_type": "llama3", "factor": factor or (16.0 if four else 8.0),
             "low_freq_factor": 1.0, "high_freq_factor": high or (1.0 if four else 4.0),
             "original_max_position_embeddings": 8192}  # fmt: skip

@@ -187,7 +187,8 @@ function ofParams(found) {
 
 /** What Meta's use_scaled_rope means, whose numbers its files leave out. */
 function scaled(keys, four) {
-  const [factor, high] = ["rope_scaling_factor", "rope_high_freq_factor"].map((key) => keys.get(key));
+  const factor = keys.get("rope_scaling_factor", "rope_scaling.factor");
+  const high = keys.get("rope_high_freq_factor", "rope_scaling.high_freq_factor");
   const rope = {
     rope_type: "llama3",
     factor: truthy(factor) ? factor : new Real(four ? 16 : 8),

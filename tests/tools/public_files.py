@@ -29,6 +29,7 @@ _MISTRAL: dict[str, Any] = {
 _SCOUT: dict[str, Any] = {
     "dim": 5120, "n_layers": 48, "n_heads": 40, "n_kv_heads": 8, "ffn_exp": 4.0, "norm_eps": 1e-05,
     "attention_chunk_size": 8192, "rope_theta": 500000, "use_scaled_rope": True,
+    "rope_scaling_factor": 16.0, "rope_high_freq_factor": 1.0,
     "nope_layer_interval": 4, "use_qk_norm": True, "moe_args": {"num_experts": 16},
     "vision_args": {
         "image_size": {"height": 336, "width": 336}, "patch_size": {"height": 14, "width": 14},
@@ -51,9 +52,9 @@ PARAMS_JSON: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 """Mistral Large 3: unslothai/unsloth, a test of its reader for Mistral's files, and NVIDIA's
 TensorRT-LLM (with the tower); Voxtral: a test of a loader in Rust; Devstral: the numbers of its
-GGUF below, in the words of vLLM's configs/mistral.py; Scout: the fields that transformers'
-converter for Llama 4 reads, with the numbers of its public config.json. Copies of 2026, read
-2026-11-29."""
+GGUF below, in the words of vLLM's configs/mistral.py; Scout: the fields that Meta's code and
+transformers' converter for Llama 4 read, with the numbers of its public config.json. Copies of
+2026, read 2026-11-29."""
 
 _GEMMA: dict[str, Any] = {
     "block_count": 35, "context_length": 131072, "embedding_length": 1536,
