@@ -41,7 +41,7 @@ html[data-theme="dark"] .bd-content div.cell_output .output.text_html:has(.paper
 .bd-article table.paper-cells, table.paper-cells { width: auto; margin: 0.2rem 0 0.5rem;
   border-collapse: collapse; font-size: 0.85em; font-variant-numeric: tabular-nums; }
 .bd-article table.paper-cells :is(th, td), table.paper-cells :is(th, td) { padding: 0.1rem 0.5rem;
-  border: 1px solid transparent; text-align: right; color: inherit; background: none;
+  border: 0; text-align: right; color: inherit; background: none;
   font-weight: normal; white-space: nowrap; }
 .bd-article table.paper-cells td, table.paper-cells td { min-width: 5.4rem; }
 .bd-article table.paper-cells tr > :first-child, table.paper-cells tr > :first-child {
@@ -52,7 +52,7 @@ table.paper-cells caption { caption-side: top; padding: 0; text-align: left; col
 .bd-article table.paper-cells td.paper-behind, table.paper-cells td.paper-behind {
   background: var(--behind); }
 .bd-article table.paper-cells td.paper-about, table.paper-cells td.paper-about {
-  border: 1px solid var(--about); }
+  box-shadow: inset 0 0 0 1px var(--about); }
 .bd-article table.paper-filter, table.paper-filter { width: auto; margin: 0.5rem 0; }
 .bd-article table.paper-filter :is(th, td), table.paper-filter :is(th, td) { text-align: right;
   padding: 0.15rem 0.6rem; font-weight: normal; color: inherit; background: none; border: 0; }
