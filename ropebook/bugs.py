@@ -348,6 +348,8 @@ EXAMINATIONS = {
 def examine(package: ModuleType) -> dict[str, Any]:
     """Measure scores, norms and outputs of a copy of the package, against the original.
 
+    The random numbers that torch draws next stay as they are.
+
     Parameters
     ----------
     package
@@ -366,7 +368,7 @@ def examine(package: ModuleType) -> dict[str, Any]:
 
     import rope_minimal
 
-    with torch.no_grad():
+    with torch.no_grad(), torch.random.fork_rng(devices=[]):
         near, length = _scores(package, 0)
         far, _ = _scores(package, FAR)
         errors = {}

@@ -74,8 +74,11 @@ class Standing(NamedTuple):
 
     @property
     def own(self) -> bool:
-        """Tell whether it draws a model of the reader's: then it is the chapter's alone."""
-        return bool(self.state["_own_model"])
+        """Tell whether it draws a model of the reader's or has a question of its chapter's.
+
+        Then it has no page of its own.
+        """
+        return bool(self.state["_own_model"] or self.state["_again"])
 
     @property
     def place(self) -> str:

@@ -1,7 +1,8 @@
 """The head of a chapter, and the boxes that one can point at.
 
-A chapter opens with its question and its story: what the reader will be able to do, what he needs
-first and what the cells import are a line each, which unfolds.
+A chapter opens with its question and its figure. Under it stand what to try, what to remember and,
+in a line each that unfolds, what the reader will be able to do, what he needs first and what the
+cells import. In the notebook the figure follows these, because it needs the imports.
 """
 
 import json
@@ -24,6 +25,9 @@ IMPORTS = re.compile(
     r"</pre></div>\n</div>\n</div>)\n</div>\n",
     re.DOTALL,
 )
+CELL = '<div class="cell '
+QUESTION = re.compile(r"</h1>\n<p><em>.*?</em></p>\n", re.DOTALL)
+HEAD = re.compile(rf'(href="[^"]*)#{NEEDS}"')
 BOX = re.compile(
     r'<div class="(claim|exercise|myth|theorem) admonition" id="([^"]+)">\n'
     r'<p class="admonition-title">(.*?)(?=</p>)',
@@ -46,7 +50,7 @@ def fold(name: str, title: str, inside: str) -> str:
 
 
 def fold_opening(body: str) -> str:
-    """Fold goals, needs and imports of a chapter into a line each, and let its figure follow."""
+    """Fold goals, needs and imports of a chapter into a line each, and let its figure lead."""
     found = OPENING.search(body)
     if not found:
         return body
@@ -58,8 +62,30 @@ def fold_opening(body: str) -> str:
         cells = cells[found_import.end() :]
     if imports:
         folds += fold("imports", "What the cells import", "\n".join(imports))
-    opening = f'<div class="openings">\n{folds}</div>\n{cells}'
-    return body[: found.start()] + opening + body[found.end() :]
+    words, figure, rest = split_first_figure(cells)
+    question = QUESTION.search(body)
+    lead = question.end() if question else found.start()
+    told = body[lead : found.start()]
+    opening = f'{told}<div class="openings">\n{folds}</div>\n{rest}'
+    return body[:lead] + figure + words + opening + body[found.end() :]
+
+
+def split_first_figure(cells: str) -> tuple[str, str, str]:
+    """Return the words before the first figure of some cells, its own cell, and what follows."""
+    at, depth = cells.find(CELL), 0
+    for tag in re.finditer("<(/?)div", cells[max(at, 0) :]):
+        depth += -1 if tag[1] else 1
+        if not depth:
+            end = cells.index("\n", at + tag.end()) + 1
+            break
+    else:
+        return "", "", cells
+    return cells[:at], cells[at:end], cells[end:]
+
+
+def link_heads(body: str) -> str:
+    """Let links to what stands under *What you need first* in a notebook lead to the figure."""
+    return HEAD.sub(r'\1#figure-1"', body)
 
 
 def link_boxes(body: str) -> str:

@@ -3,9 +3,10 @@
 A page carries the state of its figures alone. ``host.js``, with the figures' kit, draws them from
 it, with the script of each figure and the style of all, which `write_scripts` puts into
 ``_static/figures``: classic scripts, because a page that was opened as a file loads no modules.
-The data of figures in `APART` are many and compress little: they stand in a script of their own,
-which ``host.js`` loads when the figure's place comes near. What a figure of `LATE` imports stands
-in a script, too, which the figure loads for a worker when its reader starts something.
+The data of figures in `APART` are many, or stand on a page more than once: they lie in a script of
+their own, which ``host.js`` loads when the figure's place comes near. What a figure of `LATE`
+imports stands in a script, too, which the figure loads for a worker when its reader starts
+something.
 
 A moving figure is drawn when its code has come, after the text. Until then its place
 is held open, as high as the figure was when `tests.tools.heights` measured it last, so that nothing
@@ -42,7 +43,7 @@ SCALE = 120  # per cent: the words of a picture are then 17 to 18 px high
 BOOK_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="([^"]*_static/)book\.css[^"]*" />')
 PICTURE = re.compile(r"<img (?=[^>]*_images/)")
 SIZE = re.compile(r'style="width: ([\d.]+)px; height: ([\d.]+)px;"')
-APART = {"model-card", "real-head"}
+APART = {"bug-bench", "model-card", "real-head", "recent-methods", "trained-models"}
 LATE = {"train-it": "training.js"}
 addresses: dict[str, str] = {}  # of the scripts and the style, below _static
 outputs: list[Path] = []  # where they lie

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from alone import link_alone
 from built_from import say_commit
-from chapter import fold_opening, link_boxes, say_time
+from chapter import fold_opening, link_boxes, link_heads, say_time
 from colours import colour_code_late
 from docutils import nodes
 from execution import cores
@@ -216,6 +216,7 @@ BODY = [
     keep_punctuation_with_formula,
     break_long_names,
     fold_opening,
+    link_heads,
     link_boxes,
     hold_pictures,
     load_pictures_late,

@@ -27,7 +27,7 @@ import math
 import numbers
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import anywidget
 import traitlets
@@ -50,6 +50,7 @@ class Figure(anywidget.AnyWidget):
 
     _css = Path(__file__).with_name("figure.css").read_text(encoding="utf-8")
     _question = traitlets.Unicode().tag(sync=True)
+    _again = traitlets.Bool(help="whether it asks something else than its kind").tag(sync=True)
     _own_model = traitlets.Unicode(help="the reader's model, in words").tag(sync=True)
     _start = traitlets.Dict().tag(sync=True)
     _options = traitlets.Dict().tag(sync=True)
@@ -84,6 +85,24 @@ class Figure(anywidget.AnyWidget):
     def _typeset(self, _: Any, content: dict, buffers: list) -> None:
         """Answer ``fig.formula``: send LaTeX back as MathML, where the page has no MathJax."""
         self.send({"latex": content["latex"], "mathml": alone.mathml(content["latex"])})
+
+    def asks(self, question: str) -> Self:
+        """Return the figure with another question over it, for a second place in a book.
+
+        Parameters
+        ----------
+        question
+            What it answers there, in words.
+
+        Raises
+        ------
+        TypeError
+            If ``question`` is not a str.
+        """
+        if not isinstance(question, str):
+            raise TypeError(f"question must be a str, got {question!r}")
+        self._question, self._again = question, True
+        return self
 
     def start_here(self) -> None:
         """Make the present values of the traits the ones that "Reset" goes back to."""

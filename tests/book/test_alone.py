@@ -14,7 +14,8 @@ import alone  # noqa: E402
 
 
 def figure(kind, **state):
-    state = {"_anywidget_id": f"a.b.{kind}", "_esm": "", "_own_model": "", **state}
+    state = {"_own_model": "", "_again": False, **state}
+    state = {"_anywidget_id": f"a.b.{kind}", "_esm": "", **state}
     return {"model_name": "AnyModel", "state": {"_question": "Is it < 2?", **state}}
 
 
@@ -31,7 +32,8 @@ def test_figures_are_found_in_the_order_of_the_page_without_questions():
     assert (one.name, two.name) == ("two-hands", "one-hand")
     assert (one.place, two.place) == ("notebooks/a.html#figure-1", "notebooks/a.html#figure-2")
     assert not one.own
-    assert alone.Standing("a", 1, figure("OneHand", _own_model="Mine")["state"]).own
+    for own in ({"_own_model": "Mine"}, {"_again": True}):
+        assert alone.Standing("a", 1, figure("OneHand", **own)["state"]).own
 
 
 def test_a_chapter_leads_from_every_figure_to_its_page():

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import nbclient
@@ -91,20 +92,38 @@ def test_chapter_has_the_frame(path):
 
 
 @each_chapter
-def test_the_chapters_picture_stands_under_its_question(path):
-    """After what one needs first and the imports: a few sentences, then a figure or a picture."""
+def test_the_chapters_figure_stands_under_what_it_needs(path):
+    """After what one needs first and the imports: a few sentences, then a moving figure."""
     head = [c for c in cells(path) if "remove-cell" not in c["metadata"].get("tags", [])]
     needs = next(i for i, c in enumerate(head) if "## What you need first" in source(c))
     prose = needs + 1
     while head[prose]["cell_type"] == "code" and source(head[prose]).startswith(("from", "import")):
         prose += 1
-    words, picture = head[prose], head[prose + 1]
+    words, figure = head[prose], head[prose + 1]
     assert words["cell_type"] == "markdown"
     assert not source(words).startswith("#")
     assert 20 < len(source(words).split()) < 110
-    assert {"hide-input", "remove-input"} & set(picture["metadata"]["tags"])
-    lives = re.search(r"^figures\.(?!choice|number)\w+\(", source(picture), re.MULTILINE)
-    assert lives or "image" in picture["metadata"].get("mystnb", {})
+    assert {"hide-input", "remove-input"} & set(figure["metadata"]["tags"])
+    assert moving(figure)
+
+
+def moving(cell):
+    """Return the kind of the moving figure that a cell shows, if it shows one."""
+    return re.findall(r"^(?:\w+ = )?figures\.(?!choice|number)(\w+)\(", source(cell), re.MULTILINE)
+
+
+@each_chapter
+def test_a_figure_that_stands_again_asks_something_else(path):
+    """And words before it say what to touch."""
+    asked = []
+    for above, cell in pairwise(cells(path)):
+        question = re.search(r'\.asks\(\s*"([^"]+)"\s*\)', source(cell))
+        for kind in moving(cell) if cell["cell_type"] == "code" else ():
+            asked.append((kind, question and question[1]))
+        if question:
+            assert question[1].endswith("?")
+            assert above["cell_type"] == "markdown"
+    assert len(asked) == len(set(asked))
 
 
 def graded_exercises(path):

@@ -152,12 +152,14 @@ CELL = """<div class="cell docutils container">
 """
 
 
-def test_goals_needs_and_imports_are_a_line_each_and_the_story_follows():
+def test_a_chapter_opens_with_its_question_and_figure_and_folds_what_it_needs():
     imports, code = CELL.format('<span class="kn">import</span> a'), CELL.format("a = 1")
+    title = "<h1>A</h1>\n<p><em>Which?</em></p>\n"
     body = (
-        f'<section id="after-this-chapter-you-can">\n<h2>You can{LINK}</h2>\n<ol>1</ol></section>\n'
+        f'{title}<p>Remember</p>\n<section id="after-this-chapter-you-can">\n'
+        f"<h2>You can{LINK}</h2>\n<ol>1</ol></section>\n"
         f'<section id="what-you-need-first">\n<h2>You need{LINK}</h2>\n<div><table>2</table>\n'
-        f"</div>\n{imports}{imports}{code}</section>\n<p>Once</p>"
+        f"</div>\n{imports}{imports}<p>Try</p>\n{code}<p>More</p>\n</section>\n<p>Once</p>"
     )
     folded = chapter.fold_opening(body)
     titles = re.findall(r'<details class="opening" id="([^"]*)">\n<summary>([^<]*)', folded)
@@ -166,11 +168,21 @@ def test_goals_needs_and_imports_are_a_line_each_and_the_story_follows():
         ("what-you-need-first", "You need"),
         ("imports", "What the cells import"),
     ]
+    before, _, _ = folded.partition("<details")
+    opening = '<p>Remember</p>\n<div class="openings">\n'
+    assert before == f"{title}{code}<p>Try</p>\n{opening}"
     inside, _, after = folded.rpartition("</details>")
     assert "<ol>1</ol>" in inside
     assert inside.count(">import<") == 2
-    assert after == f"\n</div>\n{code}\n<p>Once</p>"
+    assert after == "\n</div>\n<p>More</p>\n\n<p>Once</p>"
     assert chapter.fold_opening("<p>Once</p>") == "<p>Once</p>"
+
+
+def test_a_link_to_the_head_of_a_chapter_leads_to_its_figure():
+    link = '<a href="{}#{}">the figure</a>'.format
+    for page in ("", "04-many-planes.html"):
+        assert chapter.link_heads(link(page, "what-you-need-first")) == link(page, "figure-1")
+    assert chapter.link_heads(link("", "zebra")) == link("", "zebra")
 
 
 def test_a_box_says_where_it_stands_and_how_to_cite_it():

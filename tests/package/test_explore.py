@@ -522,6 +522,16 @@ class _Lab(figures.Rotor):
     trail = Flag(False, label="Leave a trail")
 
 
+def test_a_figure_asks_another_question_where_it_stands_again():
+    figure = figures.rotor(theta=180)
+    assert figure.asks("Is half a turn enough?") is figure
+    assert figure._question == "Is half a turn enough?"
+    assert figures.rotor()._question == figures.Rotor.question
+    assert (figure._again, figures.rotor()._again) == (True, False)
+    with pytest.raises(TypeError, match="question must be a str, got 5"):
+        figure.asks(5)
+
+
 def test_assigning_a_bad_value_keeps_the_old_one():
     lab = _Lab()
     for name, bad in [("width", 3), ("size", 20.0), ("steps", 1.5), ("show", "z"), ("trail", 1)]:

@@ -18,7 +18,7 @@ BENCH = ".rope-box:has(.rope-figure[data-figure='bug-bench'])"
 def test_a_wrong_guess_is_told_what_does_not_fit_and_the_second_the_truth(visit):
     seen = visit()
     page = seen.open(PAGE)
-    bench = page.locator(BENCH)
+    bench = page.locator(BENCH).last
     answer, verdict = bench.locator(".rope-answer"), bench.locator(".rope-verdict")
     caption, options = bench.locator(".rope-caption"), bench.locator("input[type=radio]")
     before = answer.inner_text()
@@ -68,7 +68,7 @@ def test_a_wrong_guess_is_told_what_does_not_fit_and_the_second_the_truth(visit)
 
 def test_nothing_of_show_me_stays_after_reset(visit):
     page = visit(reduced_motion="reduce").open(PAGE)
-    bench = page.locator(BENCH)
+    bench = page.locator(BENCH).last
     answer, caption = bench.locator(".rope-answer"), bench.locator(".rope-caption")
     before = answer.inner_text(), caption.inner_text()
     bench.get_by_role("button", name="Show me").click()
@@ -81,10 +81,24 @@ def test_nothing_of_show_me_stays_after_reset(visit):
 
 def test_the_chart_is_read_by_keyboard(visit):
     page = visit(width=390, height=800, theme="dark").open(PAGE)
-    bench = page.locator(BENCH)
+    bench = page.locator(BENCH).last
     caption, chart = bench.locator(".rope-caption"), bench.locator("canvas[tabindex]")
     chart.focus()
     chart.press("Home")
     expect(caption).to_contain_text("Token 0 is right wherever it is examined.")
     chart.press("End")
     expect(caption).to_contain_text("Token 47 is off by ")
+
+
+def test_its_data_are_loaded_when_a_reader_comes_near(visit):
+    seen = visit(width=390, height=844)
+    name = "notebooks/12-serving.html"
+    seen.page.goto(seen.site + name)
+    seen.page.wait_for_load_state("networkidle")
+    data = lambda: [url for url in seen.requests if "bug-bench-" in url]  # noqa: E731
+    assert data() == []
+    assert seen.page.locator("[data-figure='bug-bench']").count() == 0
+    seen.page.goto(f"{seen.site}{name}#a-head-in-two-parts")
+    seen.page.locator("[data-figure='bug-bench'][data-drawn]").wait_for()
+    assert len(data()) == 1
+    assert seen.problems == []

@@ -137,7 +137,7 @@ def test_a_chapter_runs_in_jupyterlab_and_its_slider_moves_its_figure(chapter) -
     for key in ("ArrowRight", "ArrowLeft", "ArrowLeft"):
         output.locator(".noUi-handle").nth(0).press(key)
     assert state(figure) != before
-    waves = page.locator(".rope-box:has([data-figure='waves'][data-drawn])")
+    waves = page.locator(".rope-box:has([data-figure='waves'][data-drawn])").first
     waves.scroll_into_view_if_needed()
     before = state(waves.locator(".rope-figure"))
     move(waves.locator(".rope-track").first)

@@ -20,9 +20,9 @@ def loom(visit, opened_once):
         seen = visit(**options) if options else opened_once(PAGE)
         if options:
             seen.open(PAGE)
-        figure = seen.page.locator(LOOM)
+        figure = seen.page.locator(LOOM).first
         figure.scroll_into_view_if_needed()
-        box = seen.page.locator(f".rope-box:has({LOOM})")
+        box = seen.page.locator(f".rope-box:has({LOOM})").first
         return seen, figure, box
 
     return open_at

@@ -52,20 +52,20 @@ def test_every_chapter_opens_with_its_question_and_says_how_long_it_takes():
         assert [fold.get("open") for fold in folds] in ([None] * 2, [None] * 3)
 
 
-def test_under_the_question_of_a_chapter_stands_its_figure_or_a_picture():
+def test_right_under_the_question_of_a_chapter_stands_its_moving_figure():
     for name in CHAPTERS:
-        told, *pictured = document(name).select(".openings ~ :is(p, div, h2):not(.skip-figure)")[:2]
-        assert told.name == "p", name
-        shown = pictured[0].select_one("img, script[type$='widget-view+json']")
-        assert shown, name
-        assert "cell" in pictured[0]["class"], name
+        question = document(name).select("article section > p")[1]
+        cell, words, *_ = question.find_next_siblings(["p", "div", "h2"])
+        assert cell.select_one(".skip-figure#figure-1"), name
+        assert cell.select_one("script[type$='widget-view+json']"), name
+        assert words.name == "p", name
 
 
 @pytest.mark.parametrize("page_name", CHAPTERS)
-def test_on_a_phone_the_story_begins_on_the_first_screen_and_a_half(visit, page_name):
+def test_on_a_phone_the_figure_begins_on_the_first_screen(visit, page_name):
     page = visit(width=390, height=844, has_touch=True).open(page_name)
-    story = page.locator(".openings ~ p, .openings ~ section p")
-    assert story.first.bounding_box()["y"] < 1.5 * 844
+    figure = page.locator(".rope-place").first
+    assert figure.bounding_box()["y"] < 0.6 * 844
 
 
 def test_every_picture_of_a_notebook_is_on_its_page():

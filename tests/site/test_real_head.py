@@ -22,16 +22,11 @@ def shares(number: int, change: Change) -> list[float]:
     return [float(heads.share_of(w, keys)) for w in (released, now)]
 
 
-def test_its_data_are_loaded_when_a_reader_comes_near(visit):
+def test_four_heads_of_a_page_share_their_data(visit):
     seen = visit(width=390, height=844)
-    seen.page.goto(seen.site + PAGE)
-    seen.page.wait_for_load_state("networkidle")
-    data = lambda: [url for url in seen.requests if "real-head-" in url]  # noqa: E731
-    assert data() == []
-    assert seen.page.locator("[data-figure='real-head']").count() == 0
-    seen.page.goto(f"{seen.site}{PAGE}#eight-heads-at-work")
-    seen.page.locator("[data-figure='real-head'][data-drawn]").wait_for()
-    assert len(data()) == 1
+    page = seen.open(PAGE)
+    assert page.locator("[data-figure='real-head'][data-drawn]").count() == 4
+    assert len({url for url in seen.requests if "real-head-" in url}) == 1
     assert seen.problems == []
 
 
