@@ -98,7 +98,7 @@ def test_its_data_are_loaded_when_a_reader_comes_near(visit):
     data = lambda: [url for url in seen.requests if "bug-bench-" in url]  # noqa: E731
     assert data() == []
     assert seen.page.locator("[data-figure='bug-bench']").count() == 0
-    seen.page.goto(f"{seen.site}{name}#a-head-in-two-parts")
+    seen.page.goto(f"{seen.site}{name}#figure-3")
     seen.page.locator("[data-figure='bug-bench'][data-drawn]").wait_for()
     assert len(data()) == 1
     assert seen.problems == []
