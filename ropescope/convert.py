@@ -211,11 +211,12 @@ class _Plan:
             raise broken(source.path, f"for {source.architecture}, llama.cpp's converter changes "
                          f"more than rows; only {known} lead back")  # fmt: skip
         self.source = source
-        if source.told and source.told.unwritten and to != "meta":
-            keys = ", ".join(source.told.unwritten)
-            raise broken(source.path, f"{keys}: not put into other words here, and the model is "
-                         "not the same without")  # fmt: skip
         self.said = list(source.told.notes if source.told else ())
+        lost = [one.field for one in self.said if one.code == "not-known"]
+        lost = [*dict.fromkeys([*(source.told.unwritten if source.told else ()), *lost])]
+        if lost and to != "meta":
+            raise broken(source.path, f"{', '.join(lost)}: not put into other words here, and the "
+                         "model is not the same without")  # fmt: skip
         self.names, self.to = "hf" if to == "mlx" else to, to
         self.config: dict[str, Any] = source.config.get("text_config") or source.config
         self.parts = [p for p in rope_of(source.config).to_dict()["parts"] if p["part"] == "text"]

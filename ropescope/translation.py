@@ -433,5 +433,6 @@ def _named(divisors: np.ndarray, base: float, keys: _Keys) -> Json:
         for one in fit_formulas(waves, 1e-7 * waves, (width,)):
             if abs(one.base / base - 1.0) < 1e-5:
                 return {"rope_type": one.kind, **one.parameters} if one.kind != "default" else {}
-    keys.assumed("The divisors in rope_freqs.weight are of no rescaling known here; left out.")
+    words = "The divisors in rope_freqs.weight are of no rescaling known here; left out."
+    keys.notes.append(Caution("not-known", 1, "rope_freqs.weight", words))
     return {}

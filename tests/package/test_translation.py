@@ -205,5 +205,17 @@ def test_what_has_no_other_words_is_not_converted(tmp_path) -> None:
         assert not (tmp_path / "new").exists()
 
 
+def test_a_gguf_of_which_a_key_is_not_read_is_not_converted(tmp_path) -> None:
+    odd = {"rope_freqs.weight": [1.0, 3.0, 2.0, 5.0, 1.0, 4.0, 9.0, 2.0]}
+    for more, tensors, name in ((dict[str, Any](), odd, "rope_freqs.weight"),
+                                ({"llama.rope.scaling.alpha": 2.0},
+                                 {"token_embd.weight": [1.0] * 64},
+                                 "llama.rope.scaling.alpha")):  # fmt: skip
+        path = tmp_path / "model.gguf"
+        path.write_bytes(gguf(GGUF_LLAMA | more, tensors))
+        with pytest.raises(ValueError, match=f"{name}: not put into other words"):
+            convert(path, "hf", tmp_path / "new")
+
+
 def test_public_rows_are_there() -> None:
     assert set(PUBLIC.values()) <= {row["name"] for row in _rows()}
