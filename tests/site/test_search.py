@@ -202,6 +202,7 @@ def test_a_row_of_the_atlas_opens_in_the_atlas(visit):
     ask(page, "glm4_moe")
     page.locator(HITS).first.click()
     page.wait_for_url("**/figures/atlas.html?row=*")
+    page.locator(".rope-table > summary").click()
     chosen = page.locator("[aria-selected=true], tr.chosen").first
     expect(chosen).to_contain_text("glm4_moe")
     assert seen.problems == []
