@@ -470,6 +470,20 @@ def test_a_key_of_path_before_a_gap_is_no_turn_away_from_the_one_that_is_needed(
     assert (np.median(errors) < 1e-2) == (later == 20)
 
 
+def test_the_product_of_path_is_harder_to_divide_by_in_a_narrow_head():
+    """Refuted if after 60 tokens PaTH's product has no larger condition number, by the median of
+    ten draws, at width 32 than at width 128."""
+
+    def condition(width, seed):
+        rng = np.random.default_rng(seed)
+        w, beta = rng.normal(size=(60, width)), 2 / (1 + np.exp(-rng.normal(size=(60, 1))))
+        w *= np.sqrt(beta) / np.linalg.norm(w, axis=1)[:, None]
+        return np.linalg.cond(np.linalg.multi_dot(np.eye(width) - w[:, :, None] * w[:, None]))
+
+    narrow, wide = (np.median([condition(d, seed) for seed in range(10)]) for d in (32, 128))
+    assert narrow > 1e3 * wide
+
+
 def test_forgetting_and_counting_of_another_package():
     """Refuted if, in x-transformers, the gates of dropped tokens do not make up what FoX's bias
     between kept tokens is off, or CoPE's scores within a piece notice a beginning, or those on
