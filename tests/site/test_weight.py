@@ -146,7 +146,7 @@ def test_a_page_never_changes_the_theme_in_which_it_is_laid_out(browser, visit):
             assert page.evaluate("[...worn]") == [theme]
 
 
-DRAWN = """() => [...document.querySelectorAll('.rope-place')].map(place => [
+DRAWN = """() => [...document.querySelectorAll('.cell_output > .rope-place')].map(place => [
     place.getBoundingClientRect().top < innerHeight + 800,
     place.childElementCount,
     Number(place.querySelector('[data-draws]')?.dataset.draws ?? 0),
