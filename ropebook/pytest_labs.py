@@ -137,7 +137,11 @@ def ask(number: int, path: Path, tell: Callable[[str, str], None]) -> None:
     tell("seed", str(lab.seed))
     for part in lab.parts:
         for answer in (mine[-1].given.get(part), space.get(part)):
-            if (words := lab.diagnose(part, answer)) != OPEN:
+            try:
+                words = lab.diagnose(part, answer)
+            except Exception as error:  # so that the other parts are asked
+                words = f"the check fails with {type(error).__name__}: {error}"
+            if words != OPEN:
                 break
         if words == OPEN:
             words += why

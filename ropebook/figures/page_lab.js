@@ -158,7 +158,12 @@ export const LABS = {
               ["Some channels come back as they were: send a one into each.", one.headDim],
               ["That is how many pairs turn; a pair has two channels.", one.width / 2],
               ["That is how many stay.", one.headDim - one.width],
-              ["That is the number of the last; they do not all begin at 0.", one.start + one.width - 1],
+              [
+                one.start
+                  ? "That is the number of the last; they do not begin at 0."
+                  : "That is the number of the last; they are counted from 0, so there is one more.",
+                one.start + one.width - 1,
+              ],
             ],
             "Count the channels that come out changed.",
           );
@@ -243,7 +248,11 @@ export const LABS = {
             [
               ["That is how far the position is off, not the angle.", one.worst],
               ["That is in degrees; radians are wanted.", (right * 180) / Math.PI],
-              ["Twice as much as it is: the nearest number is at most half a step away.", 2 * right],
+              [
+                `Twice as much: below ${one.last.toLocaleString("en")} the step is 16, and the nearest number at most ` +
+                  "half of it away.",
+                2 * right,
+              ],
               ["Half of what it is: how wide is the step at the far end?", right / 2],
             ],
             "How far is a position off at most, near the end? Times what one position turns.",

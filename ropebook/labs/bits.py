@@ -7,7 +7,7 @@ import numpy as np
 
 from rope_minimal.frequencies import inverse_frequencies
 
-from .lab import Draw, Lab, Slip, agree, call, name_slip, read
+from .lab import Draw, Lab, Slip, agree, apart, call, name_slip, read
 
 __all__ = ["CountBits", "to_bits"]
 
@@ -109,7 +109,12 @@ class CountBits(Lab):
         wrong = np.flatnonzero(found != to_bits(x, self.bits))
         at = wrong[0] if len(wrong) else 0
         nearest = to_bits(x[at], self.bits)
-        return f"{x[at]:.9g} becomes {found[at]:.9g}; the nearest is {nearest:.9g}"
+        became, wanted = apart(found[at], float(nearest), 9)
+        if np.ldexp(np.frexp(x[at])[0], self.bits) % 1 == 0.5:
+            wanted = f"it lies half way, and should become the even neighbour, {wanted}"
+        else:
+            wanted = f"the nearest is {wanted}"
+        return f"{x[at]:.9g} becomes {became}; {wanted}"
 
     def _check_last_exact(self, answer: Any) -> None:
         found, p = read(answer, (), "last_exact"), self.bits
@@ -173,9 +178,14 @@ class CountBits(Lab):
             ("in degrees; radians are wanted", np.degrees(true)),
             ("a distance has no sign", -true),
             ("this is the error for pair 0; take your own", half),
-            ("this is for bfloat16; take your own format", self._errors(8, self.pair)[which]),
-            ("twice as much as it is: the nearest number is at most half a step away", 2 * true),
+            (
+                "twice as much as it is"
+                + ": below `lab.last` the step is 16, and the nearest number "
+                "at most half of it away" * (which == 0),
+                2 * true,
+            ),
             ("half of what it is", true / 2),
+            ("this is for bfloat16; take your own format", self._errors(8, self.pair)[which]),
         ]
         theta = self.inv_freq[self.pair]
         if which:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 __all__ = [
-    *("OPEN", "Draw", "Lab", "Slip", "agree", "call", "name_slip", "numbers", "read", "seed_of"),
-    *("verify", "whole"),
+    *("OPEN", "Draw", "Lab", "Slip", "agree", "apart", "call", "name_slip", "numbers", "read"),
+    *("seed_of", "verify", "whole"),
 ]
 
 T = TypeVar("T")
@@ -61,12 +61,18 @@ def numbers(answer: Any, what: str) -> np.ndarray:
         found = np.asarray(answer)
         if found.dtype.kind in "bcSU":
             raise TypeError
+        single = found.dtype == np.float32
         found = found.astype(np.float64)
+    except RuntimeError as error:  # of torch, for a tensor with a gradient
+        raise Slip(f"{what} cannot be read as an array: {error}") from None
     except (TypeError, ValueError, OverflowError):
         got = getattr(answer, "dtype", type(answer).__name__)
         raise Slip(f"{what} should be real numbers, got {got}") from None
-    if not np.isfinite(found).all():
-        raise Slip(f"{what} should be finite, and holds inf or nan (float32 ends at 3e38)")
+    if np.isnan(found).any():
+        raise Slip(f"{what} should be finite, and holds nan")
+    if np.isinf(found).any():
+        end = " (float32 ends at 3e38)" * single
+        raise Slip(f"{what} should be finite, and holds inf{end}")
     return found
 
 
@@ -134,6 +140,13 @@ def agree(found: Any, wanted: Any, tolerance: float = 1e-5, *, each: bool = Fals
         return False
     size = np.abs(wanted) if each else np.abs(wanted).max()
     return bool((np.abs(found - wanted) <= tolerance * np.maximum(size, 1e-12)).all())
+
+
+def apart(one: float, other: float, digits: int = 3) -> tuple[str, str]:
+    """Return two numbers in words, with as many digits as tell them apart."""
+    while digits < 17 and f"{one:.{digits}g}" == f"{other:.{digits}g}":
+        digits += 1
+    return f"{one:.{digits}g}", f"{other:.{digits}g}"
 
 
 def name_slip(

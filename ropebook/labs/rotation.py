@@ -1,5 +1,6 @@
 """Lab 1: write the rotation."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose
     got = read(call(function, x[:3], far), x[:3].shape, "what your function returns")
     if not agree(got, true(x[:3], far), 1e-4):
         raise Slip(
-            "right near the start and off at position 100,000: take your frequencies more exactly, "
-            "and all of it in float64"
+            "right at positions below 40, and off at 5,000 or 100,000: are your frequencies exact, "
+            "all of it in float64, and positions taken as they are?"
         )
     whole = np.rint(4 * x).astype(np.int64)
     got = read(call(function, whole, places), x.shape, "what your function returns")
@@ -41,19 +42,18 @@ def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Tur
     a, b = np.array(true.pairs()).T
     angle = true.direction * (places[:, None] + true.first) * np.array(true.inv_freq)
     cos, sin = np.cos(angle), np.sin(angle)
-    for words, one, two in (
-        ("both sines have the plus sign; one of the two needs a minus", sin, sin),
-        ("both sines have the minus sign; one of the two needs a plus", -sin, -sin),
+    one, two = x[:, a], x[:, b]
+    for words, first, second in (
+        ("both sines have the plus sign; one of the two needs a minus",
+         one * cos + two * sin, two * cos + one * sin),
+        ("both sines have the minus sign; one of the two needs a plus",
+         one * cos - two * sin, two * cos - one * sin),
         ("the second channel is computed from the first as already written: keep both before "
-         "you write", None, None),
+         "you write", early := one * cos - two * sin, two * cos + early * sin),
+        ("cosine and sine have changed places", one * sin - two * cos, two * sin + one * cos),
     ):  # fmt: skip
         y = np.array(x)
-        if one is None:
-            y[:, a] = x[:, a] * cos - x[:, b] * sin
-            y[:, b] = x[:, b] * cos + y[:, a] * sin
-        else:
-            y[:, a] = x[:, a] * cos + x[:, b] * one
-            y[:, b] = x[:, b] * cos + x[:, a] * two
+        y[:, a], y[:, b] = first, second
         if agree(found, y):
             return words
     if agree(found, _halves_with_repeated(x, angle)):
@@ -75,12 +75,20 @@ def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Tur
             f"multiplied by {lengths[token, pair]:.3g} at position {places[token]}, and should be "
             f"by {true.factor:.3g}"
         )
-    z, w = x[:, a] + 1j * x[:, b], found[:, a] + 1j * found[:, b]
-    off = np.angle(w / z / np.exp(1j * angle))
+    turned = (found[:, a] + 1j * found[:, b]) / (one + 1j * two) / true.factor
+    off = np.angle(turned / np.exp(1j * angle))
     token, pair = np.argwhere(np.abs(off) > 1e-6)[0]
+    stands = np.arange(-300, 301)
+    would = np.exp(1j * true.direction * np.outer(stands + true.first, true.inv_freq))
+    same = np.abs(would - turned[token]).max(axis=1) < 1e-6
+    if same.any():
+        return (
+            f"all pairs of the token at position {places[token]} are turned as if it stood at "
+            f"{stands[same][0]}: look at the positions"
+        )
     return (
         f"lengths are kept, but pair {pair}, channels {a[pair]} and {b[pair]}, is "
-        f"{off[token, pair]:.3g} radians off at position {places[token]}: look at its frequency"
+        f"{off[token, pair]:.3g} radians off at position {places[token]}"
     )
 
 
@@ -125,6 +133,8 @@ class WriteTheRotation(Lab):
             ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta)
         ]
         words = "these are not the frequencies of your base and width"
+        if agree(found, theta, 5e-3, each=True):
+            words = "right to two digits or three, and no further: more are wanted"
         name_slip(found, theta, slips, words, each=True)
 
     def _check_slowest(self, answer: Any) -> None:
@@ -173,8 +183,16 @@ class WriteTheRotation(Lab):
              [q @ k] * 5),
             ("the sign of the distance does not matter in yours: a key may stand after the query",
              true[[0, 1, 1, 3, 4]]),
+            ("the sign of the distance is reversed: with q at 0, the key stands at -distance",
+             scores(replace(self._turn, direction=-1))),
         ):  # fmt: skip
             if agree(found, slip):
                 raise Slip(words)
         explain(scores, found, self._turn)
-        name_slip(found, true, [], "not the dot product of the two, as they stand that far apart")
+        words = "not the dot product of the two, as they stand that far apart"
+        if agree(found, true, 1e-3):
+            words = (
+                "right to three digits, and no further: are your frequencies exact, and all of it "
+                "in float64?"
+            )
+        name_slip(found, true, [], words)

@@ -71,6 +71,8 @@ class FindTheLayout(Lab):
         for words, pairs in self._other_pairs():
             if found == pairs:
                 raise Slip(words)
+        if twice := [pair for pair in found if found.count(pair) > 1]:
+            raise Slip(f"{twice[0]} stands there twice")
         if len(found) != len(true):
             moved = "more channels" if len(found) < len(true) else "fewer channels"
             raise Slip(f"you name {len(found)} pairs; the stranger turns {moved} than that")

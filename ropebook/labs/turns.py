@@ -109,7 +109,7 @@ def _slips(true: Turn, whose: str) -> Iterator[list[tuple[str, dict[str, Any]]]]
                 f"positions start at {first} in yours, and at {true.first} in {whose}",
                 {"first": first},
             )
-            for first in (0, 1, -1)
+            for first in dict.fromkeys((0, 1, -1, -true.first))
             if first != true.first
         ),
         (
@@ -131,31 +131,35 @@ def _slips(true: Turn, whose: str) -> Iterator[list[tuple[str, dict[str, Any]]]]
             ("the factor on the lengths is there twice", {"factor": true.factor**2}),
             ("you divide by the factor on the lengths", {"factor": 1 / true.factor}),
         ]
-    yield list(_banks(true))
+    yield list(_banks(true, whose))
 
 
-def _banks(true: Turn) -> Iterator[tuple[str, dict[str, Any]]]:
+def _banks(true: Turn, whose: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield frequencies that people take for the true ones."""
     theta, half, width = np.array(true.inv_freq), true.width // 2, true.width
+    own = "your own" if whose == "the task" else f"{whose}'s"
+    w, what = ("D", "") if width == true.head_dim else ("w", ", w the channels that turn")
     base = theta[0] / theta[-1]
     base **= half / (half - 1)
     i = np.arange(half)
-    banks = {
-        "your base is 10,000 instead of your own": series(width, 10000.0),
-        "your exponent is i/D, it should be 2i/D": base ** -(i / width),
-        "your exponent is i/(D/2 - 1), so that the last pair is too slow; it should be 2i/D": base
-        ** -(i / (half - 1)),
+    banks = {}
+    if width < true.head_dim:
+        wide = base ** -(2 * i / true.head_dim)
+        banks["your exponent divides by the whole head, it should by the rotary width"] = wide
+    banks |= {
+        f"your base is 10,000 instead of {own}": series(width, 10000.0),
+        f"your exponent is i/{w}, it should be 2i/{w}{what}": base ** -(i / width),
+        f"your exponent is 4i/{w}, it should be 2i/{w}{what}": base ** -(4 * i / width),
+        f"your exponent is i/({w}/2 - 1), so that the last pair is too slow; it should be "
+        f"2i/{w}{what}": base ** -(i / (half - 1)),
         "you count the pairs from 1: the first turns by 1 radian a position, its i is 0": base
         ** -(2 * (i + 1) / width),
         "your frequencies stand in reverse order: pair 0 is the fastest": theta[::-1],
-        "you multiply by the wavelength, or by base^(+2i/D): the exponent is negative": 1 / theta,
+        "you multiply by 1 over the frequency: the exponent is negative": 1 / theta,
         "you turn by degrees where radians are meant": np.radians(theta),
         "you take the radians for turns: there is a factor of 2 pi too many": 2 * np.pi * theta,
         "all your pairs turn at one speed": np.ones(half),
     }
-    if true.width < true.head_dim:
-        wide = base ** -(2 * i / true.head_dim)
-        banks["your exponent divides by the whole head, it should by the rotary width"] = wide
     for words, bank in banks.items():
         if not np.allclose(bank, theta):
             yield words, {"inv_freq": tuple(np.asarray(bank).tolist())}

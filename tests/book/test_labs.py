@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from rope_minimal import permute_qk, rotate_complex
 from ropebook import labs
 from ropebook.labs import verify
 from ropebook.labs.bits import to_bits
+from ropebook.labs.cache import ACCIDENTS
 from ropebook.labs.lab import OPEN, Draw, line_of, seed_of
 from ropebook.pytest_labs import run_file
 from ropescope import identify
@@ -98,6 +100,18 @@ def both_plus(lab):
         return y
 
     return rotate
+
+
+def exchanged(lab):
+    """Cosine for sine, and sine for cosine: a quarter turn less a rotation backwards."""
+    return lambda x, m: rotate_pairs(lab, x, np.pi / 2 - m[:, None] * lab._turn.inv_freq)
+
+
+def rotate_pairs(lab, x, angle):
+    y, (a, b) = np.array(x, float), np.array(lab._turn.pairs()).T
+    z = (y[:, a] + 1j * y[:, b]) * np.exp(1j * angle)
+    y[:, a], y[:, b] = z.real, z.imag
+    return y
 
 
 def in_place(lab):
@@ -230,6 +244,10 @@ def bank(lab, inv_freq):
     return replace(lab._turn, inv_freq=tuple(inv_freq))
 
 
+def exponents(lab):
+    return np.arange(0, lab._turn.width, 2) / lab._turn.width
+
+
 def in_float16(turn):
     return lambda x, m: turn(x.astype(np.float16), m).astype(np.float16)
 
@@ -245,19 +263,81 @@ def emptied(weights):
     return {}
 
 
-def by_scores(lab, blind="", heads=slice(None), tolerance=1e-8):
+def by_scores(lab, blind="", heads=slice(None), tolerance=1e-8, scores=None):
     """A reader's test that looks at some heads, and for whom one tensor is all ones."""
+    scores = scores or type(lab)._scores
 
-    def scores(weights, interleaved):
+    def some(weights, interleaved):
         weights = weights | ({blind: np.ones(lab.head_dim)} if blind else {})
-        return lab._scores(weights, np.random.default_rng(0).normal(size=(6, 20)), interleaved)[
-            heads
-        ]
+        x = np.random.default_rng(0).normal(size=(6, 20))
+        return scores(lab, weights, x, interleaved)[heads]
 
     before, after = lab.was_interleaved, not lab.was_interleaved
     return lambda old, new: np.allclose(
-        scores(old, before), scores(new, after), max(tolerance, 1e-5), tolerance
+        some(old, before), some(new, after), max(tolerance, 1e-5), tolerance
     )
+
+
+def parts_of_scores(lab, weights, x, interleaved, norm=True):
+    for name in "qk":
+        z = x @ weights[f"{name}_proj.weight"].T + weights[f"{name}_proj.bias"]
+        z = z.reshape(len(x), -1, lab.head_dim).swapaxes(0, 1)
+        z = z / np.sqrt((z**2).mean(-1, keepdims=True)) if norm else z
+        z = z * weights[f"{name}_norm.weight"]
+        yield rotate_complex(z, np.arange(len(x)), lab.base, interleaved=interleaved)
+
+
+def without_norm(lab, weights, x, interleaved):
+    q, k = parts_of_scores(lab, weights, x, interleaved, norm=False)
+    return q @ np.repeat(k, 2, 0).swapaxes(1, 2)
+
+
+def other_groups(lab, weights, x, interleaved):
+    """Query head h reads key head h mod the number of key heads."""
+    q, k = parts_of_scores(lab, weights, x, interleaved)
+    return q @ np.concatenate((k, k)).swapaxes(1, 2)
+
+
+def o_columns(lab):
+    """A conversion that moves the columns of o_proj, too."""
+
+    def function(weights):
+        columns = permute_qk(weights["o_proj.weight"].T, lab.heads, inverse=lab.was_interleaved)
+        return convert(lab)(weights) | {"o_proj.weight": columns.T}
+
+    return function
+
+
+def sideways(lab):
+    return lambda w: convert(lab)(w) | {"q_proj.weight": w["q_proj.weight"][:, ::-1]}
+
+
+def others_dropped(lab):
+    """A drop of slots start + 1 to stop."""
+
+    def function(keys, positions, start, stop):
+        stay = np.r_[0 : start + 1, stop + 1 : len(keys)]
+        new = np.arange(len(stay))
+        return rotate_complex(keys[stay], np.where(stay < start, 0, start - stop), lab.base), new
+
+    return function
+
+
+def some_turned_back(lab):
+    """The whole cache mended, and the raw keys in the place of four."""
+    mended = lab._mended.copy()
+    for slot, key in lab.raw.items():
+        mended[slot] = key
+    return mended
+
+
+def halves_down(lab):
+    def rounded(x):
+        part, exponent = np.frexp(x)
+        z = np.ldexp(part, lab.bits)
+        return np.ldexp(np.sign(z) * np.ceil(np.abs(z) - 0.5), exponent - lab.bits)
+
+    return rounded
 
 
 def by_sums(lab):
@@ -302,17 +382,30 @@ SLIPS = [
         *(1, "rotate", as_given),
         "cut to integers",
     ),
-    (1, "rotate", lambda lab: bank(lab, slow(lab._turn.inv_freq, 1.001)), "off at position 100,0"),
+    (1, "rotate", lambda lab: bank(lab, slow(lab._turn.inv_freq, 1.001)), "and off at 5,000 or"),
     (1, "rotate", lambda lab: lambda x, m: None, "is there a return"),
     (1, "rotate", lambda lab: in_float16(lab._turn), "in float16$"),
     (1, "slowest", lambda lab: 2 * np.pi / lab._turn.inv_freq[-1] * 1.001, "not so"),
     (1, "slowest", lambda lab: str(2 * np.pi / lab._turn.inv_freq[-1]), "real numbers, got str"),
     (
-        *(1, "score", lambda lab: lambda q, k, far: bank(lab, slow(lab._turn.inv_freq, 1.05))(
+        *(1, "score", lambda lab: lambda q, k, far: bank(lab, slow(lab._turn.inv_freq, 2))(
             q[None], np.array([far]))[0] @ k),
         "not the dot product",
     ),
-    (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.001), "not the frequencies"),
+    (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.01), "not the frequencies"),
+    (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.001), "right to two digits or three"),
+    (1, "inv_freq", lambda lab: lab.base ** -(2 * width_of(lab)), "exponent is 4i/D"),
+    (1, "inv_freq", lambda lab: lab.base ** width_of(lab), "by 1 over the frequency"),
+    (1, "rotate", exchanged, "cosine and sine have changed places"),
+    (
+        *(1, "rotate", lambda lab: lambda x, m: in_layout(lab, lab.interleaved)(x, m % 4096)),
+        "right at positions below 40, and off at 5,000 or 100,000: .* positions taken as they are",
+    ),
+    *(
+        (1, "rotate", lambda lab, at=at: lambda x, m: in_layout(lab, lab.interleaved)(x, at(m)),
+         r"^all pairs of the token at position \d+ are turned as if it stood at \d+: look at")
+        for at in (lambda m: m - m.min() + 5, np.sort, np.cumsum)
+    ),
     (1, "inv_freq", lambda lab: 10_000 ** -width_of(lab), "your base is 10,000"),
     (1, "inv_freq", lambda lab: lab.base ** -(width_of(lab) / 2), "exponent is i/D"),
     (1, "inv_freq", lambda lab: 2 * np.pi * lab.base ** width_of(lab), "wavelengths"),
@@ -321,7 +414,12 @@ SLIPS = [
     (
         *(1, "score", lambda lab: lambda q, k, far: in_layout(lab, lab.interleaved)(
             k[None], np.array([far]))[0] @ q),
-        "direction reversed",
+        "^the sign of the distance is reversed: with q at 0, the key stands at -distance",
+    ),
+    (
+        *(1, "score", lambda lab: lambda q, k, far: lab._turn(q[None], np.array([far]))[0] @ k
+          * (1 + 3e-4 * (far == 3000))),
+        "right to three digits.* in float64",
     ),
     (
         *(1, "score", lambda lab: lambda q, k, far: in_layout(lab, lab.interleaved)(
@@ -337,6 +435,19 @@ SLIPS = [
     (2, "first", lambda lab: lab._turn.first + 1, "how many positions"),
     (2, "factor", lambda lab: lab._turn.factor**2, "square root"),
     (2, "twin", lambda lab: stranger(lab, sign=-1), "direction reversed"),
+    (
+        *(2, "twin", lambda lab: bank(lab, 10_000.0 ** -exponents(lab))),
+        "^your base is 10,000 instead of the stranger's$",
+    ),
+    (
+        *(2, "twin", lambda lab: bank(lab, to_digits(lab._turn.inv_freq, 3))),
+        "lengths are kept, .* radians off at position [0-9]+$",
+    ),
+    (2, "pairs", lambda lab: [*lab._turn.pairs(), lab._turn.pairs()[0]], r"^\(.*\) stands there t"),
+    (
+        *(2, "pairs", lambda lab: [*lab._turn.pairs()[:-1], lab._turn.pairs()[0]]),
+        r"^\(.*\) stands there twice",
+    ),
     (2, "twin", lambda lab: stranger(lab, shift=-lab._turn.first - 1), "positions start at -1"),
     (
         *(2, "twin", lambda lab: stranger(lab, pairs=other_pairs(lab))),
@@ -391,6 +502,26 @@ SLIPS = [
         *(4, "drop", drop(lambda old, new, start, stop: 0 * new + start - stop)),
         "moved the keys before the gap",
     ),
+    (4, "drop", drop(lambda old, new, start, stop: np.where(old < start, 0, -start)), "by start;"),
+    (
+        *(4, "drop", drop(lambda old, new, a, b: np.where(old < a, 0, a - b + 1))),
+        "^one too few",
+    ),
+    (
+        *(4, "drop", drop(lambda old, new, start, stop: np.where(old == stop, 0, new - old))),
+        "^not where they should stand: 1 of 13 keys; .* slot 4, stands at 11 instead of 4$",
+    ),
+    (4, "drop", others_dropped, "is it the key of this slot"),
+    (4, "drop", lambda lab: lambda k, m, start, stop: (k[:14], m[:14]), "one key too many stays"),
+    (
+        *(4, "accident", lambda lab: next(a for a in ACCIDENTS if a != lab._accident)),
+        "^if it was '[a-z ]+', the key in slot",
+    ),
+    (4, "mended", lambda lab: lab._mended.astype(np.float16), "in float16"),
+    (4, "mended", lambda lab: lab._mended[::-1], "is it the key of this slot"),
+    (4, "mended", lambda lab: rotate_complex(lab._mended, lab.positions * 0 + 500, lab.base),
+     "right base"),
+    (4, "mended", some_turned_back, "^not where they should stand: 4 of .*, stands at 0 instead"),
     (4, "next_position", lambda lab: lambda m, pad: np.full(len(m), 8), "counts slots"),
     (4, "next_position", lambda lab: lambda m, pad: (~pad).sum(1), "counts tokens"),
     (4, "next_position", lambda lab: lambda m, pad: m.max(1) + 1, "is no position"),
@@ -406,7 +537,11 @@ SLIPS = [
     (4, "mended", lambda lab: lab.broken, "nothing is mended"),
     (5, "rounded", trunc, "you cut off"),
     (5, "rounded", lambda lab: lambda x: to_bits(np.clip(x, -3e38, 3e38), lab.bits), r"e\+38;"),
-    (5, "rounded", lambda lab: lambda x: np.where(abs(x) < 3e38, x, np.inf), "ends at 3e38"),
+    (5, "rounded", lambda lab: lambda x: np.where(abs(x) < 3e38, x, np.inf), "holds inf$"),
+    (5, "rounded", lambda lab: lambda x: np.where(
+        abs(x) < 3e38, x, np.inf).astype(np.float32), "ends at 3e38"),
+    (5, "rounded", lambda lab: lambda x: np.full_like(x, np.nan, np.float32), "holds nan$"),
+    (5, "rounded", halves_down, r"becomes \S+; it lies half way, and should become the even neigh"),
     (5, "rounded", lambda lab: bits(lab, 1), "the leading one is among"),
     (5, "rounded", lambda lab: bits(lab, -1), "the leading one counts once"),
     (5, "rounded", lambda lab: lambda x: np.rint(x * 2**lab.bits) / 2**lab.bits, "a fixed grid"),
@@ -414,6 +549,11 @@ SLIPS = [
     (5, "last_exact", lambda lab: 2**lab.bits + 1, "first that is missing"),
     (5, "crowd", lambda lab: 2 ** (int(lab.token).bit_length() - lab.bits), "even neighbour"),
     (5, "position_error", lambda lab: lab._errors(lab.bits, lab.pair)[1], "the other of the two"),
+    (
+        *(5, "position_error", lambda lab: 16 * lab.inv_freq[lab.pair]),
+        "^twice as much .* the step is 16",
+    ),
+    (5, "frequency_error", lambda lab: 2 * lab._errors(lab.bits, lab.pair)[1], "as it is$"),
     (5, "stage", table_is, "^then "),
     (6, "order", lambda lab: np.argsort(permute_qk(np.arange(lab.head_dim), 1,
                                                    inverse=not lab.was_interleaved)),
@@ -424,10 +564,16 @@ SLIPS = [
     (6, "convert", lambda lab: convert(lab, but=("k_norm.weight",)), "k_norm.weight: not moved"),
     (6, "convert", lambda lab: convert(lab, also=("v_proj.weight",)), "values are not rotated"),
     (6, "convert", lambda lab: lambda w: convert(lab)(convert(lab)(w)), "converted twice"),
+    (6, "convert", lambda lab: o_columns(lab), "^o_proj.weight: changed, .* its columns count ch"),
+    (6, "convert", lambda lab: lambda w: w, ": not moved.*; and 3 more$"),
+    (6, "convert", sideways, "q_proj.weight: the same numbers, but not where"),
+    (6, "row", lambda lab: lab.row, "it does move"),
+    (6, "alike", lambda lab: by_scores(lab, scores=without_norm), "root mean square"),
+    (6, "alike", lambda lab: by_scores(lab, scores=other_groups), "signs of query heads 0 and 1"),
     (6, "convert", lambda lab: emptied, "writes into its argument"),
     (6, "convert", lambda lab: lambda w: convert(lab)(w) | {"new": 1}, "'new' is new"),
     (6, "runs", lambda lab: lab.head_dim, "number of channels"),
-    (6, "alike", one_token, "a right conversion is refused|at distances over 0|lets pass"),
+    (6, "alike", one_token, "with W_q and b_q doubled they stay"),
     (6, "alike", lambda lab: by_scores(lab, blind="k_norm.weight"), "let both gains count"),
     (6, "alike", lambda lab: by_scores(lab, heads=[0, -1]), "lets pass .* head 1 of q_proj"),
     (6, "alike", by_sums, "lets pass .* query heads 0 and 1, .* places$"),
@@ -477,6 +623,8 @@ def test_an_answer_of_the_digits_that_are_asked_for_is_right_for_two_hundred_rea
         assert one.diagnose("slowest", to_digits(2 * np.pi / one._turn.inv_freq[-1], 4)) == ""
         assert two.diagnose("inv_freq", to_digits(two._turn.inv_freq, 4)) == ""
         assert two.diagnose("first", two._turn.first + 2e-9) == ""
+        lab = labs.begin(3, who)
+        assert lab.diagnose("ntk_base", to_digits(ntk_base(lab), 4)) == ""
         for which, part in enumerate(("position_error", "frequency_error")):
             true = five._errors(five.bits, five.pair)[which]
             assert five.diagnose(part, to_digits(true, 3)) == ""
@@ -484,7 +632,54 @@ def test_an_answer_of_the_digits_that_are_asked_for_is_right_for_two_hundred_rea
             assert "the other of the two" in five.diagnose(
                 part, five._errors(five.bits, five.pair)[1 - which]
             )
-            assert "bfloat16" in five.diagnose(part, five._errors(8, five.pair)[which])
+            said = five.diagnose(part, five._errors(8, five.pair)[which])
+            halved_or_doubled = not which and five.bits in (7, 9)
+            assert re.search("half of|twice as" if halved_or_doubled else "bfloat16", said)
+
+
+def ntk_base(lab):
+    return lab.base * lab.factor ** (lab.head_dim / (lab.head_dim - 2))
+
+
+def test_what_is_told_of_a_stranger_names_its_own_width_and_positions():
+    """Where half of the head turns, an exponent of i/w is one of 2i/D."""
+    half = 0
+    for who in NAMES:
+        lab = labs.begin(2, who)
+        base = lab._turn.inv_freq[-1] ** -(1 / exponents(lab)[-1])
+        wide = base ** -(np.arange(0, lab._turn.width, 2) / lab.head_dim)
+        assert "divides by the whole head" in lab.diagnose("twin", bank(lab, wide))
+        said = lab.diagnose("twin", bank(lab, base ** -(exponents(lab) / 2)))
+        if 2 * lab._turn.width == lab.head_dim:
+            half += 1
+            assert "divides by the whole head" in said
+        else:
+            assert "your exponent is i/w, it should be 2i/w, w the channels that turn" in said
+        if lab._turn.first:
+            said = lab.diagnose("twin", replace(lab._turn, first=-lab._turn.first))
+            assert said.startswith(f"positions start at {-lab._turn.first} in yours")
+    assert half
+
+
+def test_by_parts_of_the_labs_own_length_is_not_right_and_numbers_are_told_apart():
+    for who in NAMES:
+        lab = labs.begin(3, who)
+        own = lab.length
+        said = lab.diagnose("by_parts", lambda inv, _, s, lab=lab, L=own: lab._blend(inv, L, s))
+        assert "use the arguments, not lab" in said
+        said = lab.diagnose("by_parts", lambda inv, L, s, lab=lab: lab._blend(inv, L - 1, s))
+        mine, true = re.search(r"leaves it (\S+) of its speed, it should be (\S+)", said).groups()
+        assert mine != true
+        step = np.where(lab._turns < 1, 1 / lab.factor, 1) * lab.inv_freq
+        assert lab.diagnose("mine", step.astype(np.float32)) == ""
+        if said := lab.diagnose("mine", step * (1 + 2e-6)):
+            pair = re.search(r"made (\S+) turns in training, and makes (\S+) in the", said).groups()
+            assert pair[0] != pair[1]
+
+
+def test_a_tensor_that_is_no_array_yet_gets_a_sentence():
+    said = labs.begin(1, "Ada").diagnose("inv_freq", torch.ones(4, requires_grad=True))
+    assert said.startswith("inv_freq cannot be read as an array: Can't call numpy() on Tensor")
 
 
 def test_what_is_new_does_not_hang_on_the_last_position_for_two_hundred_readers():
@@ -499,6 +694,8 @@ def test_wrong_choices_and_rows_fail_for_two_hundred_readers():
     for who in NAMES:
         six, five = labs.begin(6, who), labs.begin(5, who)
         assert "one long head" in six.diagnose("row", six._row(False, 1))
+        assert "it does move" in six.diagnose("row", six.row)
+        assert "o_proj.weight: changed" in six.diagnose("convert", o_columns(six))
         wrong = [s for s in ("positions", "inverse frequencies", "product", "table")
                  if five.diagnose("stage", s).startswith("then ")]  # fmt: skip
         assert len(wrong) == 3
@@ -751,6 +948,20 @@ def test_answers_in_the_page_are_told_what_is_wrong(node, number):
         assert not verify(line.replace(" in the page", ""))[0]
 
 
+def test_numbers_in_the_page_are_told_what_they_are(node):
+    starts = set()
+    for who in READERS:
+        one = node.call("page_lab.js", "stranger", who)
+        last = one["start"] + one["width"] - 1
+        said = node.call("page_lab.js", "asked", 2, one, "width", str(last))[1]
+        assert ("counted from 0" if one["start"] == 0 else "do not begin at 0") in said
+        starts.add(one["start"] == 0)
+        one = node.call("page_lab.js", "format", who)
+        said = node.call("page_lab.js", "asked", 5, one, "error", str(16 * one["theta"]))[1]
+        assert f"Twice as much: below {one['last']:,} the step is 16" in said
+    assert len(starts) == 2
+
+
 # ---- pytest --lab --------------------------------------------------------------------------------
 
 
@@ -845,6 +1056,15 @@ def test_broken_empty_and_endless_files_are_told_in_words(tmp_path):
     (tmp_path / "endless.py").write_text(head + "while True: pass\n")
     said = failures(ask("--lab", 4, "--lab-limit", 2, tmp_path / "endless.py"))
     assert said.count("the file did not end in 2 seconds") == 5
+
+
+def test_a_check_that_fails_leaves_the_other_parts_asked(tmp_path):
+    text = right_for("Ada") + "\nclass It:\n    def __array__(self, *a, **k): raise KeyError('x')\n"
+    text += "mended = It()\nlab.check(move=move)\n"
+    (tmp_path / "ada.py").write_text(text.replace("lab.certificate()", ""), "utf8")
+    done = ask("--lab", 4, tmp_path)
+    assert "Ada: mended: the check fails with KeyError: 'x'" in failures(done)
+    assert "1 failed, 4 passed" in done.stdout
 
 
 def test_what_was_checked_is_asked_and_commands_of_ipython_are_passed_over(tmp_path):
