@@ -129,7 +129,9 @@ def test_every_control_moved_by_keyboard_changes_its_figure(opened):
             move(control)
         else:
             control.focus()
-            control.press({"button": "Enter", "select-one": "ArrowDown", "checkbox": " "}[kind])
+            last = control.evaluate("e => e.matches(':has(> option:last-child:checked)')")
+            along = "ArrowUp" if last else "ArrowDown"
+            control.press({"button": "Enter", "select-one": along, "checkbox": " "}[kind])
         assert state(figure) != before, name
     assert opened.problems == []
     assert opened.foreign == []
