@@ -12,7 +12,7 @@ import numpy as np
 from IPython.display import HTML
 
 from . import recent
-from .summary import Comparison, ahead, compare, measured, unit, values
+from .summary import Comparison, ahead, compare, unit, values
 
 FILE = Path(__file__).parent / "papers.json"
 KINDS = ("mathematics", "a released model", "small models")
@@ -181,13 +181,18 @@ def cells(first: str, second: str = "rope") -> dict[tuple[str, int], Cell]:
     return found
 
 
+def room(task: str, times: int) -> bool:
+    """Return whether RoPE leaves room above it, or is right at every token with all seeds."""
+    return unit(task) == "bits" or min(values(_records()[task], "rope", times=times)) < 1
+
+
 def about(name: str) -> list[str]:
     """Return what the cells say that a card's claim is about: its rows where its columns cross."""
     one = load()[name]
     return [
         cell.so
         for (task, times), cell in cells(one["encoding"]).items()
-        if task in one["tasks"] and times in one["times"]
+        if task in one["tasks"] and times in one["times"] and room(task, times)
     ]
 
 
@@ -212,7 +217,7 @@ def _matrix(caption: str, first: str, second: str, rows: list[str], columns: lis
                 line.append('<td title="not recorded">–</td>')
                 continue
             cell = known[task, times]
-            framed = " paper-about" * (task in rows and times in columns)
+            framed = " paper-about" * (task in rows and times in columns and room(task, times))
             said = "" if cell.so == "undecided" else f"<b>{cell.so}</b> "
             line.append(
                 f'<td class="paper-{cell.so}{framed}" title="{cell.words}">{said}{cell.median}</td>'
@@ -225,17 +230,15 @@ def _matrix(caption: str, first: str, second: str, rows: list[str], columns: lis
     )
 
 
-def masked(encoding: str) -> str:
-    """Return in how many seeds an encoding is ahead of RoPE that sees one window of keys."""
-    wins = []
-    for task in TASKS:
-        record = _records()[task]
-        known = encoding in record["settings"]["encodings"]
-        if known and "near" in measured(record, "rope")["test"]:
-            near = values(record, "rope", unit(task), times=4, kind="near")
-            differences = ahead(task, values(record, encoding, unit(task), times=4), near)
-            wins.append(f"{task} {sum(d > 0 for d in differences)}")
-    return ", ".join(wins)
+def masked(encoding: str) -> int | None:
+    """Return in how many seeds an encoding reads four windows of English better than RoPE that sees
+    one window of keys; None if it was not trained on English."""
+    record = _records()["language"]
+    if encoding not in record["settings"]["encodings"]:
+        return None
+    near = values(record, "rope", "bits", times=4, kind="near")
+    own = values(record, encoding, "bits", times=4)
+    return sum(d > 0 for d in ahead("language", own, near))
 
 
 def contest_card(name: str, **numbers: Any) -> HTML:
@@ -245,9 +248,12 @@ def contest_card(name: str, **numbers: Any) -> HTML:
     if "beside" in one:
         first, second, caption = one["beside"]
         tables += _matrix(caption, first, second, [], [])
+    wins = masked(one["encoding"])
     line = (
-        "Seeds of 8 ahead of RoPE that sees one window of keys, at four windows: "
-        f"{masked(one['encoding'])}."
+        ""
+        if wins is None
+        else "<p>In English, at four windows, ahead of RoPE that sees one window of keys in "
+        f"{wins} of 8 seeds.</p>"
     )
     counts = (
         f"Of {len(said)} cells {said.count('ahead')} ahead, {said.count('behind')} behind."
@@ -255,4 +261,4 @@ def contest_card(name: str, **numbers: Any) -> HTML:
         else "No cell is of the form that the claim is about."
     )
     why = _line(f"{counts} {one.get('why', '').format(**numbers)}".strip())
-    return _card(name, so, f'<div class="paper-tables">{tables}</div><p>{line}</p>', why)
+    return _card(name, so, f'<div class="paper-tables">{tables}</div>{line}', why)

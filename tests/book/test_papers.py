@@ -66,6 +66,10 @@ def test_a_why_is_two_short_sentences(name):
     assert len(why) < 330
 
 
+FULL = {("copy", 1)}
+"""RoPE copies every token within the window, so nothing can be ahead there."""
+
+
 @each_contest
 def test_a_card_of_the_contest_shows_every_comparison_that_the_record_has(name):
     card = CARDS[name]
@@ -84,8 +88,8 @@ def test_a_card_of_the_contest_shows_every_comparison_that_the_record_has(name):
             assert ("ahead" in cell.text, "behind" in cell.text) == (there.stands, back.stands)
             number = float(cell.text.split()[-1].replace("\N{MINUS SIGN}", "-"))
             assert number == pytest.approx(np.median(there.measured), abs=0.00501)
-            framed = "paper-about" in cell["class"]
-            assert framed == (task in card["tasks"] and times in card["times"])
+            about = task in card["tasks"] and times in card["times"] and (task, times) not in FULL
+            assert ("paper-about" in cell["class"]) == about
 
 
 def recent_lengths(record):
@@ -98,9 +102,11 @@ def test_a_claim_is_about_whole_rows_and_columns(name):
     assert set(card["tasks"]) <= set(papers.TASKS)
     assert card["times"] in ([], [2, 4, 8], list(papers.TIMES))
     assert bool(card["times"]) == bool(card["tasks"])
-    assert len(papers.about(name)) == len(card["times"]) * sum(
+    assert len(papers.about(name)) == sum(
         card["encoding"] in recent.records()[task]["settings"]["encodings"]
         for task in card["tasks"]
+        for times in card["times"]
+        if (task, times) not in FULL
     )
 
 
@@ -133,11 +139,8 @@ def test_a_cell_says_who_is_ahead_in_how_many_seeds():
 
 
 def test_against_one_window_of_keys_the_counts_are_those_of_chapter_16():
-    assert "language 2" in papers.masked("pope")
-    assert "language 8" in papers.masked("grape_a")
-    assert "language 0" in papers.masked("fourier")
-    assert "language 1" in papers.masked("local_nope")
-    assert papers.masked("fast_half").startswith("copy 0, induction")
+    asked = ("pope", "grape_a", "fourier", "local_nope", "fast_half")
+    assert [papers.masked(name) for name in asked] == [2, 8, 0, 1, None]
 
 
 def test_a_card_escapes_what_stands_in_it(monkeypatch):

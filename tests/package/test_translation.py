@@ -116,7 +116,7 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*SILENT, *SAID])
+@pytest.mark.parametrize("name", sorted({*SILENT, *SAID}))
 def test_what_a_public_file_leaves_open_is_said_and_nothing_else(tmp_path, name: str) -> None:
     assert warned(specification(written(tmp_path, name))) == SAID.get(name, [])
 
