@@ -111,14 +111,17 @@ const DEEPER = {
   "chunk spliced": (one) => `never saw the ${one ? "word" : "words"} before them`,
 };
 
-/** The answer: which layers are right. */
+const keysOf = (layers) => layers[0].used.length * LAYERS * HEADS;
+
+/** The answer: which layers are right, and by what. */
 export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
   if (treatment === "as they are")
     return `None: keys are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
-  if (change === "all moved") return `All of them, **${percent(deepest.off)}** off: the text is whole.`;
-  return `Those of layer 0. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
+  const how = treatment === "moved" ? `by **${keysOf(layers)}** turns` : "turned at every reading";
+  if (change === "all moved") return `All of them, **${percent(deepest.off)}** off, ${how}: the text is whole.`;
+  return `Those of layer 0, ${how}. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }
 
 /** What the turns cost. */
@@ -131,7 +134,7 @@ function cost(treatment, words, keys) {
 /** The answer, and under it the cost and the values. */
 export function words(change, treatment, count_, layers) {
   const kept = layers[0].used.length;
-  const keys = kept * LAYERS * HEADS;
+  const keys = keysOf(layers);
   const off = (what) => layers.map((layer) => percent(layer[what])).join(", ");
   return (
     `${answer(change, treatment, count_, layers)}\n` +

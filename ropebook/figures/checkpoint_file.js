@@ -127,10 +127,10 @@ async function readIndex(file) {
 
 // ---- a file -------------------------------------------------------------------------------------
 
-const POINTER = "version https://git-lfs";
+const POINTER = /^version \S+git-lfs/; // of Git LFS, by its first line
 
 async function wrongWith(file, { message }) {
-  if (decoded(await bytes(file, 0, POINTER.length)) !== POINTER) return message;
+  if (!POINTER.test(decoded(await bytes(file, 0, 30)))) return message;
   return "this is a pointer of Git LFS and not the file itself, which `git lfs pull` brings.";
 }
 

@@ -887,7 +887,8 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),
-        "Those of layer 0. Deeper ones have seen words that are gone: layer 2 is **71%** off.\n"
+        "Those of layer 0, by **48** turns. Deeper ones have seen words that are gone: layer 2 is "
+        "**71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns, once. Layer by layer they are 0%, "
         "39%, 71% off, left as they are 96%, 90%, 88%; their values, which are never turned, 0%, "
         "45%, 59%. Numbers are root mean squares of both heads, against a fresh run; arrows show "
@@ -895,7 +896,8 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "stored raw", 4, SHELF),
-        "Those of layer 0. Deeper ones never saw the words before them: layer 2 is **71%** off.\n"
+        "Those of layer 0, turned at every reading. Deeper ones never saw the words before them: "
+        "layer 2 is **71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns again for every next word.",
     ),
     *(
@@ -912,7 +914,7 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "all moved", "moved", 8, EXACT),
-        "All of them, **0%** off: the text is whole.\n"
+        "All of them, **0%** off, by **72** turns: the text is whole.\n"
         "12 words × 3 layers × 2 heads = 72 keys: **72** turns, once.",
     ),
     *(
