@@ -33,7 +33,8 @@ export function plan(data, { encoding, bug, task, rate: choice, seed }) {
   const own = [choice !== RECORD && `rate ${choice}`, seed && `seed ${seed}`].filter(Boolean);
   const name = [encoding, ...(works ? [bug] : []), ...own].join(", ");
   const known = works || choice !== RECORD ? null : (record[encoding]?.range ?? null);
-  return { name, how, task, rate, seed, steps, known, idle: bug !== "none" && !works };
+  const borrowed = choice === RECORD && !record[encoding]; // the record has no such run
+  return { name, how, task, rate, borrowed, seed, steps, known, idle: bug !== "none" && !works };
 }
 
 const bold = (name) => `**${name}**${name.includes(",") ? "," : ""}`;
@@ -44,8 +45,9 @@ const share = (part) => `**${percent(part)}**`;
 export const breaks = (scores) => TIMES.find((_, i) => scores[i] < scores[0] / 2) ?? 0;
 
 /** What is said: of a run that goes on with another task, of the plan while there is no run, else of the run. */
-export function words({ phase, wanted, run, read, known, other, busy }) {
-  const settings = ({ steps, rate, seed }) => `\n${num(steps, 0)} steps, rate ${rate}, seed ${seed}.`;
+export function words({ phase, wanted, run, read, known, other, busy, ready }) {
+  const settings = ({ steps, rate, borrowed, seed }) =>
+    `\n${num(steps, 0)} steps, rate ${rate}${borrowed ? " (RoPE's in the record)" : ""}, seed ${seed}.`;
   if (busy)
     return (
       `${bold(capital(busy.name))} is **not done on ${busy.task}** yet: choose ${busy.task} to see it. ` +
@@ -67,10 +69,17 @@ export function words({ phase, wanted, run, read, known, other, busy }) {
   if (phase === "paused") return `${name} rests at ${step}: ${loss}.${settings(run)}`;
   if (phase === "stretching")
     return `${name} reads longer and longer texts: **${percent(read)}** are read.${settings(run)}`;
-  if (!scores.length) return `${name} is trained: ${loss}. Now stretch the text: will it break?${settings(run)}`;
+  if (!scores.length) {
+    const next = ready ? "Now stretch the text: will it break?" : "Its weights are gone: train it again to stretch it.";
+    return `${name} is trained: ${loss}. ${next}${settings(run)}`;
+  }
   const at = breaks(scores);
   const verdict =
-    scores[0] < 2 / GUESS ? "it has hardly learned the task" : at ? `it **breaks at ${at}**` : "it keeps at least half";
+    scores[0] < 2 / GUESS
+      ? "it has hardly learned the task"
+      : at
+        ? `it **breaks at ${at} times the length**`
+        : "it keeps at least half";
   const far = other ? ` ${bold(capital(other.name))} got ${share(other.scores.at(-1))} at 8 times.` : "";
   const asked = run.task === "copy" ? "in the last 64 places of" : "of those a training text away or more, in";
   const ranges = known?.map(([low, high]) => `${percent(low)} to ${percent(high)}`).join(", ");
@@ -84,7 +93,7 @@ export function words({ phase, wanted, run, read, known, other, busy }) {
 const LABEL =
   "Three plots: the loss against the step of training, the mean attention of both layers against distance, and " +
   "the accuracy in texts of 1, 2, 4 and 8 times the trained length, of the last models that were trained";
-const NOTICE = "Of one seed, every encoding meets the same weights and texts. Gray bars: the record's eight seeds.";
+const NOTICE = "One seed gives every encoding the same first weights and texts. Gray bars: the record's eight seeds.";
 const ROW = 18; // of the key
 const CALM = 1000; // ms between two pictures of a run, with motion reduced
 
@@ -99,7 +108,7 @@ export default figure((fig) => {
   const same = (one, other) => one.name === other.name && one.task === other.task;
   const wanted = () => plan(data, fig.traits);
   const last = () => fig.traits.runs.at(-1);
-  const ready = () => !now && last()?.task === fig.traits.task && !last().scores.length;
+  const ready = () => Boolean(tell) && !now && last()?.task === fig.traits.task && !last().scores.length;
   /** What is compared: the runs of the task, the present one at the end. */
   function shown() {
     const all = now ? [...fig.traits.runs.filter((one) => !same(one, now.run)), now.run] : fig.traits.runs;
@@ -183,10 +192,11 @@ export default figure((fig) => {
     longer.disabled = !ready();
     progress.value = phase === "stretching" ? now.read : run ? run.losses.length / run.steps : 0;
     const other = all.filter(({ scores }) => scores.length).findLast((one) => one !== run);
+    const busy = here ? null : now?.run;
     fig.say(
       failed
         ? "The trainer did not come. Press **Start** to try once more."
-        : words({ phase, wanted: plans, run, read: now?.read, known: run?.known, other, busy: here ? null : now?.run }),
+        : words({ phase, wanted: plans, run, read: now?.read, known: run?.known, other, busy, ready: ready() }),
     );
     fig.root.dataset.values = JSON.stringify({
       phase,

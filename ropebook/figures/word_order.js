@@ -83,7 +83,7 @@ export function words(order, positions, numbers, outputs) {
     return "Each query and key is turned by its position now. Drag **Shanghai** to Beijing’s place, and count what is new.";
   if (!positions)
     return (
-      "**None of the 16 numbers is new**: each has moved with its two words, each output with its word. " +
+      "**None of the 16 numbers is new**: each stands where its two words stand, each output beside its word. " +
       "The layer sees no order."
     );
   return (

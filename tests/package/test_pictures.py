@@ -855,6 +855,17 @@ def test_before_a_start_nothing_is_trained(node, width):
     assert plot.texts("not stretched yet")
 
 
+def test_what_was_trained_elsewhere_or_before_another_task_is_not_to_be_stretched(node):
+    """Its weights are not here; the words say so."""
+    run = {"name": "RoPE", "task": "copy", "rate": 0.1, "seed": 0, "steps": 200, "known": None}
+    run |= {"losses": [0.1] * 200, "scores": [], "attention": [[1 / 33] * 33] * 2}
+    made = figures.train_it(train_it_data())
+    for made.runs in ([run], [run, {**run, "task": "find"}]):
+        says = shown(node, made, width=680).says
+        assert "Its weights are gone: train it again" in says
+        assert "stretch the text" not in says
+
+
 # ---- a real head --------------------------------------------------------------------------------
 
 

@@ -242,7 +242,10 @@ def test_a_plan_takes_the_rate_of_the_record_and_names_what_differs(node):
     assert plan(bug=BUGS[2])["name"] == "ALiBi"
     bugged = plan(encoding="RoPE", bug=BUGS[2])
     assert (bugged["name"], bugged["known"]) == ("RoPE, keys turn backwards", None)
-    assert plan(encoding="learned, added to the input", task="find")["rate"] == 0.01  # RoPE's
+    assert not plan()["borrowed"]
+    unseen = {"encoding": "learned, added to the input", "task": "find"}
+    assert (plan(**unseen)["rate"], plan(**unseen)["borrowed"]) == (0.01, True)  # RoPE's
+    assert not plan(**unseen, rate="0.01")["borrowed"]
 
 
 def test_a_trainer_pauses_resumes_and_goes_on_where_it_was(node):

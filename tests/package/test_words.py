@@ -393,15 +393,23 @@ SENTENCES = [
         "**RoPE, keys turn backwards**, reads longer and longer texts: **50%** are read.\n",
     ),
     (
-        ("train_it", {"phase": "done", "run": LEARNS}),
+        ("train_it", {"phase": "done", "run": LEARNS, "ready": True}),
         " is trained: its loss is **0.09** nats, where guessing costs 2.77. Now stretch the text: ",
+    ),
+    (
+        ("train_it", {"phase": "done", "run": LEARNS, "ready": False}),
+        "where guessing costs 2.77. Its weights are gone: train it again to stretch it.\n1,000",
+    ),
+    (
+        ("train_it", {"phase": "training", "run": {**LEARNS, "borrowed": True}}),
+        "\n1,000 steps, rate 0.1 (RoPE's in the record), seed 0.",
     ),
     (
         ("train_it", {**LEARNT, "known": SPREAD}),
         "**RoPE, keys turn backwards**, gives **99.9%** right answers in texts as long as in "
-        "training, and **7%** in the last 64 places of texts 8 times as long: it **breaks at 4**.\n"
-        "At 1, 2, 4 and 8 times: 99.9%, 80%, 41%, 7%. Guessing gives 6%. Eight seeds of the "
-        "record: 100% to 100%, 95% to 100%, 6% to 100%, 6% to 98%.",
+        "training, and **7%** in the last 64 places of texts 8 times as long: it **breaks at 4 "
+        "times the length**.\nAt 1, 2, 4 and 8 times: 99.9%, 80%, 41%, 7%. Guessing gives 6%. "
+        "Eight seeds of the record: 100% to 100%, 95% to 100%, 6% to 100%, 6% to 98%.",
     ),
     (
         (
@@ -415,7 +423,7 @@ SENTENCES = [
         (
             ("train_it", {**LEARNT, "run": {**LEARNT["run"], "task": task}}),
             "in training, and **7%** of those a training text away or more, in texts 8 times as "
-            "long: it **breaks at 4**.\n",
+            "long: it **breaks at 4 times the length**.\n",
         )
         for task in ("find", "induction")
     ),
@@ -1013,8 +1021,8 @@ SENTENCES = [
     ),
     (
         ("word_order", BACK, False, 0, 0),
-        "**None of the 16 numbers is new**: each has moved with its two words, each output with "
-        "its word. The layer sees no order.",
+        "**None of the 16 numbers is new**: each stands where its two words stand, each output "
+        "beside its word. The layer sees no order.",
     ),
     (
         ("word_order", BACK, True, 10, 4),
