@@ -31,17 +31,11 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "linear": ("factor",),
     "dynamic": ("factor",),
     "ntk": ("alpha",),
-    "yarn": (
-        "factor", "original_max_position_embeddings", "attention_factor", "beta_fast", "beta_slow",
-        "mscale", "mscale_all_dim", "truncate",
-    ),
-    "llama3": (
-        "factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor",
-    ),
-    "longrope": (
-        "short_factor", "long_factor", "original_max_position_embeddings", "factor",
-        "attention_factor",
-    ),
+    "yarn": ("factor", "original_max_position_embeddings", "attention_factor", "beta_fast",
+             "beta_slow", "mscale", "mscale_all_dim", "truncate"),
+    "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor"),
+    "longrope": ("short_factor", "long_factor", "original_max_position_embeddings", "factor",
+                 "attention_factor"),
     "proportional": ("factor",),
 }  # fmt: skip
 """Parameters that each type of rescaling reads, with Hugging Face's names."""
@@ -82,19 +76,17 @@ TYPES = {
 BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
     r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
-    r"|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
-    r"|original_max_pos|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$"
-    r"|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_"
+    r"|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
+    r"|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa"
+    rf"|^beta_|^({'|'.join(sorted({*sum(PARAMETERS.values(), ())}))})$"
 )
 TURNS = re.compile(r"rope|rotary|theta")
 """Names of fields that speak of a base; of a rotation; that do so whatever the model."""
 
 QUANTITIES = {
-    "base": BASE,
-    "fraction": re.compile(r"partial|pct|percent|fraction"),
-    "length": re.compile(r"max_pos|len|n_ctx|n_pos"),
-    "width": re.compile(r"dim|channels|size"),
-}
+    "base": BASE, "fraction": re.compile(r"partial|pct|percent|fraction"),
+    "length": re.compile(r"max_pos|len|n_ctx|n_pos"), "width": re.compile(r"dim|channels|size"),
+}  # fmt: skip
 """What a field without effect may be about: harmless where the model has that value anyway."""
 
 
@@ -212,7 +204,8 @@ def rope_of(config: Json) -> Specification:
     TypeError
         If ``config`` is no dict.
     ValueError
-        If a field has a value that its class refuses; the message names the field.
+        If a field has a value that its class refuses, or YaRN a beta_fast < beta_slow, of which
+        transformers only warns; the message names the field.
     """
     if not isinstance(config, dict):
         kind = type(config).__name__
@@ -235,6 +228,8 @@ def evaluate(
     family = config.get("model_type")
     study = _Study(rules, names, kinds)
     rule = rules.get(family) if isinstance(family, str) else None
+    if family == "mistral" and "layer_types" in config:
+        rule = rules.get("ministral", rule)  # as AutoConfig does
     if rule is None or rule.get("null"):
         return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
     study.part(config, rule, "")
@@ -256,13 +251,7 @@ def _no_rule(family: Any, rule: Any, rules: Json) -> Caution:
 
 
 def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, bool]:
-    """Return what is given of a part, its ``model_type``, and whether it stands outside the part.
-
-    Raises
-    ------
-    ValueError
-        If the part is no dict.
-    """
+    """Return a part as given, a dict, its ``model_type``, and whether it stands outside of it."""
     own, spec = config.get(name), rule["parts"][name]
     outside = own is None and name in rule.get("flat", ())
     if outside:
@@ -277,10 +266,7 @@ def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, b
 
 
 class _Fields:
-    """Fields of one part: as given, in another spelling, or a default; notes reads.
-
-    ``preset`` are defaults that a model has instead of its part's class.
-    """
+    """Fields of one part: as given, in another spelling, or a default, its model's ``preset``."""
 
     def __init__(self, config: Json, rule: Json, path: str, preset: Json) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
@@ -477,10 +463,7 @@ class _Study:
     def parameters(
         self, fields: _Fields, rope: Json, kind: str | None, layer: int
     ) -> tuple[Json, str] | None:
-        """Return what a kind of layer has in ``rope_parameters``, and where its base is from.
-
-        ``layer`` is the first of them. None where they rest.
-        """
+        """Return what layers, ``layer`` first, are told, and their base's place; None at rest."""
         dicts = {}
         for field in DICTS if rope["dict"] else ():
             dicts[field] = fields.get(field)
@@ -488,14 +471,12 @@ class _Study:
                 words = f"{fields.name(field)} must be a dict or null, got {dicts[field]!r}"
                 raise ValueError(words)
         legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
-        label = "rope_parameters"
+        label, both = "rope_parameters", (legacy, given) if legacy and given else ()
         if rope.get("replaces") and fields.has("rope_scaling"):
             if legacy is None:
                 words = f"{fields.name('rope_scaling')} must be left out, for null replaces"
                 raise ValueError(f"{words} rope_parameters, got null")
             label, given, legacy = "rope_scaling", legacy, None
-        if legacy and given:
-            self.two(fields, legacy, given)
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
         apart = bool(given and rope.get("apart"))  # from fields outside, which do not count
         legacy = legacy if own["scaling"] and not apart else None
@@ -536,36 +517,52 @@ class _Study:
         base = found["rope_theta"]
         if not (_positive(base) and 2.0**-126 <= base < 2.0**128):
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
-        if source == DEFAULT:
+        joins = label == "rope_parameters" and (rope["nested"] or entry is given)
+        if not (both and self.two(fields, *both, joins, source, base)) and source == DEFAULT:
             self.lost(fields, told or given, name, base, list(rope["kinds"].values()))
         origin = dict.fromkeys(entry or {}, name)
         origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
         found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None}
         return found, source
 
-    def two(self, fields: _Fields, legacy: Json, given: Json) -> None:
-        """Warn where both spellings are given, and two rescalings above all."""
-        one, other = fields.name("rope_scaling"), fields.name("rope_parameters")
-        kinds = [str(d.get("rope_type", d.get("type", "default"))) for d in (legacy, given)]
+    def two(
+        self, fields: _Fields, read: Json, lost: Json, joins: bool, source: str, base: float
+    ) -> bool:
+        """Name what is lost where both spellings are given; return whether a base is."""
+        one, other, found = *map(fields.name, DICTS), False
+        kinds = [_type_in(read), _type_in(lost)]
         if "default" not in kinds:
             text = f"{one} names {kinds[0]!r}, {other} {kinds[1]!r}: a model has one rescaling."
             self.warn("rescaling-of-rescaling", 2, one, text)
-        else:
+        elif joins:
             self.warn("two-spellings", 1, other, f"{one} and {other} are both given.")
+        for key, own in {} if joins else lost.items():
+            for name, value in own.items() if isinstance(own, dict) else [("", own)]:
+                where = f"{key}.{name}".rstrip(".")
+                text, gone = f"{other} is not read beside {one}; its {where}", "rope_theta" in where
+                self.unread[f"{other}.{where}"] = None
+                if gone and _positive(value) and value != base:
+                    text = f"{text} {value:,.15g} is lost: the base is {source} {base:,.15g}."
+                    self.warn("base-lost", 2, f"{other}.{where}", text)
+                    found = True
+                else:
+                    fits = value in (None, "default", base if gone else read.get(key))
+                    text = f"{text} has no effect."
+                    self.warn("no-effect", 0 if fits else 1, f"{other}.{where}", text)
+        return found
 
     def lost(self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[Json]) -> None:
         """Warn where the default is taken for a base that was given or forgotten."""
         apart = {field for one in kinds if one["default"] != base for field in one["theta"]}
         others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
         others = [k for k in others if k not in apart]  # another kind of layer has those
+        words = f"the base is the class's default {base:g}."
         if others and base not in (fields.given[field] for field in others):
-            words = (
-                f"{fields.name(others[0])} is not read: the base is the class's default {base:g}."
-            )
-            self.warn("base-lost", 2, fields.name(others[0]), words)
+            field, where = fields.name(others[0]), name.rsplit(".")[-1]
+            text = f"{field} is not read{f' for {where}' if len(kinds) > 1 else ''}: {words}"
+            self.warn("base-lost", 2, field, text)
         elif entry:
-            words = f"{name} has no rope_theta: the base is the class's default {base:g}."
-            self.warn("base-lost", 1, name, words)
+            self.warn("base-lost", 1, name, f"{name} has no rope_theta: {words}")
 
     def rotation(
         self, fields: _Fields, rule: Json, one: Json, parameters: Json, source: str
@@ -613,32 +610,25 @@ class _Study:
         rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
         width = 2 * int(rotated.sum())
         if width > head_dim:
-            words = f"{width_from} makes {width} channels, more than the {head_dim} of a head"
-            raise ValueError(words)
+            raise ValueError(f"{width_from} makes {width} channels, more than a head's {head_dim}")
         place = "all" if width == head_dim else one["place"] if rotated.all() else "elsewhere"
         if kind != "default":
-            self.advise(kind, told, parameters["_name"], longest)
+            self.advise(series, told, parameters["_name"], longest)
         self.keys(fields, parameters, kind, one, rule["rope"])
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None
         return {
-            "head_dim": head_dim,
-            "head_dim_from": head_from,
-            "width": width,
-            "width_from": width_from,
-            "place": place,
-            "layout": self.layout(fields, one),
-            "direction": one["direction"],
-            "base": float(parameters["rope_theta"]),
-            "base_from": source,
+            "head_dim": head_dim, "head_dim_from": head_from,
+            "width": width, "width_from": width_from, "place": place,
+            "layout": self.layout(fields, one), "direction": one["direction"],
+            "base": float(parameters["rope_theta"]), "base_from": source,
             "rescaling": None if kind == "default" else [kind, told],
             "attention_factor": series.factor * head_dim ** one["power"],
-            "inv_freq": inv_freq[rotated].tolist(),
-            "sections": sections,
+            "inv_freq": inv_freq[rotated].tolist(), "sections": sections,
             "trained_length": told.get("original_max_position_embeddings", trained),
             "max_length": longest if told_length else None,
             "dynamic": kind in ("dynamic", "longrope"),
-        }
+        }  # fmt: skip
 
     def scale(self, fields: _Fields, one: Json) -> float:
         """Return how far a coordinate goes from one patch to the next; 1 where it counts them."""
@@ -673,8 +663,11 @@ class _Study:
         if field == "rope_type" and parameters.get("type", asked) != asked:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
             self.warn("no-effect", 1, f"{name}.type", words)
-        for key in REQUIRED[kind]:  # without YaRN's factor, a null one, lengths tell it
-            if key not in parameters or (parameters[key] is None and kind != "yarn"):
+        for key in PARAMETERS[kind]:
+            may = key in (*ZERO, "attention_factor", "truncate")  # be null, or what lengths tell
+            may |= key == "factor" and kind in ("yarn", "longrope")
+            absent = key in REQUIRED[kind] and key not in parameters
+            if absent or (parameters.get(key, 0) is None and not may):
                 raise ValueError(f"{name} must have {key} for {field} {asked!r}")
         if kind == "dynamic" and rope.get("alpha") and parameters.get("alpha"):
             kind = "ntk"
@@ -749,13 +742,14 @@ class _Study:
             text = f"{words} is no whole number: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
-    def advise(self, kind: str, told: Json, name: str, longest: int | None) -> None:
+    def advise(self, series: "_Series", told: Json, name: str, longest: int | None) -> None:
         """Warn of parameters that do nothing, or contradict each other."""
-        factor, original = told.get("factor"), told.get("original_max_position_embeddings")
-        if factor == 1 or (
-            kind == "proportional" and told["partial_rotary_factor"] == 1 and factor is None
-        ):
-            text = f"{name}.factor is 1: {kind} changes nothing."
+        kind, factor = series.kind, told.get("factor")
+        original = told.get("original_max_position_embeddings")
+        grows = "nothing changes up to max_position_embeddings; beyond it frequencies do."
+        words = {"dynamic": grows if factor == 1 else "", "longrope": ""}
+        if series.idle and (text := words.get(kind, f"{kind} changes nothing.")):
+            text = f"{name}.factor is {factor or 1:g}: {text}"
             self.warn("factor-one", 1, f"{name}.factor", text)
         elif factor is None and kind == "yarn":
             text = f"{name}.factor is null: the quotient of the two lengths is taken."
@@ -813,8 +807,7 @@ class _Study:
     ) -> None:
         """Note a field without effect, and the name that was perhaps meant."""
         self.unread[where] = None
-        near = self.near(key, known)
-        if near:
+        if near := self.near(key, known):
             text = f"{where} is no field that is read: did you mean {near!r}?"
             self.warn("spelling", 2, where, text)
         else:
@@ -837,6 +830,7 @@ class _Study:
         known = {*rule.get("read", ()), *fields.defaults, *rule.get("aliases", ())}
         layers = rule.get("layers", {})
         every = {layers[name]["every"] for name in ("types", "switch") if name in layers}
+        listed = layers.get("types", {}).get("field", "layer_types")
         about = ABOUT if "rotations" in rule or made else TURNS
         rope = rule.get("rope", {"dict": False, "kinds": {}})
         scales = rope.get("replaces") or any(one["scaling"] for one in rope["kinds"].values())
@@ -851,11 +845,14 @@ class _Study:
             if field in DICTS:
                 if value and not (rope["dict"] and (scales or field == "rope_parameters")):
                     self.unused(where, field, value, {field})
-            elif where in fields.read or field.startswith("_") or field in rule.get("parts", ()):
+            elif where in fields.read or field in rule.get("parts", ()) or (
+                field[:1] == "_" and (field[1:] not in every or fields.has(listed))
+            ):  # fmt: skip
                 continue
             elif (
-                (field in every and type(value) is int)
+                (field.lstrip("_") in every and type(value) is int)
                 or about.search(_snake(field))
+                or (field == "type" and made and value in ("su", *PARAMETERS))
                 or self.near(field, known)
             ):
                 words = _snake(field)
@@ -904,7 +901,7 @@ def _positive(value: Any) -> bool:
 
 
 class _Series:
-    """The frequencies of so many channels, by a type of rescaling; keeps the factor."""
+    """The frequencies of so many channels; keeps the factor, and whether the type changes none."""
 
     def __init__(self, kind: str, base: float, told: Json, longest: int | None) -> None:
         self.kind, self.base, self.factor = kind, base, 1.0
@@ -920,10 +917,12 @@ class _Series:
     def __call__(self, dim: int) -> np.ndarray:
         if dim < 1:
             raise ValueError(f"at least one pair of channels must rotate, got {dim} channels")
+        plain = self.base ** -(np.arange(0, dim, 2) / dim)
         if self.kind in ("default", "linear"):  # of an odd width, too
-            exponent = np.arange(0, dim, 2) / dim
-            return self.base**-exponent / self.told.get("factor", 1.0)
-        inv_freq, self.factor = rescaled_frequencies(self.kind, dim, self.base, **self.told)
+            inv_freq = plain / self.told.get("factor", 1.0)
+        else:
+            inv_freq, self.factor = rescaled_frequencies(self.kind, dim, self.base, **self.told)
+        self.idle = self.factor == 1.0 and np.allclose(inv_freq, plain, 1e-12, 0.0)
         return inv_freq
 
 

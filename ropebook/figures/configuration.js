@@ -57,11 +57,12 @@ const TYPES = {
   ...{ S: "a list of texts", D: "a list of dicts", L: "a list of lists" },
 };
 const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
+const MEANT = [...new Set(Object.values(PARAMETERS).flat())].sort().join("|");
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
-    "|^(attention_|global_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
-    "|original_max_pos|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$" +
-    "|^att(entio)?n_factor$|^factor$|_freq_factor$|^beta_",
+    "|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
+    "|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa" +
+    `|^beta_|^(${MEANT})$`,
 );
 const TURNS = /rope|rotary|theta/;
 const QUANTITIES = {
@@ -78,6 +79,13 @@ const snake = (name) => name.replace(/[-. ]|(?<=[a-z])(?=[A-Z])/g, "_").toLowerC
 const typeIn = (parameters) => get(parameters, "rope_type", get(parameters, "type", "default"));
 const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
+const alike = (a, b) =>
+  Array.isArray(a) ? a.length === b?.length && a.every((one, i) => equal(one, b[i])) : equal(a, b);
+/** A number with commas and up to 15 digits, as Python's ,.15g writes it. */
+const digits15 = (value) => {
+  const x = Number(value);
+  return x >= 1e-4 && x < 1e15 ? grouped(Number(x.toPrecision(15))) : general(x);
+};
 const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
 
 /**
@@ -89,7 +97,8 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
     throw new Refused(`config must be a dict, as json.load returns config.json, got ${kindOf(config)}`);
   }
   const family = get(config, "model_type");
-  const rule = typeof family === "string" ? get(rules, family) : null;
+  const named = family === "mistral" && has(config, "layer_types") ? "ministral" : family; // AutoConfig
+  const rule = typeof family === "string" ? get(rules, named) : null;
   if (rule === null || rule.null) {
     const warnings = [noRule(family, rule, rules)];
     return { family, known: false, parts: [], read: [], without_effect: [], warnings };
@@ -337,6 +346,7 @@ class Study {
       }
     }
     let [legacy, given, label] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null, "rope_parameters"];
+    const both = truthy(legacy) && truthy(given) ? [legacy, given] : null;
     if (rope.replaces && fields.has("rope_scaling")) {
       if (legacy === null) {
         const words = `${fields.name("rope_scaling")} must be left out, for null replaces`;
@@ -344,7 +354,6 @@ class Study {
       }
       [label, given, legacy] = ["rope_scaling", legacy, null];
     }
-    if (truthy(legacy) && truthy(given)) this.two(fields, legacy, given);
     const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
     const apart = rope.apart && truthy(given); // from fields outside, which do not count
@@ -386,7 +395,8 @@ class Study {
     if (!(positive(found.rope_theta) && found.rope_theta >= 2 ** -126 && found.rope_theta < 2 ** 128)) {
       throw new Refused(`${source} must be a positive number (else no base), got ${repr(found.rope_theta)}`);
     }
-    if (source === DEFAULT) {
+    const joins = label === "rope_parameters" && (rope.nested || entry === given);
+    if (!(both && this.two(fields, ...both, joins, source, found.rope_theta)) && source === DEFAULT) {
       const seen = truthy(told) ? told : given;
       this.lost(fields, seen, name, found.rope_theta, Object.values(rope.kinds));
     }
@@ -394,31 +404,47 @@ class Study {
     for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
     return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null }, source];
   }
-  /** Warn where both spellings are given, and two rescalings above all. */
-  two(fields, legacy, given) {
+  /** Name what is lost where both spellings are given; return whether a base is. */
+  two(fields, read, lost, joins, source, base) {
     const [one, other] = DICTS.map((field) => fields.name(field));
-    const kinds = [legacy, given].map((dict) => {
-      const kind = has(dict, "rope_type") ? dict.rope_type : has(dict, "type") ? dict.type : "default";
-      return typeof kind === "string" ? kind : repr(kind);
-    });
-    if (kinds.includes("default")) {
-      this.warn("two-spellings", 1, other, `${one} and ${other} are both given.`);
-    } else {
+    const kinds = [read, lost].map(typeIn);
+    let found = false;
+    if (!kinds.includes("default")) {
       const [first, second] = kinds.map(repr);
       const text = `${one} names ${first}, ${other} ${second}: a model has one rescaling.`;
       this.warn("rescaling-of-rescaling", 2, one, text);
+    } else if (joins) {
+      this.warn("two-spellings", 1, other, `${one} and ${other} are both given.`);
     }
+    for (const [key, own] of joins ? [] : Object.entries(lost)) {
+      for (const [name, value] of isDict(own) ? Object.entries(own) : [["", own]]) {
+        const where = `${key}.${name}`.replace(/\.+$/, "");
+        const [text, gone] = [`${other} is not read beside ${one}; its ${where}`, where.includes("rope_theta")];
+        this.unread.add(`${other}.${where}`);
+        if (gone && positive(value) && !equal(value, base)) {
+          const words = `${digits15(value)} is lost: the base is ${source} ${digits15(base)}.`;
+          this.warn("base-lost", 2, `${other}.${where}`, `${text} ${words}`);
+          found = true;
+        } else {
+          const fits = [null, "default", gone ? base : get(read, key)].some((fine) => alike(value, fine));
+          this.warn("no-effect", fits ? 0 : 1, `${other}.${where}`, `${text} has no effect.`);
+        }
+      }
+    }
+    return found;
   }
   lost(fields, entry, name, base, kinds) {
     const apart = kinds.flatMap((one) => (equal(one.default, base) ? [] : one.theta)); // another kind of layer's
     const others = [...fields.given].filter(
       ([field, value]) => BASE.test(field) && positive(value) && !apart.includes(field),
     );
+    const words = `the base is the class's default ${general(base)}.`;
     if (others.length && !others.some(([, value]) => equal(value, base))) {
       const field = fields.name(others[0][0]);
-      this.warn("base-lost", 2, field, `${field} is not read: the base is the class's default ${general(base)}.`);
+      const whose = kinds.length > 1 ? ` for ${name.split(".").at(-1)}` : "";
+      this.warn("base-lost", 2, field, `${field} is not read${whose}: ${words}`);
     } else if (truthy(entry)) {
-      this.warn("base-lost", 1, name, `${name} has no rope_theta: the base is the class's default ${general(base)}.`);
+      this.warn("base-lost", 1, name, `${name} has no rope_theta: ${words}`);
     }
   }
   /** All of a part but its place in the model. */
@@ -466,9 +492,9 @@ class Study {
     const rotates = (wave) => (Array.isArray(wave) ? wave.some(Boolean) : wave !== 0);
     const rotated = waves.filter(rotates);
     const width = 2 * rotated.length;
-    if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than the ${head} of a head`);
+    if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than a head's ${head}`);
     const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
-    if (kind !== "default") this.advise(kind, full, parameters._name, longest);
+    if (kind !== "default") this.advise(series, full, parameters._name, longest);
     this.keys(fields, parameters, kind, one, rule.rope);
     const tells = fields.has("max_position_embeddings");
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
@@ -524,9 +550,11 @@ class Study {
       const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
       this.warn("no-effect", 1, `${name}.type`, words);
     }
-    for (const key of REQUIRED[kind]) {
-      // without YaRN's factor, a null one, lengths tell it
-      if (!has(parameters, key) || (parameters[key] === null && kind !== "yarn")) {
+    for (const key of PARAMETERS[kind]) {
+      const told = key === "factor" && ["yarn", "longrope"].includes(kind); // by lengths, where it is null
+      const may = told || [...ZERO, "attention_factor", "truncate"].includes(key);
+      const absent = REQUIRED[kind].includes(key) && !has(parameters, key);
+      if (absent || (get(parameters, key, 0) === null && !may)) {
         throw new Refused(`${name} must have ${key} for ${field} ${repr(asked)}`);
       }
     }
@@ -612,11 +640,12 @@ class Study {
     }
   }
   /** Warn of parameters that do nothing, or contradict each other. */
-  advise(kind, told, name, longest) {
+  advise({ kind, idle }, told, name, longest) {
     const [factor, original] = [get(told, "factor"), get(told, ORIGINAL_LENGTH)];
-    const whole = kind === "proportional" && equal(told.partial_rotary_factor, 1) && factor === null;
-    if (equal(factor, 1) || whole) {
-      this.warn("factor-one", 1, `${name}.factor`, `${name}.factor is 1: ${kind} changes nothing.`);
+    const grows = "nothing changes up to max_position_embeddings; beyond it frequencies do.";
+    const words = { dynamic: equal(factor, 1) ? grows : "", longrope: "" }[kind] ?? `${kind} changes nothing.`;
+    if (idle && words) {
+      this.warn("factor-one", 1, `${name}.factor`, `${name}.factor is ${general(factor ?? 1)}: ${words}`);
     } else if (factor === null && kind === "yarn") {
       const text = `${name}.factor is null: the quotient of the two lengths is taken.`;
       this.warn("factor-null", 1, `${name}.factor`, text);
@@ -694,6 +723,8 @@ class Study {
   silent(fields, rule, made) {
     const known = new Set([...(rule.read ?? []), ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
     const every = ["types", "switch"].map((name) => rule.layers?.[name]?.every);
+    const listed = rule.layers?.types?.field ?? "layer_types";
+    const hidden = (field) => field.startsWith("_") && (!every.includes(field.slice(1)) || fields.has(listed));
     const about = rule.rotations || made.length ? ABOUT : TURNS;
     const rope = rule.rope ?? { dict: false, kinds: {} };
     const scales = rope.replaces || Object.values(rope.kinds).some(({ scaling }) => scaling);
@@ -708,11 +739,12 @@ class Study {
       if (DICTS.includes(field)) {
         const fine = rope.dict && (scales || field === "rope_parameters");
         if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]));
-      } else if (fields.read.has(where) || field.startsWith("_") || has(rule.parts, field)) {
+      } else if (fields.read.has(where) || hidden(field) || has(rule.parts, field)) {
         // read, or a part
       } else if (
-        (every.includes(field) && isWhole(value)) ||
+        (every.includes(field.replace(/^_+/, "")) && isWhole(value)) ||
         about.test(snake(field)) ||
+        (field === "type" && made.length && (value === "su" || has(PARAMETERS, value))) ||
         this.near(field, known) !== null
       ) {
         const of = Object.keys(QUANTITIES).find((quantity) => QUANTITIES[quantity].test(snake(field)));
@@ -849,7 +881,7 @@ const CHECKS = {
   },
 };
 
-/** The frequencies of so many channels, by a type of rescaling; keeps the factor. */
+/** The frequencies of so many channels; keeps the factor, and whether the type changes none. */
 class Series {
   constructor(kind, base, given, longest) {
     Object.assign(this, { kind, base, factor: 1, given: { ...given } });
@@ -862,17 +894,23 @@ class Series {
   }
   of(dim) {
     if (dim < 1) throw new Refused(`at least one pair of channels must rotate, got ${dim} channels`);
+    const plain = Array.from({ length: Math.ceil(dim / 2) }, (_, i) => this.base ** ((-2 * i) / dim));
+    const found = this.rescaled(dim, plain);
+    this.idle = this.factor === 1 && found.every((wave, i) => Math.abs(wave - plain[i]) <= 1e-12 * plain[i]);
+    return found;
+  }
+  rescaled(dim, plain) {
     if (this.kind === "default" || this.kind === "linear") {
       const factor = told(this.given, "factor", 1);
-      return Array.from({ length: Math.ceil(dim / 2) }, (_, i) => this.base ** ((-2 * i) / dim) / factor);
+      return plain.map((wave) => wave / factor);
     }
     if (dim % 2) throw new Refused(`dim must be a positive even integer, got ${dim}`);
     CHECKS[this.kind]?.(dim, this.base, this.given);
-    const plain = Object.entries(this.given).map(([name, value]) => [
+    const given = Object.entries(this.given).map(([name, value]) => [
       name,
       Array.isArray(value) ? value.map(Number) : typeof value === "boolean" || value === null ? value : Number(value),
     ]);
-    const found = rescaledFrequencies(this.kind, dim, this.base, Object.fromEntries(plain));
+    const found = rescaledFrequencies(this.kind, dim, this.base, Object.fromEntries(given));
     if (![...found.invFreq, found.attention].every(Number.isFinite)) {
       throw new Refused(`parameters must give finite frequencies, got ${repr(this.given)}`);
     }

@@ -259,6 +259,17 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a null factor": (
         {"rope_scaling": {"type": "linear", "factor": None}}, "rope_scaling must have factor",
     ),
+    "a null factor of Gemma 4's": (
+        {"rope_scaling": {"type": "proportional", "factor": None}}, "rope_scaling must have factor",
+    ),
+    "a null length": (
+        {"rope_scaling": {**YARN, "original_max_position_embeddings": None}},
+        "rope_scaling must have original_max_position_embeddings",
+    ),
+    "a ramp that falls": (
+        {"rope_scaling": {**YARN, "beta_fast": 1, "beta_slow": 32}},
+        "beta_slow must be <= beta_fast",
+    ),
     "a factor of 0": (
         {"rope_scaling": {"type": "linear", "factor": 0}}, r"rope_scaling\.factor must be a number",
     ),
@@ -464,3 +475,62 @@ def test_a_switch_turns_layers_as_its_class_reads_it(config: dict, layers: list 
     full |= {"layer_types": ["mamba", "attention"] * 2} if "granite" in config["model_type"] else {}
     parts = rope_of(sizes | full | config).to_dict()["parts"]
     assert [part["layers"] for part in parts] == ([layers] if layers else [])
+
+
+def test_a_factor_of_1_changes_nothing_only_where_no_frequency_and_no_factor_changes() -> None:
+    ones, rising = [1.0] * 64, [1.0 + i for i in range(64)]
+    near = "nothing changes up to max_position_embeddings; beyond it frequencies do."
+    original = {"original_max_position_embeddings": 4096}
+    for told, words in (
+        ({"rope_type": "linear"}, "linear changes nothing."),
+        (YARN | {"factor": 1}, "yarn changes nothing."),
+        (LLAMA3 | {"factor": 1.0}, "llama3 changes nothing."),
+        ({"rope_type": "proportional"}, "proportional changes nothing."),
+        ({"rope_type": "dynamic"}, near),
+        (YARN | {"factor": 1, "attention_factor": 1.5}, None),
+        ({"rope_type": "proportional", "partial_rotary_factor": 0.5}, None),
+        ({"rope_type": "longrope", "short_factor": rising, "long_factor": rising} | original, None),
+        ({"rope_type": "longrope", "short_factor": ones, "long_factor": rising} | original, None),
+    ):
+        spec = rope_of(LLAMA | {"rope_scaling": {"factor": 1.0} | told})
+        said = [one.message for one in spec.warnings if one.code == "factor-one"]
+        assert said == ([f"rope_scaling.factor is 1: {words}"] if words else [])
+
+
+def test_what_a_parameter_beside_the_dict_would_say_is_named() -> None:
+    """Those of a rescaling, whatever their names, and a width of layers with a window."""
+    names = sorted({*sum(PARAMETERS.values(), ())} - {"original_max_position_embeddings"})
+    for field in (*names, "swa_head_dim"):
+        assert rope_of(LLAMA | {field: 0.7}).without_effect == (field,)
+    assert rope_of(LLAMA | {"type": "yarn"}).without_effect == ("type",)
+    assert rope_of(LLAMA | {"type": "model"}).without_effect == ()
+    gemma = {"model_type": "gemma3_text", "_sliding_window_pattern": 2}
+    assert rope_of(gemma).without_effect == ("_sliding_window_pattern",)
+    assert len(rope_of(gemma).parts[0].layers) == 5, "its class keeps a pattern of 6"
+    listed = gemma | {"layer_types": ["full_attention"] * 26}
+    assert rope_of(listed).warnings == ()
+
+
+def test_a_base_in_the_dict_that_is_not_read_is_lost() -> None:
+    left = {k: v for k, v in LLAMA.items() if k != "rope_theta"}
+    for given, where in (
+        ({"rope_type": "default", "rope_theta": 1e6}, "rope_theta"),
+        ({"full_attention": {"rope_theta": 1000000}}, "full_attention.rope_theta"),
+    ):
+        spec = rope_of(left | {"rope_scaling": YARN, "rope_parameters": given})
+        assert spec.parts[0].base == 1e4
+        assert spec.warnings[0].severity == 2
+        assert spec.warnings[0].message == (
+            f"rope_parameters is not read beside rope_scaling; its {where} 1,000,000 is lost: the "
+            "base is the class's default 10,000."
+        )
+        assert f"rope_parameters.{where}" in spec.without_effect
+    same = {"rope_type": "default", "rope_theta": QWEN["rope_theta"]}
+    spec = rope_of(QWEN | {"rope_scaling": YARN, "rope_parameters": same})
+    assert {one.severity for one in spec.warnings} == {0}, "they say the same"
+
+
+@needs("gemma3")
+def test_a_base_that_one_kind_of_layer_lost_is_of_that_kind() -> None:
+    spec = rope_of({"model_type": "gemma3_text", "_rope_theta": 1e6})
+    assert spec.warnings[0].message.startswith("_rope_theta is not read for sliding_attention: ")
