@@ -382,18 +382,17 @@ def english(name, times=1, learning_rate=None, seeds=MORE):
 
 
 def test_english_with_a_bias_and_with_a_stretch():
-    """Refuted if new models rank the encodings otherwise in English, or one of four stretched
-    RoPE models reads worse than the flatter ALiBi or better than the steeper one.
+    """Refuted if new models rank RoPE, both ALiBis, T5's bias or no encoding otherwise in English,
+    or one of four stretched RoPE models reads worse than the flatter ALiBi or better than the
+    steeper one.
 
     Seed by seed, where the claim says so; the temperature alone as well.
     """
-    names = summary.load("language")["settings"]["encodings"]
     ahead = ("rope", "t5", "t5_window", "alibi_steep", "alibi")
-    few = {name: english(name, seeds=NEW).mean() for name in set(names) - set(ahead)}
     within = {name: english(name) for name in ahead}
-    assert within["rope"].mean() < min(within["alibi"].mean(), *few.values())
+    assert within["rope"].mean() < within["alibi"].mean()
     assert within["alibi_steep"].mean() < within["rope"].mean()
-    assert within["alibi"].mean() < few["nope"]
+    assert within["alibi"][: len(NEW)].mean() < english("nope", seeds=NEW).mean()
     for name in ("alibi", "alibi_steep"):
         assert abs(english(name, 8).mean() - within[name].mean()) < 0.1
     for name in ("t5", "rope"):
