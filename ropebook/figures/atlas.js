@@ -286,6 +286,7 @@ function compare(one, two) {
 export function reading(rows, traits) {
   const found = choose(rows, traits);
   const count = (fits) => found.filter((i) => fits(rows[i])).length;
+  const { name, broken } = rows[traits.row];
   return {
     total: rows.length,
     found: found.length,
@@ -296,9 +297,9 @@ export function reading(rows, traits) {
     mostly: oftenest(found.map((i) => rows[i].broken)),
     show: traits.show,
     search: traits.search.trim(),
-    row: rows[traits.row].name,
+    row: name,
     other: rows[traits.other].name,
-    broken: rows[traits.row].broken,
+    broken: found.includes(traits.row) ? broken : null,
   };
 }
 
@@ -313,14 +314,16 @@ function oftenest(all) {
 export const words = (now) => `${answer(now)}\n${numbers(now)}`;
 
 function answer({ total, found, kept, mostly, show, search, row, broken }) {
-  if (found === total && broken) return `**${total - kept} of ${total}** do, **${row}** by ${broken}.`;
-  if (found === total) return `**${total - kept} of ${total}** do: the red wheels. Tap one, and it says how.`;
+  const all = found === total || (show === "promise broken" && !search);
+  if (all && broken) return `**${found - kept} of ${total}** do, **${row}** by ${how(broken)}.`;
+  if (found === total) return `**${total - kept} of ${total}** do: the filled wheels. Tap one, and it says how.`;
   const that = [
     show !== "all rotations" && show,
     search && `matching “${search.replace(/[*`]/g, "").slice(0, 40)}”`,
   ].filter(Boolean);
   const which = that.join(", ");
   const start = `${which[0].toUpperCase()}${which.slice(1)}: **${found || "none"} of ${total}** rotations.`;
+  if (show === "promise broken" && broken) return `${start.slice(0, -1)}, **${row}** by ${how(broken)}.`;
   if (found && show === "promise broken" && mostly)
     return `${start.slice(0, -1)}, **${mostly[0]}** of them by ${mostly[1]}.`;
   if (!found || show === "promise broken") return start;
@@ -427,18 +430,19 @@ function ending(held, chosen, around) {
 const GROUPS = { "half-split": "half-split", interleaved: "interleaved", "another layout": "in other ways" };
 /** How many wheels are drawn large at most, with their names. */
 export const most = (width) => (wide(width) ? 24 : 12);
-const UNDER = 46; // pixels for these
+const LINE = 13; // pixels of a line of these
 const HEAD = 22; // pixels of a group's name
 const KEY = 20; // of the line that says what a wheel is
 
 /** What breaks the promise, in the few words for which a wheel has room. */
 const WHY = {
   "gains after the turn": "gains after turn",
-  "a projection after the turn": "projects after turn",
+  "a projection after the turn": "late projection",
   "keys turned by a count of their own": "keys count apart",
   "queries that grow with their position": "queries grow",
 };
 export const why = ({ broken }) => WHY[broken] ?? (broken && "scores differ");
+const how = (broken) => (broken in WHY ? broken : `scores that differ by ${broken}`);
 
 const cellOf = (width) => (wide(width) ? 32 : 22);
 
@@ -462,12 +466,15 @@ export function hang(rows, width) {
 
 /** Where a few wheels hang, as large as there is room for them and their words on a wall of some height. */
 export function hangLarge(found, width, wall) {
-  const columns = Math.floor(width / (wide(width) ? 150 : 112));
-  const height = Math.min((wall - KEY) / Math.ceil(found.length / columns), 110 + UNDER);
-  const radius = Math.min((height - UNDER) / 2 - 4, 49);
+  const columns = Math.max(Math.floor(width / (wide(width) ? 150 : 112)), 3);
+  const room = width / columns;
+  const under = LINE * (wide(width) ? 3 : 4) + 7;
+  const height = Math.min((wall - KEY) / Math.ceil(found.length / columns), 110 + under);
+  const radius = Math.min((height - under) / 2 - 4, room / 2 - 4, 49);
   const spots = found.map((row, n) => ({
     row,
-    x: (((n % columns) + 0.5) * width) / columns,
+    room,
+    x: ((n % columns) + 0.5) * room,
     y: KEY + Math.floor(n / columns) * height + radius + 4,
     radius,
   }));
@@ -475,7 +482,8 @@ export function hangLarge(found, width, wall) {
 }
 
 const AT_ONCE = 8; // milliseconds that wheels are painted for before the page has its turn
-const THUMB = 20; // pixels from a red wheel where it is met rather than others
+const THUMB = 20; // pixels from a filled wheel where it is met rather than others
+const KEPT = 0.7; // how strong the others are
 
 /** All wheels on a canvas of their own, some in each frame: { show(width), painted }. */
 function makeBoard(plot, rows, changed) {
@@ -489,19 +497,10 @@ function makeBoard(plot, rows, changed) {
       const at = waiting.shift();
       const { kept, head } = rows[at.row];
       wheels[at.row] ??= wheelOf(rows[at.row]);
-      const wheel = wheels[at.row];
-      if (kept) drawWheel(board, wheel, head, at);
-      else {
-        disc(board, at.x, at.y, at.radius, colors.warm, { ring: colors.warm });
-        ctx.globalAlpha = 0.35;
-        drawWheel(
-          board,
-          wheel.map((chord) => ({ ...chord, color: colors.paper })),
-          head,
-          at,
-        );
-        ctx.globalAlpha = 1;
-      }
+      ctx.globalAlpha = KEPT;
+      if (kept) drawWheel(board, wheels[at.row], head, at);
+      ctx.globalAlpha = 1;
+      if (!kept) disc(board, at.x, at.y, at.radius, colors.warm, { ring: colors.warm });
     }
     if (waiting.length) requestAnimationFrame(paint);
     changed();
@@ -525,20 +524,21 @@ function makeBoard(plot, rows, changed) {
   };
 }
 
-/** The wall: { draw(found, traits) }. */
+/** The wall: { draw(found, traits), reveal() }. */
 function makeWall(fig, rows) {
   let now = null; // what is shown
   let over = null; // the row under the mouse
   const near = (x, y) => {
     const found = now.spots.map(({ row, radius, ...at }) => {
-      const red = !rows[row].kept;
+      const filled = !rows[row].kept;
       const away = Math.hypot(at.x - x, at.y - y);
-      return { row, away: red ? away - THUMB : away, far: away > (red ? Math.max(radius + 3, THUMB) : radius + 3) };
+      const reach = filled ? Math.max(radius + 3, THUMB) : radius + 3;
+      return { row, away: filled ? away - THUMB : away, far: away > reach };
     });
     return found.filter(({ far }) => !far).sort((a, b) => a.away - b.away)[0]?.row ?? null;
   };
   const plot = fig.canvas({
-    label: "A wall of wheels, one a rotation, red where it breaks the promise: a chord joins the channels of a pair",
+    label: "A wall of wheels, one a rotation, filled where it breaks the promise: a chord joins the channels of a pair",
     height: (width) => Math.max(hang(rows, width).height, 420),
     point({ x, y, type }) {
       const row = near(x, y);
@@ -560,7 +560,7 @@ function makeWall(fig, rows) {
       if (there) fig.set({ row: there.row });
     },
   });
-  const reds = () => now.spots.filter(({ row }) => !rows[row].kept);
+  const filled = () => now.spots.filter(({ row }) => !rows[row].kept);
   const board = makeBoard(plot, rows, () => lay());
   const ring = ({ x, y, radius }, color) => {
     plot.ctx.strokeStyle = color;
@@ -587,7 +587,7 @@ function makeWall(fig, rows) {
     for (const at of all) if (at.row === other) ring(at, colors.muted);
     for (const at of all) if (at.row === row) ring(at, colors.ink);
     if (!heads.length) for (const at of spots) nameLarge(plot, rows[at.row], at);
-    else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at, reds());
+    else for (const at of spots) if (at.row === (over ?? row)) nameSmall(plot, rows[at.row], at, filled());
   };
   const draw = (found, { row, other }) => {
     const { width, height } = plot;
@@ -598,29 +598,41 @@ function makeWall(fig, rows) {
     if (!large) board.show(all);
     lay();
   };
-  return { draw };
+  const reveal = () =>
+    plot.canvas.scrollIntoView({ block: "nearest", behavior: fig.reducedMotion ? "auto" : "smooth" });
+  return { draw, reveal };
 }
 
-function nameLarge(plot, row, { x, y, radius }) {
+/** A name in lines of so many letters at most, broken after "_" and at blanks; a longer part has a line of its own. */
+export function inLines(name, letters) {
+  const lines = [""];
+  for (const part of name.match(/[^_ ]+[_ ]?|[_ ]/g)) {
+    if (lines.at(-1) && (lines.at(-1) + part.trim()).length > letters) lines.push("");
+    lines.push(lines.pop() + part);
+  }
+  return lines.map((line) => line.trim());
+}
+
+function nameLarge(plot, row, { x, y, radius, room }) {
   const { ink, warm } = plot.colors;
   const [align, size] = ["center", wide(plot.width) ? 12 : 11];
-  const lines = [row.family, row.part].filter(Boolean).map((said) => [said, ink]);
+  const own = [row.family, row.part].filter(Boolean).flatMap((said) => inLines(said, room / (0.55 * size)));
+  const lines = own.map((said) => [said, ink]);
   if (row.broken) lines.push([why(row), warm]);
   lines.forEach(([said, color], i) => {
-    text(plot, said, x, y + radius + 11 + 13 * i, { align, size, color, bold: color === warm });
+    text(plot, said, x, y + radius + 11 + LINE * i, { align, size, color, bold: color === warm });
   });
 }
 
-/** On a plate above its wheel, or below where it would hide a red one: whose it is, and how it breaks the promise. */
-function nameSmall(plot, row, { x, y, radius }, reds) {
+/** On a plate above its wheel, or below where it would hide a filled one: whose it is, and how it breaks the promise. */
+function nameSmall(plot, row, { x, y, radius }, filled) {
   const { ctx, width, colors } = plot;
   const lines = [[row.name, colors.ink], ...(row.broken ? [[why(row), colors.warm]] : [])];
   const wide = 8 * Math.max(...lines.map(([said]) => said.length)) + 16;
   const [tall, left] = [18 * lines.length + 6, clamp(x - wide / 2, 0, width - wide)];
   const above = y - radius - 6 - tall;
-  const hides = (red) =>
-    Math.abs(red.x - left - wide / 2) < wide / 2 + radius && red.y > above - radius && red.y < y - 1;
-  const top = above < KEY || reds.some(hides) ? y + radius + 6 : above;
+  const hides = (at) => Math.abs(at.x - left - wide / 2) < wide / 2 + radius && at.y > above - radius && at.y < y - 1;
+  const top = above < KEY || filled.some(hides) ? y + radius + 6 : above;
   ctx.fillStyle = colors.paper;
   ctx.strokeStyle = row.broken ? colors.warm : colors.muted;
   ctx.lineWidth = 1.5;
@@ -701,7 +713,10 @@ export default figure((fig) => {
       await fig.pause(3200);
     }
   });
-  fig.button("Compare with this one", () => fig.set({ other: fig.traits.row }));
+  fig.button("Compare with this one", () => {
+    fig.set({ other: fig.traits.row });
+    wall.reveal();
+  });
   fig.notice(NOTICE);
 });
 
@@ -836,7 +851,7 @@ function fillResult(node, chosen, held) {
   };
   const found = chosen.findings.map((words) => make("li", {}, words));
   node.replaceChildren(
-    ...(chosen.broken ? [paragraph(`**${chosen.name}** breaks the promise by ${chosen.broken}.`)] : []),
+    ...(chosen.broken ? [paragraph(`**${chosen.name}** breaks the promise by ${how(chosen.broken)}.`)] : []),
     paragraph(bridge(held, chosen)),
     ...(found.length ? [paragraph(`What the instrument finds in **${chosen.name}**:`), make("ul", {}, ...found)] : []),
   );

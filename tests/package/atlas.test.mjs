@@ -1,7 +1,7 @@
 // The atlas on a page without a browser: rows are chosen, searched, filtered and sorted by hand.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import atlas, { COLUMNS, SHOW } from "../../ropebook/figures/atlas.js";
+import atlas, { COLUMNS, inLines, SHOW } from "../../ropebook/figures/atlas.js";
 import { handOn, openPage, show } from "../tools/stage.mjs";
 
 const FIELDS = {
@@ -120,12 +120,12 @@ test("the wall obeys the arrow keys and a pointer, and its button shows what bre
 /** The ring around the chosen wheel. */
 const ringed = (drawn) => drawn.filter(({ kind, arc }) => kind === "stroke" && arc).at(-1).arc;
 
-test("what breaks the promise is red on the wall, and says how beside its wheel and in the answer", async () => {
+test("what breaks the promise is filled on the wall, and says how beside its wheel and in the answer", async () => {
   const { root, page, values } = await open({ wall: true });
   const { press, drawn, point } = handOn(page, root);
   const said = () => drawn().flatMap(({ kind, text }) => (kind === "text" ? [text] : []));
   const answer = () => root.querySelector(".rope-answer").textContent;
-  assert.match(answer(), /^1 of 34 do: the red wheels/);
+  assert.match(answer(), /^1 of 34 do: the filled wheels/);
   assert.ok(said().includes("alpha"), "the chosen one has its name");
   const place = {};
   await press("Home");
@@ -138,11 +138,46 @@ test("what breaks the promise is red on the wall, and says how beside its wheel 
   const [x, y] = place.delta;
   for (const by of [18, -18]) {
     await point("pointerdown", [x + by, y]);
-    assert.equal(answer(), "1 of 34 do, delta by 0.3.", "a thumb is wide");
+    assert.equal(answer(), "1 of 34 do, delta by scores that differ by 0.3.", "a thumb is wide");
     assert.ok(said().includes("scores differ"));
     await point("pointerdown", place["more 0"]);
     assert.equal(values().row, "more 0", "its neighbour is met in its middle");
   }
+});
+
+test("the question of what breaks the promise is answered by the chosen one among those, too", async () => {
+  const { root, page, values, type } = await open({ wall: true });
+  const { press, drawn } = handOn(page, root);
+  const answer = () => root.querySelector(".rope-answer").textContent;
+  const button = [...root.querySelectorAll(".rope-seek button")].at(-1);
+  button.click();
+  await page.pass();
+  assert.match(answer(), /^Promise broken: 1 of 34/, "one that keeps it is chosen");
+  await press("Home");
+  assert.equal(answer(), "1 of 34 do, delta by scores that differ by 0.3.");
+  assert.ok(drawn().some(({ text }) => text === "scores differ"));
+  await type("del");
+  assert.equal(answer(), "Promise broken, matching “del”: 1 of 34 rotations, delta by scores that differ by 0.3.");
+  await type("other");
+  assert.match(answer(), /none of 34 rotations\.$/);
+  assert.equal(values().broken, null, "it is not among what is shown");
+});
+
+test("names break after an underline where there is no room for them", () => {
+  assert.deepEqual(inLines("wav2vec2_conformer", 16), ["wav2vec2_", "conformer"]);
+  assert.deepEqual(inLines("hunyuan_v1_dense", 16), ["hunyuan_v1_dense"]);
+  assert.deepEqual(inLines("text base 10,000", 9), ["text base", "10,000"]);
+});
+
+test("to compare with a wheel brings the wall back", async () => {
+  const { root, page } = await open();
+  let seen = 0;
+  root.querySelector("canvas").scrollIntoView = () => {
+    seen += 1;
+  };
+  [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare with this one").click();
+  await page.pass();
+  assert.equal(seen, 1);
 });
 
 test("the table has no rows before it is opened", async () => {

@@ -535,6 +535,15 @@ def test_every_wheel_hangs_on_the_wall_and_none_over_another(node, width):
         assert apart.min() >= 2 * radius
 
 
+@pytest.mark.parametrize("width", [348, 306, 300])
+def test_the_twelve_hang_in_three_columns_of_large_wheels(node, width):
+    rows = node.call("atlas.js", "unpack", compact(read_atlas()))
+    height = node.call("atlas.js", "hang", rows, width)["height"]
+    spots = node.call("atlas.js", "hangLarge", list(range(12)), width, height)["spots"]
+    assert len({spot["x"] for spot in spots}) == 3
+    assert 2 * spots[0]["radius"] >= 48
+
+
 def test_every_broken_promise_has_a_few_words(node):
     broken = {row.broken for row in read_atlas() if row.broken}
     said = {one: node.call("atlas.js", "why", {"broken": one}) for one in broken}
