@@ -155,6 +155,14 @@ class Family:
         types = value_of(config, "layer_types") or []
         return [Heard(*self._place(one, types), _turning(one)) for one in records]
 
+    def runs(self, **more: Any) -> bool:
+        """Return whether something is heard of a small configuration, changed so."""
+        try:
+            self.hear(**more)
+        except RefusedError:
+            return False
+        return True
+
     def _place(
         self, one: AttentionRecord, types: list[str]
     ) -> tuple[str | None, tuple[int, ...] | None]:

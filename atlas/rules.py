@@ -1040,8 +1040,14 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     both = {"hidden_size": 130, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
     if refused(**both) and not refused(**both | {"hidden_size": 128}):
         found["divides"] = True
-    kinds = [k for k, v in rule["rescalings"].items() if k == v != "default"]
-    needs = [k for k in kinds if sizes.get("head_dim", True) and _needs_width(family, rule, k)]
+    kinds = [k for k, v in rule["rescalings"].items() if k == v]
+    null = sizes.get("head_dim", True) and any(
+        "head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]
+    )
+    needs = kinds  # where a class without a rescaling fails, too
+    if not (null and family.runs(head_dim=16) and not family.runs(head_dim=None)):
+        kinds = [k for k in kinds if k != "default" and sizes.get("head_dim", True)]
+        needs = [k for k in kinds if _needs_width(family, rule, k)]
     needs += ["ntk"] if rule["rope"].get("alpha") and "dynamic" in needs else []
     if needs:
         found["needs"] = needs

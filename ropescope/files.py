@@ -13,6 +13,21 @@ __all__ = ["Checkpoint", "read"]
 
 INDEX = "model.safetensors.index.json"
 
+OTHERS = {
+    "peft_type": "a LoRA adapter: what its base_model_name_or_path names rotates; check that",
+    "_diffusers_version": "a file of diffusers, for whose models there are no rules",
+    "tokenizer_class": "a tokenizer's file",
+    **dict.fromkeys(("image_processor_type", "feature_extractor_type", "processor_class"),
+                    "a preprocessor's file"),
+    **dict.fromkeys(("_from_model_config", "do_sample", "temperature"), "a file for generation"),
+}  # fmt: skip
+"""What a file without a model_type is that has such a key."""
+NAMES = (
+    "config.json", "params.json", "adapter_config.json", "model_index.json",
+    "tokenizer_config.json", "preprocessor_config.json", "generation_config.json",
+)  # fmt: skip
+"""Files of a folder that may say what is in it, the first there first."""
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -94,7 +109,9 @@ def _folder(path: Path) -> Checkpoint:
             raise broken(path / INDEX, "expected a 'weight_map' from tensors to file names")
         parts = [path / name for name in sorted(set(index.values()))]
         if missing := [part.name for part in parts if not part.exists()]:
-            raise broken(path / INDEX, f"{', '.join(missing)}, which it names, is not there")
+            alone = "; config.json alone says how it rotates" * (path / NAMES[0]).exists()
+            words = f"{', '.join(missing)}, which it names, is not there{alone}"
+            raise broken(path / INDEX, words)
     tensors = {name: t for part in parts for name, t in safetensors_file.header(part).items()}
     if lost := sorted(set(index) - set(tensors)):
         raise broken(path / INDEX, f"{lost[0]}, which it names, is in none of its files")
@@ -104,24 +121,28 @@ def _folder(path: Path) -> Checkpoint:
 
 def _with_config(path: Path, beside: Path, tensors: dict[str, Stored]) -> Checkpoint:
     """Return tensors with the configuration that lies in a folder, or is a file."""
-    files = [beside / "config.json", beside / "params.json"] if beside.is_dir() else [beside]
+    names = NAMES[:3] if tensors else NAMES  # a tokenizer may lie beside weights
+    files = [beside / name for name in names] if beside.is_dir() else [beside]
     file = next((file for file in files if file.exists()), None)
     if file is None:
         if not tensors:
             raise broken(path, "expected config.json, params.json, *.safetensors or *.pth in this "
                                "folder; of several GGUFs name one")  # fmt: skip
         return Checkpoint(path, None, tensors)
-    config, told, names = _json(file), None, "hf"
+    config, told, whose = _json(file), None, "hf"
+    key = next((key for key in OTHERS if key in config and "model_type" not in config), None)
+    if key is not None:
+        raise broken(file, f"by its {key} this is {OTHERS[key]}")
     if {"dim", "n_layers", "n_heads"} <= set(config):
         try:
             told = of_params(config)
         except ValueError as error:
             raise broken(file, str(error)) from error
-        config, names = told.config, "hf" if tensors else "meta"
+        config, whose = told.config, "hf" if tensors else "meta"
     if any(".attention.wq." in name for name in tensors):
-        names = "meta"
-    layout = "interleaved" if names == "meta" else None
-    return Checkpoint(path, config, tensors, names, layout, None, told)
+        whose = "meta"
+    layout = "interleaved" if whose == "meta" else None
+    return Checkpoint(path, config, tensors, whose, layout, None, told)
 
 
 def _json(path: Path) -> dict[str, Any]:

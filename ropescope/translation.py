@@ -69,6 +69,10 @@ OTHER = re.compile(
 )
 """Keys of a GGUF that may be about what rotates, and among them those that are not."""
 
+CLIP = ("clip is a tower for pictures: its projector_type decides how it rotates, which is not "
+        "read here.")  # fmt: skip
+"""What is known of llama.cpp's files mmproj, whatever the tower in them."""
+
 PARAMS = {
     "hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
     "num_key_value_heads": "n_kv_heads", "rms_norm_eps": "norm_eps",
@@ -300,6 +304,9 @@ def of_gguf(metadata: Json, tensors: dict[str, Stored]) -> Translation:
     Divisors of frequencies in a tensor become the rescaling that has them, LongRoPE's its lists.
     """
     name = metadata["general.architecture"]
+    if name == "clip":
+        note = Caution("no-rule", 1, "general.architecture", CLIP)
+        return Translation({"model_type": "mmproj"}, {"model_type": note.field}, (note,))
     family = FAMILIES.get(name, name.replace("-", "_"))
     keys = _Keys(metadata, f"{name}.")
     config = {"model_type": family} | {f: keys.number(key, f) for f, key in NUMBERS.items()}

@@ -7,6 +7,18 @@ import { rounded, translated } from "./translation.js";
 
 const WANTED = "expected config.json, Meta's params.json or a GGUF";
 const INDEX = "model.safetensors.index.json";
+/** What a file without a model_type is that has such a key. */
+const OTHERS = {
+  peft_type: "a LoRA adapter: what its base_model_name_or_path names rotates; check that",
+  _diffusers_version: "a file of diffusers, for whose models there are no rules",
+  tokenizer_class: "a tokenizer's file",
+  image_processor_type: "a preprocessor's file",
+  feature_extractor_type: "a preprocessor's file",
+  processor_class: "a preprocessor's file",
+  _from_model_config: "a file for generation",
+  do_sample: "a file for generation",
+  temperature: "a file for generation",
+};
 const LARGEST_TEXT = 4e6;
 const LARGEST_HEADER = 1e8;
 const BLOCK = 2 ** 20;
@@ -171,6 +183,8 @@ export function configOf(text) {
       `this index names ${count} files of weights and no configuration: drop the config.json beside it.`,
     );
   }
+  const key = Object.keys(OTHERS).find((one) => Object.hasOwn(found, one) && !Object.hasOwn(found, "model_type"));
+  if (key) throw new Refused(`by its ${key} this is ${OTHERS[key]}.`);
   return translated(found) ?? { config: found, rows: "", notes: [], said: {} };
 }
 

@@ -256,8 +256,15 @@ function withTower(keys, text, mistral, meta) {
 
 // ---- GGUF ---------------------------------------------------------------------------------------
 
+/** What is known of llama.cpp's files mmproj, whatever the tower in them. */
+const CLIP = "clip is a tower for pictures: its projector_type decides how it rotates, which is not read here.";
+
 function ofGguf(metadata) {
   const name = metadata["general.architecture"];
+  if (name === "clip") {
+    const said = { model_type: "general.architecture" };
+    return { config: { model_type: "mmproj" }, rows: "", notes: [CLIP], said };
+  }
   const family = has(FAMILIES, name) ? FAMILIES[name] : name.replaceAll("-", "_");
   const keys = new Keys(metadata, `${name}.`);
   const numbers = Object.entries(NUMBERS).map(([field, key]) => [field, keys.number(key, field)]);

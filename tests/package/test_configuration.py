@@ -534,3 +534,23 @@ def test_a_base_in_the_dict_that_is_not_read_is_lost() -> None:
 def test_a_base_that_one_kind_of_layer_lost_is_of_that_kind() -> None:
     spec = rope_of({"model_type": "gemma3_text", "_rope_theta": 1e6})
     assert spec.warnings[0].message.startswith("_rope_theta is not read for sliding_attention: ")
+
+
+@needs("ministral", "qwen2")
+def test_a_null_width_is_told_where_its_class_fails() -> None:
+    """Of Ministral's class without any, too, which AutoConfig takes for Mistral's with layers."""
+    listed = {"model_type": "mistral", "layer_types": ["full_attention"] * 32}
+    null = {"model_type": "qwen2", "head_dim": None}
+    for config in ({"model_type": "ministral"}, listed, null):
+        assert ("head-width-missing", "head_dim") in codes(rope_of(config))
+        assert codes(rope_of(config | {"head_dim": 128})) == []
+    plain = rope_of({"model_type": "mistral", "head_dim": None})
+    assert ("head-width-missing", "head_dim") not in codes(plain)
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    for name, width in (("ministral", {}), ("qwen2", {"head_dim": None})):
+        sizes = {"hidden_size": 64, "num_attention_heads": 2, "num_key_value_heads": 2}
+        more = {"num_hidden_layers": 1, "vocab_size": 64, "intermediate_size": 32}
+        config = transformers.CONFIG_MAPPING[name].from_dict(sizes | more | width)
+        with pytest.raises(TypeError):
+            transformers.AutoModel.from_config(config)

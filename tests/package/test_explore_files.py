@@ -39,6 +39,7 @@ FILES = {
     "partial": gguf(GGUF_LLAMA | {"llama.rope.dimension_count": 8}),
     "no base": gguf({k: v for k, v in GGUF_LLAMA.items() if "freq_base" not in k}),
     "unknown architecture": gguf(GGUF_LLAMA | {"general.architecture": "marvin"}),
+    "a tower": gguf({"general.architecture": "clip", "clip.vision.block_count": 24}),
     "version 2": gguf(GGUF_LLAMA, version=2),
     "a long vocabulary": gguf(GGUF_LLAMA | {"x": ["word" * 9] * 60_000}),
 }
@@ -75,6 +76,49 @@ def test_a_configuration_and_that_of_meta_are_read(node, tmp_path):
         path.write_text(json.dumps(given))
         ours, twin = read(path), dropped(node, "params.json", path.read_bytes())
         same(ours, twin, ours.layout or "interleaved" * ("dim" in given))
+
+
+OTHERS = {
+    "adapter_config.json": (
+        {"peft_type": "LORA", "r": 16},
+        "a LoRA adapter",
+    ),
+    "tokenizer_config.json": (
+        {"tokenizer_class": "T"},
+        "a tokenizer's file",
+    ),
+    "preprocessor_config.json": ({"image_processor_type": "I"}, "a preprocessor's file"),
+    "generation_config.json": ({"do_sample": True, "eos_token_id": 2}, "a file for generation"),
+    "model_index.json": ({"_diffusers_version": "0.30"}, "a file of diffusers"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_file_beside_a_configuration_is_told_by_its_own_keys(node, tmp_path, name):
+    found, words = OTHERS[name]
+    (tmp_path / name).write_text(json.dumps(found))
+    for path in (tmp_path, tmp_path / name):
+        with pytest.raises(ValueError, match=f"{name}: by its .* this is {words}") as told:
+            read(path)
+    twin = dropped(node, name, json.dumps(found).encode())["refused"]
+    assert str(told.value).endswith(twin.removesuffix("."))
+
+
+def test_a_folder_of_an_adapter_is_told_and_a_tokenizer_beside_weights_is_not(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(weights(*HF))
+    (tmp_path / "tokenizer_config.json").write_text('{"tokenizer_class": "T"}')
+    assert read(tmp_path).config is None
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
+    with pytest.raises(ValueError, match="LoRA adapter"):
+        read(tmp_path)
+
+
+def test_a_configuration_beside_missing_shards_is_named(tmp_path):
+    for name, data in TWO.items():
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(ValueError, match=r"is not there; config\.json alone says"):
+        read(tmp_path)
+    assert read(tmp_path / "config.json").config == LLAMA
 
 
 HF = "model.layers.0.self_attn.q_proj.weight", "model.layers.1.self_attn.q_proj.weight"

@@ -217,5 +217,17 @@ def test_a_gguf_of_which_a_key_is_not_read_is_not_converted(tmp_path) -> None:
             convert(path, "hf", tmp_path / "new")
 
 
+def test_a_container_of_towers_has_no_rule_and_no_base(tmp_path) -> None:
+    path = tmp_path / "mmproj.gguf"
+    path.write_bytes(gguf({"general.architecture": "clip", "clip.vision.block_count": 24}))
+    found = specification(path)
+    assert (found["known"], found["parts"], found["without_effect"]) == (False, [], [])
+    assert warned(found) == [
+        "No rule for general.architecture 'mmproj'.",
+        "clip is a tower for pictures: its projector_type decides how it rotates, which is not "
+        "read here.",
+    ]
+
+
 def test_public_rows_are_there() -> None:
     assert set(PUBLIC.values()) <= {row["name"] for row in _rows()}
