@@ -259,7 +259,8 @@ function drawBare(plot, map, errors) {
     const bare = column.every((error) => error === 0);
     ctx.fillStyle = bare ? colors.paper : colors.warm;
     const rows = bare ? PAIRS : infinite;
-    if (rows) ctx.fillRect(map.x0 + c * wide, map.y0, wide + 0.5, rows * tall);
+    const [from, to] = [c, c + 1].map((edge) => Math.round(map.x0 + edge * wide)); // whole pixels leave no seam
+    if (rows) ctx.fillRect(from, map.y0, to - from, rows * tall);
     exact += bare;
     lost += infinite > 0;
   }
