@@ -236,7 +236,7 @@ const list = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} an
 
 /** What is said: how many of the ten families are left, and some scores of the one drawn large. */
 export function words(required, kind, theta, zeta, remain) {
-  const out = OUT.filter((_, i) => required[i]).map(([what]) => what);
+  const out = OUT.filter((_, i) => required[i]).map(([what]) => `“${what}”`);
   const many = `**${remain.length} of ${ORDER.length}**`;
   const answer = !out.length
     ? `Nothing is ruled out: all **${ORDER.length}** are left.`

@@ -189,11 +189,10 @@ export default figure((fig) => {
       plot.canvas.style.cursor = grips(x, y) ? "grab" : "";
       if (word >= 0 && word < COUNT && y > 24 && y < below) fig.set({ word });
     },
+    sideways: true,
     drag({ x, y, begins }) {
-      const { slot } = layout(plot.width);
-      const place = (x - LEFT) / slot;
-      if (begins && !grips(x, y)) return false;
-      fig.set({ words: keep(Math.round(place)) });
+      if (begins) return grips(x, y);
+      fig.set({ words: keep(Math.round((x - LEFT) / layout(plot.width).slot)) });
       return true;
     },
     keys({ dx, dy }) {

@@ -336,6 +336,7 @@ export default figure((fig) => {
       else if (map) fig.set({ query: keep(Math.floor(((y - map.y0) / (map.y1 - map.y0)) * tokens.length)) });
       else if (inside(lies.panel, x, y, 8) && !grip) leaveOut(pairAt(x) - Math.floor(fig.traits.out / 2));
     },
+    sideways: true,
     drag({ x, y, begins }) {
       if (begins) {
         if (!lies || !inside(lies.panel, x, y, 14) || Math.abs(x - middle()) > REACH) return false;

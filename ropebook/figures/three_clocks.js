@@ -196,6 +196,7 @@ export default figure((fig) => {
       plot.canvas.style.cursor = grip ? "grab" : token ? "pointer" : "";
       if (type === "pointerdown" && token) fig.set({ token: tapped(x, y) });
     },
+    sideways: true,
     drag({ x, y, begins }) {
       const at = layout(plot.width);
       if (begins) return Math.hypot(x - at.x(shown().token), y - at.line) < REACH;

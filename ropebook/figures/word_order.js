@@ -122,6 +122,7 @@ export default figure((fig) => {
     label: LABEL,
     help: "Drag a word, or use the arrow keys.",
     height: (width) => layout(width).height,
+    sideways: true,
     drag({ x, y, begins }) {
       const { left, cell } = layout(plot.width);
       const at = Math.floor((x - left) / cell);

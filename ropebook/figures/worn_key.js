@@ -250,8 +250,9 @@ export default figure((fig) => {
       plot.canvas.style.cursor = grips(x, y) ? "grab" : "";
       if (x >= x0 && y >= y0 - 6) fig.set({ pair: keep(Math.floor(((x - x0) / (x1 - x0)) * PAIRS)) });
     },
+    sideways: true,
     drag({ x, y, begins }) {
-      if (begins && !grips(x, y)) return false;
+      if (begins) return grips(x, y);
       fig.set({ moves: clamp(Math.round(field.invX(x)), 1, MOST) });
       return true;
     },

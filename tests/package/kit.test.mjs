@@ -590,6 +590,65 @@ test("a pointer that takes hold of something keeps it until it lets go", async (
   ]);
 });
 
+test("a finger that goes up or down scrolls over what moves sideways, and one that goes across takes it", async () => {
+  for (const sideways of [true, false]) {
+    const found = [];
+    const drag = ({ x, begins }) => begins || found.push(x);
+    const canvas = (await probe({ canvas: { drag, sideways } })).root.querySelector("canvas");
+    const finger = (type, clientX, clientY) => {
+      const at = { clientX, clientY, button: 0, pointerType: "touch", bubbles: true, cancelable: true };
+      canvas.dispatchEvent(new window.PointerEvent(type, at));
+      const touch = new window.Event("touchmove", { cancelable: true });
+      canvas.dispatchEvent(touch);
+      return touch.defaultPrevented;
+    };
+    assert.equal(canvas.style.touchAction, sideways ? "pan-y" : "");
+    assert.equal(finger("pointerdown", 20, 5), !sideways, "whether the page is kept from scrolling");
+    finger("pointermove", 23, 10);
+    finger("pointermove", 26, 20);
+    finger("pointermove", 60, 21);
+    finger("pointerup", 60, 21);
+    assert.deepEqual(found.splice(0), sideways ? [] : [23, 26, 60]);
+    finger("pointerdown", 20, 5);
+    finger("pointermove", 30, 9);
+    finger("pointermove", 31, 40);
+    assert.deepEqual(found, [30, 31], "which way it goes is asked once");
+  }
+});
+
+test("a picture that a pointer takes has the focus without a frame, until a key is pressed", async () => {
+  const { root } = await probe({ canvas: { drag: () => true } });
+  const canvas = root.querySelector("canvas");
+  const pointed = () => canvas.classList.contains("rope-pointed");
+  const down = () => canvas.dispatchEvent(new window.PointerEvent("pointerdown", { button: 0, cancelable: true }));
+  down();
+  assert.deepEqual([document.activeElement === canvas, pointed()], [true, true]);
+  canvas.dispatchEvent(new window.KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true }));
+  assert.equal(pointed(), false);
+  down();
+  canvas.blur();
+  assert.equal(pointed(), false);
+});
+
+test("what is shown comes into sight first, where its beginning is above what is seen", async () => {
+  for (const [top, calm, scrolled] of [
+    [-300, false, "smooth"],
+    [-300, true, "instant"],
+    [120, false, undefined],
+  ]) {
+    const { page, seen, root, press } = await playing({ calm });
+    let how;
+    root.getBoundingClientRect = () => ({ top });
+    root.scrollIntoView = ({ behavior }) => (how = behavior);
+    press("Show me");
+    assert.equal(how, scrolled);
+    await page.pass(400);
+    assert.equal(seen.fig.traits.m, scrolled === "smooth" ? 3 : 20, "it waits until the page rests");
+    await page.pass(600);
+    assert.equal(seen.fig.traits.m, 20);
+  }
+});
+
 // ---- themes -------------------------------------------------------------------------------------
 
 test("the book's theme decides the colours, now and when it changes", async () => {
@@ -744,10 +803,10 @@ test("what is seldom wanted lies in a fold that says whether it is open", async 
   const [more] = box.querySelectorAll(".rope-more");
   assert.ok(more.contains(fig.controls.dim));
   assert.ok(!more.contains(fig.controls.m));
-  const open = () => [more.hidden, button.getAttribute("aria-expanded"), button.getAttribute("aria-controls")];
-  assert.deepEqual(open(), [true, "false", more.id]);
+  const open = () => [more.hidden, ...["expanded", "controls"].map((of) => button.getAttribute(`aria-${of}`))];
+  assert.deepEqual([...open(), button.textContent], [true, "false", more.id, "More settings"]);
   button.click();
-  assert.deepEqual(open(), [false, "true", more.id]);
+  assert.deepEqual([...open(), button.textContent], [false, "true", more.id, "Fewer settings"]);
   assert.equal((await controlled({ _controls: [] })).box.querySelectorAll(".rope-controls, .rope-unfold").length, 0);
 });
 

@@ -181,17 +181,17 @@ SENTENCES = [
     ),
     (
         ("axioms", [True] * 4, "rope", 0.3, 0.95, ["rope"]),
-        "Without two rules, growth or decay, counting and mirrors, only **RoPE** is left.\n"
+        "Without “two rules”, “growth or decay”, “counting” and “mirrors”, only **RoPE** is left.\n"
         "RoPE: score at distance 0: 0.825, 1: 0.896, 2: 0.887, 20: 0.690, 48: 0.138.",
     ),
     (
         ("axioms", [True, False, True, False], "rope-mirror", 0.3, 0.95, ["rope", "rope-mirror"]),
-        "Without two rules and counting, **2 of 10** are left. Rule out one thing more.\n"
+        "Without “two rules” and “counting”, **2 of 10** are left. Rule out one thing more.\n"
         "RoPE with a mirror: score at",
     ),
     (
         ("axioms", [False, False, False, True], "counting-growth", 0.3, 0.95, ["rope"] * 5),
-        "Without mirrors, **5 of 10** are left. Rule out one thing more.\nCounting with growth: ",
+        "Without “mirrors”, **5 of 10** are left. Rule out one thing more.\nCounting with growth: ",
     ),
     (
         ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, ["rope"] * 10),

@@ -147,8 +147,8 @@ function keepToItself(event) {
 function unfolds(more) {
   more.id = newId();
   const button = make("button", { type: "button", className: "rope-button rope-unfold", "aria-controls": more.id });
-  button.textContent = "More settings";
   const show = (open) => {
+    button.textContent = open ? "Fewer settings" : "More settings";
     more.hidden = !open;
     button.setAttribute("aria-expanded", String(open));
   };

@@ -28,7 +28,8 @@
 //
 // fig.canvas(options) -> plot   options: label, height (required): a number or (width) => number;
 //     point({ x, y, type }) on hover or tap; drag({ x, y, begins }) where the pointer is pressed,
-//     true if it takes hold of something, and then wherever it moves; keys({ dx, dy }) on arrow
+//     true if it takes hold of something, and then wherever it moves; sideways: whether that moves
+//     to the left and right alone, so that a finger can scroll over it; keys({ dx, dy }) on arrow
 //     keys (times 10 with Shift, -+Infinity for Home and End); help: how to use keys and pointer.
 //     plot: { canvas, ctx, width, height, clear() }
 // fig.traits          values by name; a Choice trait is its option's text
@@ -38,7 +39,8 @@
 // fig.say(text)       up to the first line break the answer to the figure's question, large above
 //     the picture and read out once the figure is quiet; the rest small beneath it; **bold**
 // fig.notice(text)    a sentence or two in the same fold
-// fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself
+// fig.button(label, action) · fig.showMe(action)     "Reset" comes by itself; what is shown comes
+//     into sight first
 // fig.glide({ name: target }, ms) · fig.pause(ms)    stopped when the reader takes a control
 //     (with motion reduced, glide goes there at once)
 // fig.reducedMotion   whether the reader wants motion reduced: then jump instead of stepping
@@ -131,7 +133,10 @@ function mount(setUp, model, el) {
       return node;
     },
     showMe(action) {
-      const node = fig.button("Show me", action);
+      const node = fig.button("Show me", async () => {
+        if (comeIntoSight(root)) await fig.pause(SCROLL);
+        await action();
+      });
       node.classList.add("rope-show");
       buttons.prepend(node);
     },
@@ -171,6 +176,16 @@ function keepHeight(node) {
   if (node.ropeWidth !== width) node.style.minHeight = "";
   node.style.minHeight = `${node.offsetHeight}px`;
   node.ropeWidth = width;
+}
+
+const SCROLL = 600; // ms until the page has come to rest
+
+/** Scroll the page so that the top of a figure is in sight, below what a page keeps there; whether it must move. */
+function comeIntoSight(node) {
+  const kept = Number.parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0;
+  if (node.getBoundingClientRect().top > kept - 1) return false;
+  node.scrollIntoView({ block: "start", behavior: reducedMotion() ? "instant" : "smooth" });
+  return !reducedMotion();
 }
 
 const QUIET = 500; // ms without a change before the answer is read out

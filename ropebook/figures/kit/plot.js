@@ -12,7 +12,7 @@ const KEYS = {
 };
 
 /** A plot of `fig` on a canvas: { canvas, ctx, width, height, colors, fit(), clear() }; see figure.js. */
-export function makePlot(fig, canvas, { label, height, point, drag, keys }) {
+export function makePlot(fig, canvas, { label, height, point, drag, sideways = false, keys }) {
   const heightOf = typeof height === "function" ? height : () => height;
   const plot = {
     canvas,
@@ -45,12 +45,13 @@ export function makePlot(fig, canvas, { label, height, point, drag, keys }) {
   canvas.setAttribute("aria-label", label);
   canvas.setAttribute("role", keys ? "application" : "img");
   if (point) onPointer(fig, canvas, point);
-  if (drag) onDrag(canvas, drag);
+  if (drag) onDrag(canvas, drag, sideways);
   if (keys) onKeys(canvas, keys);
   return plot;
 }
 
 const TAP = 10; // pixels: a finger that moves farther does not tap
+const TURNED = 8; // pixels after which it is clear where a finger goes
 
 const place = (canvas, { clientX, clientY }) => {
   const { left, top } = canvas.getBoundingClientRect();
@@ -79,28 +80,44 @@ function onPointer(fig, canvas, point) {
   on("pointerup", "pointerdown", tap); // a finger that scrolls ends with pointercancel, one that swipes elsewhere
 }
 
-function onDrag(canvas, drag) {
+/** What can be taken; what moves only sideways is let go by a finger that goes up or down, and scrolls the page. */
+function onDrag(canvas, drag, sideways) {
   let held = false;
+  let from = null; // where a finger came down that may still go either way
+  if (sideways) canvas.style.touchAction = "pan-y";
   canvas.addEventListener("pointerdown", (event) => {
     held = event.button === 0 && drag({ ...place(canvas, event), begins: true });
     if (!held) return;
+    from = sideways && event.pointerType === "touch" ? event : null;
     canvas.setPointerCapture(event.pointerId);
     event.preventDefault();
     canvas.focus({ preventScroll: true });
   });
-  canvas.addEventListener("pointermove", (event) => held && drag({ ...place(canvas, event), begins: false }));
+  canvas.addEventListener("pointermove", (event) => {
+    if (held && from) {
+      const [across, along] = [event.clientX - from.clientX, event.clientY - from.clientY].map(Math.abs);
+      if (Math.max(across, along) < TURNED) return;
+      held = across >= along;
+      from = null;
+    }
+    if (held) drag({ ...place(canvas, event), begins: false });
+  });
   const release = () => {
     held = false;
   };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
   // a finger that holds something moves it; anywhere else it scrolls the page
-  canvas.addEventListener("touchmove", (event) => held && event.preventDefault(), { passive: false });
+  canvas.addEventListener("touchmove", (event) => held && !sideways && event.preventDefault(), { passive: false });
 }
 
 function onKeys(canvas, keys) {
   canvas.tabIndex = 0;
+  const pointed = (yes) => canvas.classList.toggle("rope-pointed", yes); // then its focus has no frame
+  canvas.addEventListener("pointerdown", () => pointed(true), true);
+  canvas.addEventListener("blur", () => pointed(false));
   canvas.addEventListener("keydown", (event) => {
+    pointed(false);
     if (!(event.key in KEYS) || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     event.stopPropagation(); // or the notebook moves to another cell
