@@ -148,6 +148,8 @@ const TOKENS = 47; // of the longer text; both lines are as long
 const ROWS = 4; // of the image
 const HANDLE = 9; // radius
 const REACH = 22; // pixels from its middle where it can be taken
+const TAP = 14; // pixels from a cell where it can be tapped
+const APART = 8; // pixels between a picture's name and the next word
 
 /** Where the line of tokens, that of positions and the clocks lie on a canvas of this width. */
 function layout(width) {
@@ -185,16 +187,29 @@ export default figure((fig) => {
     const names = shown().tokens.flatMap(({ word }, i) => (isText(word) ? [i] : []));
     return names.reduce((best, i) => (Math.abs(at.x(i) - x) < Math.abs(at.x(best) - x) ? i : best));
   };
+  /** The token that stands nearest to a place among the positions, or would if tokens were counted; undefined far off. */
+  const placed = (x, y) => {
+    const at = layout(plot.width);
+    const { tokens, token } = shown();
+    const stand = tokens.slice(0, token + 1).map((_, i) => [i, cellOf(at, tokens, i)]);
+    const next = wordAfter(tokens, token);
+    if (next !== null) stand.push([next, countedAt(at, next)]);
+    const away = ([, [left, top, width, height]]) =>
+      Math.hypot(x - clamp(x, left, left + width), y - clamp(y, top, top + height));
+    const nearest = stand.reduce((best, one) => (away(one) < away(best) ? one : best));
+    return away(nearest) < TAP ? nearest[0] : undefined;
+  };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the green token, tap another, or use the arrow keys.",
+    help: "Drag the green token, or tap another.",
     height: (width) => layout(width).height,
     point({ x, y, type }) {
       const at = layout(plot.width);
-      const token = y < at.below && x > at.x0 && x < at.x1;
+      const above = y < at.below - 8 && x > at.x0 && x < at.x1;
+      const token = above ? tapped(x, y) : placed(x, y);
       const grip = Math.hypot(x - at.x(shown().token), y - at.line) < REACH;
-      plot.canvas.style.cursor = grip ? "grab" : token ? "pointer" : "";
-      if (type === "pointerdown" && token) fig.set({ token: tapped(x, y) });
+      plot.canvas.style.cursor = grip ? "grab" : token === undefined ? "" : "pointer";
+      if (type === "pointerdown" && token !== undefined) fig.set({ token });
     },
     sideways: true,
     drag({ x, y, begins }) {
@@ -256,6 +271,9 @@ function cellOf({ step, x, below, high }, tokens, token) {
   return [x(at[2]) - step / 2, below + (frame * grid.rows + row) * step + 3 * frame, step, step];
 }
 
+/** Where a token would stand if tokens were counted. */
+const countedAt = ({ step, x, below, high }, token) => [x(token) - step / 2, below, step, high];
+
 /** From every placed token to its position: a line for a word, a funnel for a grid. */
 function drawFall(plot, at, tokens, token) {
   const { ctx, colors } = plot;
@@ -298,35 +316,58 @@ function paint({ ctx, colors }, [left, top, width, height], chosen, alpha) {
   ctx.globalAlpha = 1;
 }
 
-/** The tokens in a line, with names above; that of the next word is framed, to be tapped. */
-function drawTokens(plot, { broad, x, step, top, high, line: middle }, tokens, token, next) {
-  const { ctx, colors } = plot;
-  tokens.forEach((one, i) => {
+/** The names over the tokens, left to right: { said, color, size, bold, framed, left, right }. */
+function namesOf({ ctx, colors }, { broad, x, step }, tokens, token, next) {
+  const small = broad ? 12.5 : 12;
+  const measured = (name, at, align) => {
+    ctx.font = `${name.bold ? "600 " : ""}${name.size}px ${colors.font}`;
+    const long = ctx.measureText(name.said).width;
+    const left = at - { left: 0, center: long / 2, right: long }[align];
+    return { ...name, left, right: left + long };
+  };
+  return tokens.flatMap((one, i) => {
     const { word, grid } = one;
-    paint(plot, [x(i) - step / 2, top, step, high], i === token, shade(tokens, one));
-    const begins = grid && within(tokens, one).first === i;
-    const many = begins && grid.frames * grid.rows * grid.columns;
-    if (begins && (broad || grid.name !== "frame")) {
+    if (grid && within(tokens, one).first === i && (broad || grid.name !== "frame")) {
+      const many = grid.frames * grid.rows * grid.columns;
       const counted = grid.name === "image" || (broad && grid.name === "video");
       const said = counted ? `${grid.name}, ${many} tokens` : grid.name;
-      text(plot, said, x(i + 0.45 * many - 0.5), top - 12, { align: "center", size: broad ? 12.5 : 12 });
+      return measured({ said, color: colors.muted, size: small }, x(i + 0.45 * many - 0.5), "center");
     }
-    if (!isText(word)) return;
+    if (!isText(word)) return [];
     const seconds = /^\d/.test(word);
     const align =
       i === 0 || isText(tokens[i - 1].word) ? "left" : isText(tokens[i + 1]?.word ?? "a") ? "right" : "center";
     const side = { left: -step / 2 + (seconds ? 2 : 0), center: 0, right: step / 2 }[align];
-    const size = seconds ? { size: broad ? 12.5 : 12 } : { size: 14, bold: true };
+    const size = seconds ? { size: small } : { size: 14, bold: true };
     const color = i === next || i === token ? colors.accent : seconds ? colors.muted : colors.ink;
-    text(plot, word, x(i) + side, top - 12, { align, color, ...size });
-    if (i !== next) return;
-    ctx.font = `600 14px ${colors.font}`;
-    const long = ctx.measureText(word).width + 12;
-    const left = x(i) + side + { left: -6, center: -long / 2, right: 6 - long }[align];
+    return measured({ said: word, word, color, framed: i === next, ...size }, x(i) + side, align);
+  });
+}
+
+/** Whether a name has room: a picture's stays away from the words beside it, and what is no word from the frame. */
+function hasRoom(name, names) {
+  if (name.bold) return true;
+  return names.every(({ bold, framed, left, right }) => {
+    const apart = framed ? APART : name.word ? 0 : APART;
+    return !bold || name.right + apart < left || right + apart < name.left;
+  });
+}
+
+/** The tokens in a line, with names above; that of the next word is framed, to be tapped. */
+function drawTokens(plot, at, tokens, token, next) {
+  const { x, step, top, high, line: middle } = at;
+  const { ctx, colors } = plot;
+  tokens.forEach((one, i) => {
+    paint(plot, [x(i) - step / 2, top, step, high], i === token, shade(tokens, one));
+  });
+  const names = namesOf(plot, at, tokens, token, next);
+  for (const { said, left, right, framed, ...style } of names.filter((name) => hasRoom(name, names))) {
+    text(plot, said, left, top - 12, style);
+    if (!framed) continue;
     ctx.strokeStyle = colors.accent;
     ctx.lineWidth = 1.5;
-    ctx.strokeRect(left, top - 22, long, 19);
-  });
+    ctx.strokeRect(left - 6, top - 22, right - left + 12, 19);
+  }
   disc(plot, x(token), middle, HANDLE, colors.accent);
 }
 
@@ -351,9 +392,10 @@ function drawPositions(plot, at, tokens, token) {
   curve(plot, [x(token), cx], [from, tokens[token].grid ? cy : below], colors.accent, { width: 2 });
   const { grid, at: stands } = tokens[token];
   if (!grid && token > 1) {
-    const beside = token > 35 ? { align: "right", dx: -14 } : { align: "left", dx: 14 };
-    const label = { align: beside.align, color: colors.accent, size: 13, bold: true, halo: true };
-    text(plot, `token ${token}`, x(token) + beside.dx, from + 5, label);
+    // right of the line to its position, below the disc where there is no room beside it
+    const label = { color: colors.accent, size: 13, bold: true, halo: true };
+    if (besideDisc(at, token)) text(plot, `token ${token}`, x(token) + 14, from + 5, label);
+    else text(plot, `token ${token}`, x1, from + 18, { ...label, align: "right" });
   }
   const name = { color: colors.accent, size: broad ? 16 : 15, bold: true, halo: true };
   const said = grid ? `column ${stands[2]}` : `position ${stands[0]}`;
@@ -363,6 +405,9 @@ function drawPositions(plot, at, tokens, token) {
   if (grid) text(plot, `row ${stands[1]}`, x(stands[2] - within(tokens, tokens[token]).column + columns) + 3, cy, name);
 }
 
+/** Whether there is room for a token's number right of its disc. */
+const besideDisc = ({ broad, x, x1 }, token) => broad || x(token) + 80 < x1;
+
 /** Straight under a word, where it would stand if tokens were counted; under the next one, with a question mark. */
 function drawCounted(plot, at, tokens, token, next) {
   const { ctx, colors } = plot;
@@ -370,12 +415,12 @@ function drawCounted(plot, at, tokens, token, next) {
   if (next === null && (tokens[token].grid || tokens[token].at[0] === token)) return;
   const color = next === null ? colors.muted : colors.accent;
   const cx = at.x(asked);
-  const begins = at.top + at.high + (next === null ? 14 : 1);
+  const begins = at.top + at.high + (next !== null ? 1 : besideDisc(at, token) ? 14 : 30);
   curve(plot, [cx, cx], [begins, at.below], color, { width: 1.5, dash: [4, 4] });
   ctx.strokeStyle = color;
   ctx.lineWidth = 1.5;
   ctx.setLineDash([3, 2]);
-  ctx.strokeRect(cx - at.step / 2, at.below, at.step, at.high);
+  ctx.strokeRect(...countedAt(at, asked));
   ctx.setLineDash([]);
   const right = cx < plot.width * 0.62;
   const beside = { align: right ? "left" : "right", color, size: 13 };

@@ -105,6 +105,36 @@ test("a mouse drags from token to token; a finger must begin at the chosen one, 
   assert.equal(values().word, "now");
 });
 
+test("a tap on a cell below finds its token, one where counting puts the next word finds that, one elsewhere none", async () => {
+  for (const width of [680, 334]) {
+    const { point, drawn, values, set } = await openClocks({ width });
+    const cells = drawn().flatMap(({ kind, rect }) => (kind === "rect" ? [rect] : []));
+    const tap = ([x, y, wide, high]) => point("pointerdown", [x + wide / 2, y + high / 2]);
+    await tap(cells[43 + 9]); // above are 43 tokens, below those up to the chosen one
+    assert.deepEqual([values().token, values().at], [9, [2, 3, 3]]);
+    const dashed = drawn().findLast(({ kind, rect }) => kind === "frame" && rect[1] > 100).rect;
+    await tap(dashed);
+    assert.equal(values().word, "now");
+    await point("pointerdown", [dashed[0] + 60, dashed[1] + 4]);
+    assert.equal(values().word, "now");
+    await set({ token: 2 });
+    assert.equal((await tap(cells[43 + 9])).token, 2, "what is not there yet is not tapped");
+  }
+});
+
+test("names over the tokens keep away from each other: a word goes before what is no word", async () => {
+  for (const width of [680, 334]) {
+    const { drawn, set } = await openClocks({ width });
+    const names = async (plan, token) => {
+      await set({ plan, token });
+      return drawn().flatMap(({ kind, text, at }) => (kind === "text" && at[1] < 20 ? [text] : []));
+    };
+    assert.ok((await names(0, 25)).includes("same?"));
+    assert.ok((await names(1, 27)).includes("0 s"));
+    assert.ok(!(await names(1, 25)).includes("0 s"), "the frame of the next word is there");
+  }
+});
+
 test("Show me plays the key moment, and jumps where motion is reduced", async () => {
   for (const opened of [openVectors, openClocks])
     for (const calm of [false, true]) {
