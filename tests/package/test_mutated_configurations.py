@@ -112,6 +112,7 @@ ODD: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("rope_freq_scale", (0.25,)), ("ropeScaling", (LINEAR,)), ("rope_scalling", (LINEAR,)),
     ("headDim", (96,)), ("rope_thetta", (3e6,)), ("use_rope", (False,)), ("alibi", (True,)),
     ("rope_scaling_factor", (8.0,)), ("use_dynamic_ntk", (True,)), ("attn_factor", (1.2,)),
+    ("mscale", (0.7,)), ("long_factor", ([2.0],)), ("swa_head_dim", (48,)), ("type", ("yarn",)),
 )  # fmt: skip
 INSIDE: tuple[Config, ...] = (
     YARN, LLAMA3, LINEAR, {"type": "yarn", "factor": 4.0}, YARN | {"type": "linear"},
@@ -124,7 +125,10 @@ INSIDE: tuple[Config, ...] = (
     LINEAR | {"beta_fast": 16}, {"type": "dynamic", "factor": 2.0}, {"type": "ntk", "factor": 4.0},
     {"type": "dynamic", "alpha": 8.0}, {"type": "YaRN", "factor": 4.0}, {"type": None},
     {"rope_type": "default", "factor": 4.0}, {"type": "linear", "scale": 4.0},
-    {"rope_type": "proportional", "partial_rotary_factor": 0.5},
+    {"rope_type": "proportional", "partial_rotary_factor": 0.5}, YARN | {"attention_factor": 1.5},
+    {"rope_type": "proportional", "factor": None}, {"type": "dynamic", "factor": 1.0},
+    YARN | {"original_max_position_embeddings": None},
+    YARN | {"factor": 1, "attention_factor": 1.5},
     {"type": "su", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64},
     {"rope_type": "longrope", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64, "factor": 4.0,
      "original_max_position_embeddings": 1024},
@@ -134,6 +138,8 @@ CHANGES: list[tuple[str, Callable[[Config], None]]] = [
     *((f"{where} {told}", rope(where, **told)) for told in INSIDE for where in (
         "rope_scaling", "rope_parameters")),
     ("both", fields(rope_scaling=LINEAR, rope_parameters={**LINEAR, "rope_theta": 3e4})),
+    ("saved, and YaRN", fields(
+        rope_scaling={**LINEAR}, rope_parameters={"rope_type": "default", "rope_theta": 3e5})),
     ("in a tower", beside("vision_config", rope_scaling=LINEAR)),
     ("in a text_config", beside("text_config", rope_theta=5e5, rope_scaling=LINEAR)),
     ("in another dict", beside("attn_config", rope_theta=5e5)),
