@@ -155,7 +155,8 @@ const NOTICE =
 
 // ---- the picture --------------------------------------------------------------------------------
 
-const HEAD = 84; // pixels above the tiles
+const HEAD = 92; // pixels above the tiles
+const WORDS = 41; // where the words stand
 const LEFT = 58;
 
 /** Where things lie on a canvas of this width: tiles, and where these are small, below them the discs of one word. */
@@ -181,7 +182,7 @@ export default figure((fig) => {
   first.style.marginBottom = "8px";
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the cut. Point at a word.",
+    help: "Drag the cut. Point at a word, or tap it.",
     height: (width) => layout(width).height,
     point({ x, y }) {
       const { slot, below } = layout(plot.width);
@@ -244,18 +245,23 @@ function drawWords(plot, change, treatment, many) {
   const now = treatment === "as they are" ? old : fresh;
   const size = large ? 13.5 : 11;
   const row = (said, y) => text(plot, said, LEFT - 10, y, { align: "right", size: 11.5 });
-  row("word at", 52);
-  row("key at", 69);
+  row("word at", 60);
+  row("key at", 77);
   TEXT.forEach((word, j) => {
     const own = j >= first;
     const gone = !own && change === "words dropped";
-    text(plot, word, x(j), 32, { align: "center", size, color: gone ? colors.muted : colors.ink, bold: own && large });
-    if (gone) level(plot, 32, { x0: x(j) - 0.4 * slot, x1: x(j) + 0.4 * slot }, colors.muted, { width: 1 });
+    text(plot, word, x(j), WORDS, {
+      align: "center",
+      size,
+      color: gone ? colors.muted : colors.ink,
+      bold: own && large,
+    });
+    if (gone) level(plot, WORDS, { x0: x(j) - 0.4 * slot, x1: x(j) + 0.4 * slot }, colors.muted, { width: 1 });
     if (gone) return;
     const [place, key] = own ? [fresh + j - first, now + j - first] : [j, j];
     const said = { align: "center", size: large ? 13 : 11.5 };
-    text(plot, String(place), x(j), 52, { ...said, color: colors.ink });
-    text(plot, String(key), x(j), 69, { ...said, bold: true, color: key === place ? colors.accent : colors.warm });
+    text(plot, String(place), x(j), 60, { ...said, color: colors.ink });
+    text(plot, String(key), x(j), 77, { ...said, bold: true, color: key === place ? colors.accent : colors.warm });
   });
   const titles = TITLES[change] ?? ["", "the whole text, moved"];
   const spans = [
@@ -272,11 +278,11 @@ function drawWords(plot, change, treatment, many) {
   });
 }
 
-/** The line between what is gone, or comes from elsewhere, and the rest: a handle on top. */
+/** The line between what is gone, or comes from elsewhere, and the rest: a handle on top, and a gap at the words. */
 function drawCut(plot, many) {
   const { x, below } = layout(plot.width);
   const at = x(many - 0.5);
-  upright(plot, at, { y0: 18, y1: below - 4 }, plot.colors.accent, { width: 2 });
+  upright(plot, at, { y0: WORDS + 10, y1: below - 4 }, plot.colors.accent, { width: 2 });
   disc(plot, at, 18, 11, plot.colors.accent);
   text(plot, "↔", at, 18, { align: "center", color: plot.colors.paper, size: 13, bold: true });
 }

@@ -107,12 +107,13 @@ function nearestWords(nearest, distance) {
   return `${nearest.map(offset).join(" and ")}, ${d}`;
 }
 
-/** What is said of a survey of the vectors, an image of so many patches a side, and a pair and its vector. */
-export function words(size, pair, [x, y], { most, nearest, distance, turned, off }) {
+/** What is said of a survey of a plan's vectors (null: the reader's own), an image of so many patches a side, and a pair and its vector. */
+export function words(plan, size, pair, [x, y], { most, nearest, distance, turned, off }) {
+  const whose = plan ? ` (${plan})` : "";
   const answer = off
-    ? `Together: **${off}** of ${PAIRS} arrows ${off === 1 ? "lies" : "lie"} off the axes; ` +
+    ? `Together${whose}: **${off}** of ${PAIRS} arrows ${off === 1 ? "lies" : "lie"} off the axes; ` +
       `a row + column sum misses up to **${sized(most)}**.`
-    : `Apart: all **${PAIRS}** arrows lie on the axes, and a row + column sum misses nothing.`;
+    : `Apart${whose}: all **${PAIRS}** arrows lie on the axes, and a row + column sum misses nothing.`;
   const same = turned < 1e-9 ? "the same map" : `a map that differs by up to **${sized(turned)}**`;
   const freq = Math.hypot(x, y);
   const wave = freq < 1e-9 ? "it stands still" : `one turn in **${num(TURN / freq, 1)}** patches along its arrow`;
@@ -213,7 +214,7 @@ export default figure((fig) => {
       const { x0, x1, y0, y1 } = maps[2];
       text(plot, "nothing", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 15, color: "#ffffff", bold: true });
     }
-    fig.say(words(size, pair, now[pair], seen));
+    fig.say(words(fig.traits.vectors.length ? null : plan, size, pair, now[pair], seen));
     const { most, nearest, distance, turned, off } = seen;
     fig.root.dataset.values = JSON.stringify({ plan, size, pair, vectors: now, most, nearest, distance, turned, off });
   });
@@ -268,16 +269,18 @@ function drawPlane(plot, { x, y, radius, box }, vectors, pair, reach, fresh) {
   ctx.strokeStyle = colors.ink;
   line(ctx, x, y - radius, x, y + radius);
   line(ctx, x, y, x + radius, y);
-  const order = [...vectors.keys()].reverse().filter((i) => i !== pair);
+  const long = (i) => Math.hypot(...vectors[i]) * scale;
+  const order = [...vectors.keys()].filter((i) => i !== pair).sort((a, b) => long(b) - long(a)); // the short in front
   for (const i of [...order, pair]) {
     const [tipX, tipY] = [x + vectors[i][0] * scale, y + vectors[i][1] * scale];
     const color = pairColor(i, PAIRS);
+    const radius = Math.min(3 + long(i) / 10, 6);
     curve(plot, [x, tipX], [y, tipY], color, { width: i === pair ? 3 : 2 });
-    disc(plot, tipX, tipY, i === pair ? 8 : 6, color, i === pair ? { ring: colors.ink } : {});
+    disc(plot, tipX, tipY, i === pair ? radius + 2 : radius, color, i === pair ? { ring: colors.ink } : {});
   }
   const said = { size: 11.5, halo: true, color: colors.ink };
-  text(plot, "row ↓", x - 7, y + radius - 10, { ...said, align: "right" });
-  text(plot, "column →", x - 5, y, { ...said, align: "right" });
+  text(plot, "row ↓", x - 12, y + radius - 10, { ...said, align: "right" });
+  text(plot, "column →", x + radius - 2, y - 14, { ...said, size: 11, align: "right" });
   const [tipX, tipY] = [x + kx * scale, y + ky * scale];
   if (fresh) text(plot, "drag", tipX, tipY + 18, { ...said, align: "center", size: 12.5, bold: true });
 }

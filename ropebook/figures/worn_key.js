@@ -195,9 +195,10 @@ export function words({ kept, moves, step, pair, other }, { many, mixed, one, wo
     moves === 1
       ? `One move by ${tokens(step)} leaves keys **${share(many.all)}** off. Move them again.`
       : `${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${instead}.`;
+  const capped = many.errors[worst] > 1 ? " A red cap stands on a pair that is off by more than its length." : "";
   return (
     `${answer}\nErrors are root mean squares over ${KEYS} keys in ${kept}. The worst pair is **${worst}**, ` +
-    `${share(many.errors[worst])} off. In a Hadamard basis keys are ${share(mixed.all)} off, and roundings that know ` +
+    `${share(many.errors[worst])} off.${capped} In a Hadamard basis keys are ${share(mixed.all)} off, and roundings that know ` +
     `nothing of each other would leave ${share(walk)}. A move turns pair **${pair}** by ${small(step * THETA[pair])} ` +
     `rad and leaves **${share(many.same[pair])}** of its stored numbers as they are; it ends ` +
     `**${small(many.beside[pair])} rad** beside its place, **${share(many.errors[pair])}** off. ` +
@@ -243,7 +244,7 @@ export default figure((fig) => {
 
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the green disc. Point at a pair.",
+    help: "Drag the green disc. Point at a pair, or tap it.",
     height: (width) => layout(width).height,
     point({ x, y }) {
       const { x0, x1, y0 } = layout(plot.width).strip;
@@ -326,15 +327,12 @@ function drawClock(plot, box, pair, path, exact) {
   arrow(plot, cx, cy, ...on(should), colors.k, { width: 2, dash: [4, 4] });
   arrow(plot, cx, cy, ...on(is), colors.k, { width: 3.5 });
   disc(plot, cx, cy, 3.5, colors.muted);
-  // what the two are, on the side where the other is not
-  const below = angle(should) >= angle(is) ? -1 : 1;
-  const named = (said, vector, side) => {
-    const at = angle(vector) - 0.22 * side;
-    const [x, y] = [cx + 0.62 * radius * Math.cos(at), cy - 0.62 * radius * Math.sin(at)];
-    text(plot, said, x, y, { align: "center", size: 11.5, color: colors.ink, halo: true });
+  const named = (said, y, look) => {
+    level(plot, y, { x0: box.x0, x1: box.x0 + 14 }, colors.k, look);
+    text(plot, said, box.x0 + 18, y, { size: 11.5, color: colors.ink, halo: true });
   };
-  named("stored", is, -below);
-  named("exact", should, below);
+  named("stored", box.y0 + 4, { width: 3.5 });
+  named("exact", box.y1 - 4, { width: 2, dash: [4, 3] });
   return on(is);
 }
 
@@ -386,11 +384,12 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   for (const x of xs) for (const y of ys) disc(plot, ...on([x, y]), 2, colors.muted, { ring: colors.muted });
   disc(plot, cx, cy, 5, colors.k);
   arrow(plot, cx, cy, ...on(moved), rounded ? colors.warm : colors.accent, { width: 3 });
+  ctx.fillStyle = colors.paper;
+  ctx.fillRect(box.x0 + 1, box.y1 - 20, 2 * radius - 2, 19); // no dot behind the words
   ctx.restore();
   text(plot, dots ? "dots: what can be stored" : "what can be stored is denser", cx, box.y1 - 10, {
     align: "center",
     size: 11.5,
-    halo: true,
   });
   return rounded;
 }
@@ -399,10 +398,10 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
 function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   const { accent, warm, paper } = plot.colors;
   const at = axes(plot, {
-    x: [0, MOST],
+    x: [-0.035 * MOST, MOST], // room for the handle at its left end
     xTicks: [0, 128, 256, 384, 512],
     xLabel: `moves, each by ${tokens(step)}`,
-    y: [0, 1],
+    y: [-0.07, 1],
     yTicks: [0, 0.5, 1],
     yFormat: (v) => `${100 * v}%`,
     box: { left: box.x0, right: plot.width - box.x1, top: box.y0, bottom: plot.height - box.y1 },
@@ -433,11 +432,11 @@ function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   return { ...at, handle: [x, y] };
 }
 
-/** How far each pair is off, as bars from fast to slow; those that are off by more than they are long have a red end. */
+/** How far each pair is off, as bars from fast to slow; those that are off by more than they are long have a red cap. */
 function drawPairs(plot, box, errors, pair) {
   const { ctx, colors } = plot;
   const across = (box.x1 - box.x0) / PAIRS;
-  text(plot, "how far each pair is off: point at one", box.x0, box.y0 - 13, {
+  text(plot, "how far each pair is off", box.x0, box.y0 - 13, {
     color: colors.ink,
     size: 12.5,
     bold: true,

@@ -867,6 +867,13 @@ SENTENCES = [
         "leave keys **38%** off, in a Hadamard basis: **8.5%**.\n",
     ),
     (
+        (
+            *("worn_key", worn_traits("q4_0", 256, 1, 36)),
+            {**WORN, "many": {**WORN["many"], "errors": [1.2] * 64}},
+        ),
+        "120% off. A red cap stands on a pair that is off by more than its length. In a",
+    ),
+    (
         ("worn_key", worn_traits("fp16", 1, 256, 0), WORN),
         "One move by 256 tokens leaves keys **38%** off. Move them again.\nErrors",
     ),
@@ -934,36 +941,39 @@ SENTENCES = [
         for change in ("words dropped", "chunk spliced", "all moved")
     ),
     (
-        ("wave_vectors", 16, 0, [1, 0], ON_AXES),
-        "Apart: all **8** arrows lie on the axes, and a row + column sum misses nothing.\nThe "
-        "score is that of equal vectors, the mean cosine of all 8 pairs; the sum is A(dx) + B(dy), "
-        "the best by least squares. Nearest code in an image of 16 × 16 patches: (1, 0) and "
-        "(0, 1), D = **0.29**. Rows and columns exchanged: the same map. Pair **0** turns by "
+        ("wave_vectors", "axial", 16, 0, [1, 0], ON_AXES),
+        "Apart (axial): all **8** arrows lie on the axes, and a row + column sum misses nothing.\n"
+        "The score is that of equal vectors, the mean cosine of all 8 pairs; the sum is A(dx) + "
+        "B(dy), the best by least squares. Nearest code in an image of 16 × 16 patches: (1, 0) "
+        "and (0, 1), D = **0.29**. Rows and columns exchanged: the same map. Pair **0** turns by "
         "**1.00** rad a column, **0.00** a row: one turn in **6.3** patches along its arrow.",
     ),
     (
-        ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
+        ("wave_vectors", None, 8, 2, [0.4, -0.4], OFF_AXES),
         "Together: **1** of 8 arrows lies off the axes; a row + column sum misses up to "
         "**0.04**.\n",
     ),
     (
-        ("wave_vectors", 8, 2, [0.4, -0.4], OFF_AXES),
+        ("wave_vectors", None, 8, 2, [0.4, -0.4], OFF_AXES),
         "Nearest code in an image of 8 × 8 patches: (1, 0), D = **0.29**. Rows and columns "
         "exchanged: a map that differs by up to **0.10**. Pair **2** turns by **0.40** rad a "
         "column, **−0.40** a row: one turn in **11.1** patches",
     ),
     (
-        ("wave_vectors", 32, 7, [0, 0], {**OFF_AXES, "off": 2, "most": 0.0004, "turned": 0.0002}),
+        (
+            *("wave_vectors", None, 32, 7, [0, 0]),
+            {**OFF_AXES, "off": 2, "most": 0.0004, "turned": 0.0002},
+        ),
         "Together: **2** of 8 arrows lie off the axes; a row + column sum misses up to "
         "**0.0004**.\n",
     ),
     (
-        ("wave_vectors", 32, 7, [0, 0], OFF_AXES),
+        ("wave_vectors", None, 32, 7, [0, 0], OFF_AXES),
         "Pair **7** turns by **0.00** rad a column, **0.00** a row: it stands still.",
     ),
     (
         (
-            *("wave_vectors", 8, 0, [1, 0]),
+            *("wave_vectors", None, 8, 0, [1, 0]),
             {**ON_AXES, "nearest": [[0, -n] for n in (1, 2, 3)], "distance": 0},
         ),
         "8 × 8 patches: **3** offsets, (0, −1) the shortest, D = **0.00**.",
