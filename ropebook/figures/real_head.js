@@ -238,8 +238,8 @@ export function words({ settings, head, shares, moved: elsewhere, query, most: [
 }
 
 const LABEL =
-  "A sentence with arcs from the chosen word to those that it reads, and lines under them for the released model; " +
-  "a chart of the attention that is left without one of 32 pairs, for those that were tried; bars for the loudness of " +
+  "A sentence: tinted what the chosen word reads, with arcs to words of its line, underlined what it read as " +
+  "released; a chart of the attention that is left without one of 32 pairs, for those that were tried; bars for the loudness of " +
   "each; and two maps of attention, as released and now";
 
 // ---- the picture --------------------------------------------------------------------------------
@@ -440,15 +440,14 @@ function drawWords(plot, tokens, places, size, { weights: [released, now], query
   const from = places[query.at];
   tokens.forEach((_, key) => {
     const weight = now[row + key];
-    if (weight < 0.05 || key >= query.at) return;
     const to = places[key];
-    const above = to.y < from.y; // then the arc keeps to the gap between the lines
+    if (weight < 0.05 || key >= query.at || to.y !== from.y) return; // to another line it would cross the words
     const [x0, x1] = [from, to].map(({ x, width }) => x + width / 2);
-    const [y0, y1] = [from.y - from.high / 2, to.y + (above ? 0.36 : -0.5) * to.high];
+    const top = from.y - from.high / 2;
     const parts = Array.from({ length: 25 }, (_, i) => i / 24);
     const bent = (a, b, c) => parts.map((t) => a * (1 - t) ** 2 + 2 * b * t * (1 - t) + c * t * t);
     const xs = bent(x0, (x0 + x1) / 2, x1);
-    const ys = bent(y0, y0 - (above ? 2 : 14), y1);
+    const ys = bent(top, top - 14, top);
     curve(plot, xs, ys, colors.k, { width: 1 + 2 * weight, alpha: 0.4 + 0.6 * weight });
   });
 }
@@ -476,10 +475,6 @@ function drawLeft(plot, box, { head, shares: [released, share], settings: { firs
   }
   text(plot, `attention to ${READS[head.share]}`, x0, y0 - 12, { size: 13, bold: true, color: colors.ink });
   level(plot, y(released), box, colors.ink, { width: 1.25, dash: [4, 3] });
-  const far = first < PAIRS / 2; // what is named stands away from the mark
-  const said = `as released ${percent(released)}`;
-  const under = released > 0.88 ? 10 : -9;
-  text(plot, said, far ? x1 - 2 : x0 + 4, y(released) + under, { align: far ? "right" : "left", size: 12, halo: true });
   for (let i = 1; i < left.length; i++) {
     const [[a, before], [b, now]] = [left[i - 1], left[i]];
     curve(plot, [x(a), x(b)], [y(before), y(now)], colors.muted, { width: 1.5, ...(b - a > 1 && { dash: [1, 4] }) });
@@ -493,11 +488,52 @@ function drawLeft(plot, box, { head, shares: [released, share], settings: { firs
       size: 12.5,
     });
   }
-  if (!out) return;
-  disc(plot, x(first), y(share), 7, colour(share));
-  const right = x(first) < x1 - 60;
-  const label = { align: right ? "left" : "right", bold: true, size: 16, halo: true, color: colour(share) };
-  text(plot, percent(share), x(first) + (right ? 12 : -12), clamp(y(share), y0 + 9, y1 - 9), label);
+  const tried = left.filter(([pair]) => pair !== first).map(([pair, part]) => [x(pair), y(part), 3.5]);
+  const taken = [...tried];
+  if (out) {
+    const at = [x(first), y(share)];
+    disc(plot, ...at, 7, colour(share));
+    const heights = [0, -20, 20].map((by) => clamp(at[1] + by, y0 + 9, y1 - 9));
+    const places = heights.flatMap((high) => [
+      [at[0] + 12, high, "left"],
+      [at[0] - 12, high, "right"],
+    ]);
+    const label = { bold: true, size: 16, color: colour(share), halo: 5 };
+    const named = write(plot, percent(share), label, places, { box, taken: tried, gap: 4, line: y(released) });
+    taken.push([...at, 7], [(named.x0 + named.x1) / 2, named.y, (named.x1 - named.x0) / 2]);
+  }
+  const ends = [
+    [x1 - 2, "right"],
+    [x0 + 4, "left"],
+  ];
+  if (first >= PAIRS / 2) ends.reverse(); // first away from the mark
+  const places = [...ends, [(x0 + x1) / 2, "center"]].flatMap(([at, align]) =>
+    (released > 0.88 ? [11] : [-10, 11]).map((by) => [at, y(released) + by, align]),
+  );
+  write(plot, `as released ${percent(released)}`, { size: 12, halo: 4 }, places, { box, taken, gap: 10 });
+}
+
+/**
+ * Write a text at the first of some places, [x, y, align], that fewest discs are near and that is off a level line:
+ * discs that are taken are [x, y, radius], gap is what is kept from them. Returns where it stands: { x0, x1, y }.
+ */
+function write(plot, said, style, places, { box, taken, gap, line: high }) {
+  const { ctx, colors } = plot;
+  ctx.font = `${style.bold ? "600 " : ""}${style.size}px ${colors.font}`;
+  const long = ctx.measureText(said).width;
+  const half = style.size / 2;
+  const found = places.map(([x, y, align]) => {
+    const x0 = x - { left: 0, center: long / 2, right: long }[align];
+    const near = taken.filter(([cx, cy, radius]) => {
+      const [dx, dy] = [cx - clamp(cx, x0, x0 + long), cy - clamp(cy, y - half, y + half)];
+      return Math.hypot(dx, dy) < radius + gap;
+    }).length;
+    const out = x0 < box.x0 || x0 + long > box.x1;
+    return { x0, x1: x0 + long, y, crowd: near + (Math.abs(y - high) < half + 4 ? 4 : 0) + (out ? 100 : 0) };
+  });
+  const best = found.reduce((one, other) => (other.crowd < one.crowd ? other : one));
+  text(plot, said, best.x0, best.y, style);
+  return best;
 }
 
 /** How loud each pair is. */

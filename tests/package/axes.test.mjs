@@ -105,7 +105,7 @@ test("a mouse drags from token to token; a finger must begin at the chosen one, 
   assert.equal(values().word, "now");
 });
 
-test("a tap on a cell below finds its token, one where counting puts the next word finds that, one elsewhere none", async () => {
+test("a tap below finds the token of a cell, or the next word where counting puts it", async () => {
   for (const width of [680, 334]) {
     const { point, drawn, values, set } = await openClocks({ width });
     const cells = drawn().flatMap(({ kind, rect }) => (kind === "rect" ? [rect] : []));

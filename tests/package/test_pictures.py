@@ -901,9 +901,7 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     read = [(key, w) for key, w in enumerate(released[60]) if w >= 0.002]
     assert lines[:, 3] == pytest.approx([4 * math.sqrt(w) for _, w in read], abs=1e-3)
 
-    # what is read now has an arc from the word that reads, the shares stand over the maps
-    (arc,) = [one for one in plot.kind("stroke", color=seen.colors["k"]) if one["width"] > 1.1]
-    assert arc["width"] == pytest.approx(1 + 2 * now[60, 0])
+    # the shares stand over the maps
     keys = real_heads.mask("before", data["tokens"], both[0])
     shares = [real_heads.share_of(weights, keys).item() for weights in both]
     assert [text for text, _ in plot.texts("^(as released|now): ")] == [
@@ -939,6 +937,45 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     for text, (x, _) in marks:
         left, _, wide, _ = bars[int(text)]["rect"]
         assert x == pytest.approx(left + wide / 2)
+
+
+@WIDTHS
+@pytest.mark.parametrize(("first", "out"), [(0, 4), (25, 1)])
+def test_arcs_lead_to_what_a_word_reads_in_its_line(node, first, out, width):
+    data = real_heads.load()
+    seen = shown(node, figures.real_head(data, first=first, out=out, query=57), width=width)
+    (plot,) = seen.plots
+    q, k = real_heads.unpacked(data["heads"][0])
+    now = real_heads.attention(q, k, Change(left_out=tuple(range(first, first + out))))[0][57]
+    words = plot.texts(".")[3:71]  # after the legend
+    assert [text for text, _ in words] == [token.strip() for token in data["tokens"]]
+    line = [key for key in range(57) if words[key][1][1] == words[57][1][1]]
+    arcs = [one for one in plot.kind("stroke", color=seen.colors["k"]) if one["width"] > 1]
+    wanted = [1 + 2 * now[key].item() for key in line if now[key] >= 0.05]
+    assert [one["width"] for one in arcs] == pytest.approx(wanted)
+    assert bool(arcs) == (out == 1)
+    for one in arcs:
+        ys = [y for _, y in one["lines"][0]]
+        assert max(ys) < words[57][1][1] - 10, "above the words"
+        assert ys[0] == ys[-1]
+
+
+@WIDTHS
+@pytest.mark.parametrize("tried", [[], [19, 20, 22, 23, 24, 25, 26, 27], [25, 22, 20, 5]])
+def test_what_is_named_in_the_chart_of_a_head_covers_no_dot_and_no_line(node, tried, width):
+    made = figures.real_head(real_heads.load(), first=21)
+    made.tried = tried
+    seen = shown(node, made, width=width)
+    (plot,) = seen.plots
+    dots = [dot for c in ("accent", "warm") for dot in plot.discs(seen.colors[c], 3.5)]
+    assert len(dots) == len(tried)
+    level = plot.curve(seen.colors["ink"], width=1.25, dash=[4, 3])[0, 1]
+    answer, released = (plot.texts(said)[-1] for said in (r"^[\d.]+%$", "^as released [0-9]+%$"))
+    for (said, (left, y)), size in ((answer, 16), (released, 12)):
+        assert abs(y - level) > size / 2 + 3
+        for dot in dots:
+            beside = max(left - dot[0], dot[0] - left - 0.4 * size * len(said))
+            assert beside > 4 or abs(dot[1] - y) > size / 2 + 4
 
 
 # ---- serving ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ export const TURN_TICKS = { yTicks: [0, TURN / 2, TURN], yFormat: (v) => ["0", "
 /** Whether there is room for two pictures side by side. */
 export const wide = (width) => width >= 560;
 
-/** Write on the plot. options: color, size, align, baseline, bold, angle, halo. */
+/** Write on the plot. options: color, size, align, baseline, bold, angle, halo (true, or its pixels). */
 export function text(plot, content, x, y, options = {}) {
   const { ctx, colors } = plot;
   ctx.save();
@@ -19,7 +19,7 @@ export function text(plot, content, x, y, options = {}) {
   ctx.rotate(options.angle ?? 0);
   if (options.halo) {
     ctx.lineJoin = "round";
-    ctx.lineWidth = 3;
+    ctx.lineWidth = options.halo === true ? 3 : options.halo;
     ctx.strokeStyle = colors.paper;
     ctx.strokeText(content, 0, 0);
   }
