@@ -8,7 +8,7 @@ const FREEST = "the freest";
 const AXIOMS = ["rule", "circle", "diagonalisable", "orientation"];
 /** What can be ruled out: a switch's words, plain ones, a card's. What is left then has the axiom of that place. */
 const OUT = [
-  ["two rules", "queries unlike keys", "two rules"],
+  ["unlike rules", "queries unlike keys", "unlike rules"],
   ["growth or decay", "waves swell or fade", "growth"],
   ["counting", "distance is a factor", "counting"],
   ["mirrors", "odd and even differ", "mirror"],
@@ -299,7 +299,7 @@ export default figure((fig) => {
     boxes.forEach((box, i) => (box.checked = required[i]));
     told.forEach((node, i) => {
       const gone = required[0] && (i === 1 || i === 2);
-      node.textContent = gone ? "gone with two rules" : OUT[i][1];
+      node.textContent = gone ? "gone already" : OUT[i][1];
       ticks[i].classList.toggle("rope-gone", gone);
     });
     name.textContent = title(kind, theta, zeta);

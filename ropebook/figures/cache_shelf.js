@@ -117,11 +117,15 @@ const keysOf = (layers) => layers[0].used.length * LAYERS * HEADS;
 export function answer(change, treatment, words, layers) {
   const [top, deepest] = [layers[0], layers.at(-1)];
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
-  if (treatment === "as they are")
-    return `None: keys are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
+  const own = change === "chunk spliced"; // words before the chunk, whose keys are right
+  if (treatment === "as they are") {
+    const right = own ? "Those of the own words. The chunk's" : "None: keys";
+    return `${right} are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
+  }
   const how = treatment === "moved" ? `by **${keysOf(layers)}** turns` : "turned at every reading";
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off, ${how}: the text is whole.`;
-  return `Those of layer 0, ${how}. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
+  const right = own ? "Those of the own words and of the chunk's layer 0" : "Those of layer 0";
+  return `${right}, ${how}. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }
 
 /** What the turns cost. */

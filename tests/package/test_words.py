@@ -181,12 +181,13 @@ SENTENCES = [
     ),
     (
         ("axioms", [True] * 4, "rope", 0.3, 0.95, ["rope"]),
-        "Without “two rules”, “growth or decay”, “counting” and “mirrors”, only **RoPE** is left.\n"
+        "Without “unlike rules”, “growth or decay”, “counting” and “mirrors”, only **RoPE** is "
+        "left.\n"
         "RoPE: score at distance 0: 0.825, 1: 0.896, 2: 0.887, 20: 0.690, 48: 0.138.",
     ),
     (
         ("axioms", [True, False, True, False], "rope-mirror", 0.3, 0.95, ["rope", "rope-mirror"]),
-        "Without “two rules” and “counting”, **2 of 10** are left. Rule out one thing more.\n"
+        "Without “unlike rules” and “counting”, **2 of 10** are left. Rule out one thing more.\n"
         "RoPE with a mirror: score at",
     ),
     (
@@ -911,8 +912,8 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "stored raw", 4, SHELF),
-        "Those of layer 0, turned at every reading. Deeper ones never saw the words before them: "
-        "layer 2 is **71%** off.\n"
+        "Those of the own words and of the chunk's layer 0, turned at every reading. Deeper ones "
+        "never saw the words before them: layer 2 is **71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns again for every next word.",
     ),
     *(
@@ -924,7 +925,8 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "as they are", 4, LEFT),
-        "None: keys are turned for old places. Layer 0 is **96%** off, layer 2 **88%**.\n"
+        "Those of the own words. The chunk's are turned for old places. Layer 0 is **96%** off, "
+        "layer 2 **88%**.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (
