@@ -425,7 +425,11 @@ function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   const beside = { align: left ? "right" : "left", bold: true, size: 13, halo: true };
   const from = left ? x - 16 : x + 16;
   const top = clamp(y - 12, box.y0 + 14, box.y1 - 34);
-  text(plot, `${moves === 1 ? "1 move" : `${moves} moves`}: ${share(many.all)}`, from, top, { ...beside, color: warm });
+  const beyond = many.all > 1 ? " ↑" : ""; // the chart
+  text(plot, `${moves === 1 ? "1 move" : `${moves} moves`}: ${share(many.all)}${beyond}`, from, top, {
+    ...beside,
+    color: warm,
+  });
   const said = other === "one move" ? "one move" : "Hadamard basis";
   const below = clamp(low - 8, top + 18, box.y1 - 8);
   if (moves > 1) text(plot, `${said}: ${share(instead.all)}`, from, below, { ...beside, color: accent });
