@@ -58,7 +58,6 @@ table.paper-cells caption { caption-side: top; padding: 0; text-align: left; col
   padding: 0.15rem 0.6rem; font-weight: normal; color: inherit; background: none; border: 0; }
 .bd-article table.paper-filter tr > :first-child, table.paper-filter tr > :first-child {
   text-align: left; }
-.paper-filter label { white-space: nowrap; }
 @media (max-width: 40rem) {
   .paper dl { grid-template-columns: 1fr; gap: 0; } .paper dt { margin-top: 0.4rem; }
   .bd-article table.paper-cells :is(th, td) { padding: 0.1rem 0.25rem; white-space: normal; }
