@@ -216,6 +216,7 @@ STEPPING = {
 
 def pictures_of_show_me(page):
     """Press every "Show me"; return how many pictures each figure takes in 2 s."""
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")  # where none must come into sight
     before = page.evaluate(DRAWN)
     page.evaluate(PRESS, ".rope-show")
     page.evaluate("pass(2000)")
