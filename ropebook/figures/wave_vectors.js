@@ -191,30 +191,32 @@ export default figure((fig) => {
       move(fig.traits.pair, [x + 0.05 * dx, y + 0.05 * dy]);
     },
   });
-  // another plan puts all vectors back
-  fig.whenChanged("plan", () => fig.set({ vectors: [] }));
+  // a plan puts all vectors back, the one that was chosen before, too
+  const back = () => fig.set({ vectors: [] });
+  const choices = () => fig.controls.plan?.querySelectorAll("button") ?? [];
+  fig.whenChanged("plan", back);
+  for (const button of choices()) button.addEventListener("click", back);
 
   fig.draw(() => {
     const { plan, size, pair } = fig.traits;
     const now = vectors();
+    const own = fig.traits.vectors.length > 0;
+    for (const button of choices()) button.setAttribute("aria-pressed", String(!own && button.textContent === plan));
     const seen = survey(now, size);
     plot.clear();
     const { plane, maps } = layout(plot.width);
     const { reach, mean, left } = seen;
-    drawPlane(plot, plane, now, pair, reach, !fig.traits.vectors.length);
+    drawPlane(plot, plane, now, pair, reach, !own);
     drawMap(plot, maps[0], "score of two patches", reach, (dx, dy) => mean[dy][dx]);
-    drawMap(plot, maps[1], "best row + column sum", reach, (dx, dy) => mean[dy][dx] - left[dy][dx]);
-    drawMap(plot, maps[2], "what that misses", reach, (dx, dy) => left[dy][dx]);
+    drawMap(plot, maps[1], "= best row + column sum", reach, (dx, dy) => mean[dy][dx] - left[dy][dx]);
+    if (seen.most < 1e-9) drawMap(plot, maps[2], "+ what that misses", reach);
+    else drawMap(plot, maps[2], `+ missed, up to ${sized(seen.most)}`, reach, (dx, dy) => left[dy][dx]);
     const { x0, x1, y1 } = maps[2];
     colorBar(plot, (x0 + x1) / 2, y1 + 22, (x1 - x0) / 2, "cosine", [
       [0, "≤ −½"],
       [1, "1"],
     ]);
-    if (seen.most < 1e-9) {
-      const { x0, x1, y0, y1 } = maps[2];
-      text(plot, "nothing", (x0 + x1) / 2, (y0 + y1) / 2, { align: "center", size: 15, color: "#ffffff", bold: true });
-    }
-    fig.say(words(fig.traits.vectors.length ? null : plan, size, pair, now[pair], seen));
+    fig.say(words(own ? null : plan, size, pair, now[pair], seen));
     const { most, nearest, distance, turned, off } = seen;
     fig.root.dataset.values = JSON.stringify({ plan, size, pair, vectors: now, most, nearest, distance, turned, off });
   });
@@ -280,12 +282,12 @@ function drawPlane(plot, { x, y, radius, box }, vectors, pair, reach, fresh) {
   }
   const said = { size: 11.5, halo: true, color: colors.ink };
   text(plot, "row ↓", x - 12, y + radius - 10, { ...said, align: "right" });
-  text(plot, "column →", x + radius - 2, y - 14, { ...said, size: 11, align: "right" });
+  text(plot, "column →", box.x1, box.y1 + 10, { size: 11.5, align: "right" });
   const [tipX, tipY] = [x + kx * scale, y + ky * scale];
-  if (fresh) text(plot, "drag", tipX, tipY + 18, { ...said, align: "center", size: 12.5, bold: true });
+  if (fresh) text(plot, "drag", tipX, tipY + 19, { ...said, align: "center", size: 12.5, bold: true });
 }
 
-/** A value of every offset; value(column, row) counts from the corner. */
+/** A value of every offset; value(column, row) counts from the corner. Without one, a place where something can appear. */
 function drawMap(plot, box, title, reach, value) {
   const { ctx, colors } = plot;
   const count = 2 * reach + 1;
@@ -293,8 +295,9 @@ function drawMap(plot, box, title, reach, value) {
   const part = (column, row) => clamp((value(column, row) - LOW) / (HIGH - LOW), 0, 1);
   text(plot, title, box.x0, box.y0 - 14, { color: colors.ink, size: 12.5, bold: true });
   ctx.globalAlpha = colors.dark ? 0.8 : 1; // a pale map glares on a dark page
-  paintCells(plot, box, count, count, "cosine", (column, row) => Math.round(part(column, row) * 255));
+  if (value) paintCells(plot, box, count, count, "cosine", (column, row) => Math.round(part(column, row) * 255));
   ctx.globalAlpha = 1;
+  if (!value) drawNothing(plot, box);
   const far = Math.floor(reach / 5) * 5;
   for (const d of [-far, 0, far]) {
     text(plot, num(d, 0), at(d, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
@@ -302,4 +305,12 @@ function drawMap(plot, box, title, reach, value) {
   }
   text(plot, "dx", at(-far / 2, box.x0), box.y1 + 10, { align: "center", size: 11.5 });
   text(plot, "dy", box.x0 - 5, at(-far / 2, box.y0), { align: "right", size: 11.5 });
+}
+
+function drawNothing(plot, { x0, x1, y0, y1 }) {
+  const [x, y] = [(x0 + x1) / 2, (y0 + y1) / 2];
+  curve(plot, [x0, x1, x1, x0, x0], [y0, y0, y1, y1, y0], plot.colors.muted, { width: 1, dash: [4, 4] });
+  text(plot, "nothing", x, y - 18, { align: "center", size: 15, color: plot.colors.ink, bold: true });
+  text(plot, "until an arrow is", x, y + 4, { align: "center", size: 12 });
+  text(plot, "dragged off its axis", x, y + 20, { align: "center", size: 12 });
 }

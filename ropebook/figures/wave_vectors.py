@@ -18,7 +18,7 @@ class WaveVectors(Figure):
 
     question = "A patch has a row and a column: does its code see them apart, or together?"
 
-    plan = Choice(["axial", "Pixtral", "DINOv3", "mixed"], default="mixed", label="Plan")
+    plan = Choice(["axial", "Pixtral", "DINOv3", "mixed"], label="Plan")
     vectors: traitlets.List[list[float]] = traitlets.List(
         help="8 vectors, radians per column and per row, once the reader has moved one"
     ).tag(sync=True)
@@ -36,7 +36,7 @@ class WaveVectors(Figure):
         return values
 
 
-def wave_vectors(plan: str = "mixed", size: int = 16, pair: int = 0) -> WaveVectors:
+def wave_vectors(plan: str = "axial", size: int = 16, pair: int = 0) -> WaveVectors:
     """Return the wave vectors of a head with 8 pairs, and the map that they make.
 
     Parameters

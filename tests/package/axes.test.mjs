@@ -5,12 +5,15 @@ import clocks from "../../ropebook/figures/three_clocks.js";
 import vectors from "../../ropebook/figures/wave_vectors.js";
 import { handOn, openPage, show } from "../tools/stage.mjs";
 
+const PLANS = ["axial", "Pixtral", "DINOv3", "mixed"];
+const _controls = [{ name: "plan", label: "Plan" }];
+
 /** A figure with its start values, and what a hand does to it. */
 async function open(module, plans, start, options = { width: 680 }) {
   const page = openPage(options);
   const state = { _anywidget_id: "ropebook.figures.Axes", _start: start, _options: { plan: plans } };
   const _limits = { pair: [0, 7, 1], size: [12, 32, 1], token: [0, 46, 1] };
-  const shown = await show(page, module, { ...state, _limits, ...start });
+  const shown = await show(page, module, { ...state, _limits, _controls, ...start });
   const hand = handOn(page, shown.root);
   const set = async (changes) => {
     for (const [name, value] of Object.entries(changes)) shown.model.set(name, value);
@@ -20,8 +23,7 @@ async function open(module, plans, start, options = { width: 680 }) {
   return { page, ...shown, ...hand, set };
 }
 
-const openVectors = (options) =>
-  open(vectors, ["axial", "Pixtral", "DINOv3", "mixed"], { plan: 0, vectors: [], pair: 0, size: 16 }, options);
+const openVectors = (options) => open(vectors, PLANS, { plan: 0, vectors: [], pair: 0, size: 16 }, options);
 const openClocks = (options) => open(clocks, ["chunked", "dealt out"], { plan: 0, token: 27 }, options);
 
 /** The centre of the chosen vector's head. */
@@ -65,6 +67,19 @@ test("another plan puts all vectors back, and DINOv3's follow the size of the im
   const far = await set({ size: 32 });
   for (const [i, vector] of near.vectors.entries())
     vector.forEach((value, axis) => assert.ok(Math.abs(value - 2 * far.vectors[i][axis]) < 1e-12));
+});
+
+test("vectors of one's own are no plan's, and the plan that was left brings its own back", async () => {
+  const { page, press, values, root } = await openVectors();
+  const buttons = [...root.closest(".rope-box").querySelectorAll(".rope-choice button")];
+  const pressed = () => PLANS.filter((_, i) => buttons[i].getAttribute("aria-pressed") === "true");
+  assert.deepEqual(pressed(), ["axial"]);
+  assert.equal((await press("ArrowDown")).off, 1);
+  assert.deepEqual(pressed(), []);
+  buttons[0].click();
+  await page.pass();
+  assert.equal(values().off, 0);
+  assert.deepEqual(pressed(), ["axial"]);
 });
 
 test("keys walk the tokens one by one, and to both ends of the text of each plan", async () => {
