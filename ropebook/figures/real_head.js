@@ -212,9 +212,13 @@ function verdict({ first, out }, others, [released, now], loudest) {
   const pairs = out === 1 ? named : `pairs ${first} to ${first + out - 1}`;
   const list = others.length > 2 ? `${others.length} changes` : others.join(" and ");
   if (others.length) return `With ${list}${out ? `, without ${pairs}` : ""}`;
-  if (now >= 0.9 * released) return `It does without ${pairs}`;
-  return now < 0.5 * released ? `It needs ${out > 1 ? "some of " : ""}${pairs}` : `It is weaker without ${pairs}`;
+  const some = lack(now, released) === "needs it" && out > 1 ? "some of " : "";
+  return `It ${lack(now, released).replace(" it", "")} ${some}${pairs}`;
 }
+
+/** How a head fares without what is left out, from the share that is left and that as released. */
+const LACKS = ["does without it", "is weaker without it", "needs it"];
+const lack = (now, released) => LACKS[now >= 0.9 * released ? 0 : now >= 0.5 * released ? 1 : 2];
 
 const named = ({ key, word, back, weight }) => {
   const which = back === 0 ? "itself" : key === 0 ? "the first token" : `“${word}”, ${back} back`;
@@ -247,7 +251,7 @@ const LABEL =
 /** Where each token stands, [{ x, y, width }], and below what height all do: lines of a width. */
 export function setLines(tokens, width, size, measure) {
   const space = measure(" ");
-  const high = Math.round(2 * size);
+  const high = Math.round(1.45 * size) + MARKS;
   let [x, y] = [2, high / 2];
   const places = tokens.map((token, at) => {
     const long = measure(token.trim());
@@ -262,6 +266,7 @@ export function setLines(tokens, width, size, measure) {
 }
 
 const TOP = 20; // below the legend
+const MARKS = 13; // height of the line under a word, and of an arc over the next one
 
 const KNOB = 11; // radius of the handle
 const REACH = 22; // pixels from its middle where it can be taken
@@ -269,7 +274,7 @@ const REACH = 22; // pixels from its middle where it can be taken
 /** Boxes of chart, bars and maps below the text, the height of the handle's track, and that of all. */
 function arrangement(width, bottom) {
   const broad = wide(width);
-  const top = TOP + bottom + (broad ? 34 : 30);
+  const top = TOP + bottom + (broad ? 44 : 42);
   const side = broad ? Math.min(160, 0.19 * width) : Math.min(130, (width - 18) / 2);
   const x0 = 36;
   const x1 = broad ? width - 2 * side - 54 : width - 6;
@@ -321,7 +326,7 @@ export default figure((fig) => {
   };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the red handle. Tap another word.",
+    help: "Drag the red handle: each pair leaves a dot. Tap a word.",
     height: (width) => arrangement(width, linesOf(width).bottom).height,
     point({ x, y, type }) {
       if (!lies) return;
@@ -424,18 +429,19 @@ function drawWords(plot, tokens, places, size, { weights: [released, now], query
   const row = query.at * tokens.length;
   tokens.forEach((token, key) => {
     const { x, y, width, high } = places[key];
-    const top = y - high / 2 + 2;
+    const tall = high - MARKS;
+    const top = y - tall / 2;
     ctx.globalAlpha = 0.6 * shade(now[row + key]);
     ctx.fillStyle = colors.k;
-    if (ctx.globalAlpha) ctx.fillRect(x - 2, top, width + 4, high - 7);
+    if (ctx.globalAlpha) ctx.fillRect(x - 2, top, width + 4, tall);
     ctx.globalAlpha = 1;
     const line = 4 * shade(released[row + key]);
     ctx.fillStyle = colors.ink;
-    if (line) ctx.fillRect(x, top + high - 7, width, line);
-    ctx.globalAlpha = key > query.at ? 0.55 : 1; // it does not see what comes later
-    text(plot, token.trim(), x, y - 1, { size, color: key > query.at ? colors.muted : colors.ink });
+    if (line) ctx.fillRect(x, top + tall + 1, width, line);
+    ctx.globalAlpha = key > query.at ? 0.75 : 1; // it does not see what comes later
+    text(plot, token.trim(), x, y, { size, color: key > query.at ? colors.muted : colors.ink });
     ctx.globalAlpha = 1;
-    if (key === query.at) frame(plot, x - 2, top - 1, width + 4, high - 5);
+    if (key === query.at) frame(plot, x - 2, top, width + 4, tall);
   });
   const from = places[query.at];
   tokens.forEach((_, key) => {
@@ -443,7 +449,7 @@ function drawWords(plot, tokens, places, size, { weights: [released, now], query
     const to = places[key];
     if (weight < 0.05 || key >= query.at || to.y !== from.y) return; // to another line it would cross the words
     const [x0, x1] = [from, to].map(({ x, width }) => x + width / 2);
-    const top = from.y - from.high / 2;
+    const top = from.y - (from.high - MARKS) / 2 - 1;
     const parts = Array.from({ length: 25 }, (_, i) => i / 24);
     const bent = (a, b, c) => parts.map((t) => a * (1 - t) ** 2 + 2 * b * t * (1 - t) + c * t * t);
     const xs = bent(x0, (x0 + x1) / 2, x1);
@@ -473,21 +479,22 @@ function drawLeft(plot, box, { head, shares: [released, share], settings: { firs
     line(ctx, x0, Math.round(y(part)) + 0.5, x1, Math.round(y(part)) + 0.5);
     text(plot, percent(part), x0 - 5, y(part), { align: "right", size: 11 });
   }
-  text(plot, `attention to ${READS[head.share]}`, x0, y0 - 12, { size: 13, bold: true, color: colors.ink });
+  text(plot, `attention to ${READS[head.share]}`, x0, y0 - 30, { size: 13, bold: true, color: colors.ink });
   level(plot, y(released), box, colors.ink, { width: 1.25, dash: [4, 3] });
   for (let i = 1; i < left.length; i++) {
     const [[a, before], [b, now]] = [left[i - 1], left[i]];
     curve(plot, [x(a), x(b)], [y(before), y(now)], colors.muted, { width: 1.5, ...(b - a > 1 && { dash: [1, 4] }) });
   }
-  const colour = (part) => (part < 0.5 * released ? colors.warm : colors.accent);
-  for (const [pair, part] of left) if (pair !== first) disc(plot, x(pair), y(part), 3.5, colour(part));
-  if (left.length === 1) {
-    const hint = box.x1 - box.x0 > 320 ? "every pair that you try keeps its dot here" : "each pair tried keeps its dot";
-    text(plot, hint, first < PAIRS / 2 ? x1 - 6 : x0 + 6, y(0.25), {
-      align: first < PAIRS / 2 ? "right" : "left",
-      size: 12.5,
-    });
+  const hues = [colors.accent, colors.muted, colors.warm];
+  const colour = (part) => hues[LACKS.indexOf(lack(part, released))];
+  ctx.font = `12px ${colors.font}`;
+  let end = x0;
+  for (const [i, said] of out ? LACKS.entries() : []) {
+    disc(plot, end + 4, y0 - 13, 4, hues[i]);
+    text(plot, said, end + 12, y0 - 13, { size: 12 });
+    end += 26 + ctx.measureText(said).width;
   }
+  for (const [pair, part] of left) if (pair !== first) disc(plot, x(pair), y(part), 3.5, colour(part));
   const tried = left.filter(([pair]) => pair !== first).map(([pair, part]) => [x(pair), y(part), 3.5]);
   const taken = [...tried];
   if (out) {

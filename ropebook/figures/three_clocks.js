@@ -161,12 +161,12 @@ function layout(width) {
   const below = top + high + fall; // of the positions
   const axis = below + Math.max(ROWS * step + 3, high) + 7;
   const centers = [0, 1, 2].map((at) =>
-    broad ? [x1 + 52, 32 + at * 70] : [26 + (at * (width + 8)) / 3, axis + 52 + radius],
+    broad ? [x1 + 52, 62 + at * 60] : [26 + (at * (width + 8)) / 3, axis + 70 + radius],
   );
   return {
     ...{ broad, x0, x1, step, high, top, below, axis, centers, radius },
     line: top + high / 2,
-    height: broad ? Math.max(axis + 44, 210) : axis + 58 + 2 * radius,
+    height: broad ? Math.max(axis + 44, 216) : axis + 74 + 2 * radius,
     x: (place) => x0 + (place + 0.5) * step,
   };
 }
@@ -431,8 +431,11 @@ function drawCounted(plot, at, tokens, token, next) {
 }
 
 /** A clock an axis, with the hands of its pairs at the token's position. */
-function drawClocks(plot, { centers, radius }, { at }, heard) {
+function drawClocks(plot, { broad, centers, radius }, { at }, heard) {
   const { ctx, colors } = plot;
+  const said = broad ? ["one hand a pair,", "rose fast, violet slow"] : ["one hand a pair, rose fast, violet slow"];
+  const [left, top] = [centers[0][0] - radius, centers[0][1] - radius];
+  said.forEach((part, i) => text(plot, part, left, top - 11 - 14 * (said.length - 1 - i), { size: 12 }));
   heard.forEach(({ pairs }, axis) => {
     const [cx, cy] = centers[axis];
     ctx.strokeStyle = colors.rule;
@@ -451,7 +454,8 @@ function drawClocks(plot, { centers, radius }, { at }, heard) {
       line(ctx, cx, cy, cx + (radius - 3) * Math.cos(angle), cy - (radius - 3) * Math.sin(angle));
     }
     ctx.globalAlpha = 1;
-    text(plot, NAMES[axis], cx + radius + 9, cy - 9, { size: 12.5 });
-    text(plot, String(at[axis]), cx + radius + 9, cy + 9, { size: 16, bold: true, color: colors.ink });
+    text(plot, NAMES[axis], cx + radius + 9, cy - 17, { size: 12.5 });
+    text(plot, String(at[axis]), cx + radius + 9, cy, { size: 16, bold: true, color: colors.ink });
+    text(plot, `${pairs.length} pairs`, cx + radius + 9, cy + 17, { size: 12 });
   });
 }

@@ -922,8 +922,11 @@ def test_the_words_the_use_and_the_maps_of_a_real_head(node, width):
     level = plot.curve(seen.colors["ink"], width=1.25, dash=[4, 3])
     y.agrees(level[:, 1], [shares[0]] * 2)
     step = bars[1]["rect"][0] - bars[0]["rect"][0]
-    dots = {radius: [d for c in ("accent", "warm") for d in plot.discs(seen.colors[c], radius)]
-            for radius in (3.5, 7)}  # fmt: skip
+    hues = [seen.colors[colour] for colour in ("accent", "muted", "warm")]
+    dots = {radius: [d for hue in hues for d in plot.discs(hue, radius)] for radius in (3.5, 7)}
+    legend = ["does without it", "is weaker without it", "needs it"]
+    assert [text for text, _ in plot.texts("without it$|^needs it$")] == legend
+    assert [len(plot.discs(hue, 4)) for hue in hues] == [1, 1, 1]
     assert [len(found) for found in dots.values()] == [2, 1]
     for (left, high), first in zip(sorted(map(tuple, dots[7] + dots[3.5])), (0, 5, 9), strict=True):
         assert left == pytest.approx(bars[0]["rect"][0] - 0.12 * step + (first + 2) * step)
@@ -967,7 +970,7 @@ def test_what_is_named_in_the_chart_of_a_head_covers_no_dot_and_no_line(node, tr
     made.tried = tried
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
-    dots = [dot for c in ("accent", "warm") for dot in plot.discs(seen.colors[c], 3.5)]
+    dots = [d for c in ("accent", "muted", "warm") for d in plot.discs(seen.colors[c], 3.5)]
     assert len(dots) == len(tried)
     level = plot.curve(seen.colors["ink"], width=1.25, dash=[4, 3])[0, 1]
     answer, released = (plot.texts(said)[-1] for said in (r"^[\d.]+%$", "^as released [0-9]+%$"))
@@ -1294,6 +1297,8 @@ def test_the_positions_and_the_hands_of_three_clocks(node, plan, token, width):
             assert off == pytest.approx(0, abs=1e-9)
         beside = [text for text, (cx, cy) in plot.texts("^[0-9]+$") if near(clock, cx, cy)]
         assert beside == [str(at[axis])]
+    many = plot.texts("^[0-9]+ pairs$")
+    assert [text for text, _ in many] == [f"{len(one['pairs'])} pairs" for one in heard]
 
 
 def near(clock, x, y):
