@@ -449,25 +449,16 @@ def test_path_attention_by_its_closed_form():
     assert off(whole[20:, 20:], alone) < 1e-9
 
 
-@pytest.mark.parametrize("later", [20, 80])
-def test_a_key_of_path_before_a_gap_is_no_turn_away_from_the_one_that_is_needed(later):
-    """Refuted if a key behind which 16 tokens were dropped has the length of the one that is
-    needed, or, in half of ten draws, dividing by the products of the dropped and of the later
-    tokens does not repair it in float32 with 20 later tokens, or does with 80."""
-    errors = []
+def test_a_key_of_path_before_a_gap_is_no_turn_away_from_the_one_that_is_needed():
+    """Refuted if a key behind which 16 tokens were dropped has the length of the one needed."""
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        w = rng.normal(size=(16 + later, 32))
+        w = rng.normal(size=(36, 32))
         beta = 2 / (1 + np.exp(-rng.normal(size=(len(w), 1))))
         w *= np.sqrt(beta) / np.linalg.norm(w, axis=1)[:, None]
         H, key = np.eye(32) - w[:, :, None] * w[:, None], rng.normal(size=32)
-        dropped, after = np.linalg.multi_dot(H[:16]), np.linalg.multi_dot(H[16:])
-        held, needed = key @ dropped @ after, key @ after
+        held, needed = key @ np.linalg.multi_dot(H), key @ np.linalg.multi_dot(H[16:])
         assert abs(np.linalg.norm(held) / np.linalg.norm(needed) - 1) > 0.01
-        one, two, stored = (z.astype(np.float32) for z in (dropped, after, held))
-        again = np.linalg.solve(one.T, np.linalg.solve(two.T, stored)) @ two
-        errors.append(off(again, needed))
-    assert (np.median(errors) < 1e-2) == (later == 20)
 
 
 def test_the_product_of_path_is_harder_to_divide_by_in_a_narrow_head():
