@@ -197,7 +197,7 @@ export function words({ kept, moves, step, pair, other }, { many, mixed, one, wo
       : `${moves} moves by ${tokens(step)} leave keys **${share(many.all)}** off, ${instead}.`;
   const capped = many.errors[worst] > 1 ? " A red cap stands on a pair that is off by more than its length." : "";
   return (
-    `${answer}\nErrors are root mean squares over ${KEYS} keys in ${kept}. The worst pair is **${worst}**, ` +
+    `${answer}\nErrors are root mean squares over ${KEYS} keys in ${kept}; over 100%, their scale is logarithmic. The worst pair is **${worst}**, ` +
     `${share(many.errors[worst])} off.${capped} In a Hadamard basis keys are ${share(mixed.all)} off, and roundings that know ` +
     `nothing of each other would leave ${share(walk)}. A move turns pair **${pair}** by ${small(step * THETA[pair])} ` +
     `rad and leaves **${share(many.same[pair])}** of its stored numbers as they are; it ends ` +
@@ -210,9 +210,10 @@ const LABEL =
   "A chart of how far keys are off after so many moves, with a handle at its end; a pair of a stored key as a hand of " +
   "a clock, and dashed where it belongs; a lens on its tip, with the numbers that can be stored as dots and the next " +
   "move as an arrow; and how far each pair is off, from fast to slow. " +
-  "The left and right arrow keys change the pair, up and down the number of moves";
+  "The left and right arrow keys change the number of moves, up and down the pair";
 
-const MOST = 512; // moves
+const MOST = 256; // moves
+const BEYOND = 0.4; // of the height of 100%: from there to 1,000%, on a logarithmic scale
 const TITLE = 24;
 const TICKS = 40; // below the chart
 const STRIP = 44; // how high the pairs' bars are
@@ -224,7 +225,7 @@ function layout(width) {
   const side = beside ? Math.min(0.25 * width, 216) : (width - 16) / 2;
   const box = (x0, y0, across, high) => ({ x0, x1: x0 + across, y0, y1: y0 + high });
   const from = beside ? width - 2 * side - 16 : 0;
-  const chart = beside ? box(44, TITLE, from - 84, side + 30 + STRIP) : box(40, TITLE, width - 54, 140);
+  const chart = beside ? box(50, TITLE, from - 88, side + 30 + STRIP) : box(50, TITLE, width - 64, 140);
   const top = beside ? TITLE : chart.y1 + TICKS + TITLE;
   const strip = box(from, top + side + 30, width - from, STRIP);
   return {
@@ -258,7 +259,7 @@ export default figure((fig) => {
       return true;
     },
     keys({ dx, dy }) {
-      fig.set({ pair: keep(fig.traits.pair + dx), moves: clamp(fig.traits.moves - dy, 1, MOST) });
+      fig.set({ moves: clamp(fig.traits.moves + dx, 1, MOST), pair: keep(fig.traits.pair + dy) });
     },
   });
 
@@ -394,20 +395,29 @@ function drawLens(plot, box, { kept, step, pair }, is, from) {
   return rounded;
 }
 
+/** The height of an error in the chart; none of 256 moves is over 1,000%. */
+const tall = (error) => (error > 1 ? 1 + BEYOND * Math.log10(error) : error);
+
 /** How far keys were off after every move up to here, and what that is compared with; the axes, and the handle. */
 function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
+  const { ctx } = plot;
   const { accent, warm, paper } = plot.colors;
   const at = axes(plot, {
     x: [-0.035 * MOST, MOST], // room for the handle at its left end
-    xTicks: [0, 128, 256, 384, 512],
+    xTicks: [0, 64, 128, 192, 256],
     xLabel: `moves, each by ${tokens(step)}`,
-    y: [-0.07, 1],
-    yTicks: [0, 0.5, 1],
-    yFormat: (v) => `${100 * v}%`,
+    y: [-0.07, tall(10)],
+    yTicks: [0, 0.5, 1, 3, 10].map(tall),
+    yFormat: (v) => `${num(100 * (v > 1 ? 10 ** ((v - 1) / BEYOND) : v), 0)}%`,
     box: { left: box.x0, right: plot.width - box.x1, top: box.y0, bottom: plot.height - box.y1 },
   });
   titled(plot, box, "how far keys are off");
-  const high = (error) => at.y(Math.min(error, 1));
+  const high = (error) => at.y(tall(error));
+  ctx.globalAlpha = 0.08;
+  ctx.fillStyle = warm;
+  ctx.fillRect(box.x0, box.y0, box.x1 - box.x0, high(1) - box.y0);
+  ctx.globalAlpha = 1;
+  text(plot, "more than its length", box.x0 + 6, box.y0 + 11, { size: 11.5 });
   const xs = many.trail.map((_, n) => at.x(n));
   const [x, y] = [at.x(moves), high(many.all)];
   const instead = other === "one move" ? one : mixed;
@@ -415,24 +425,26 @@ function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   if (moves > 1) {
     if (other === "one move") curve(plot, [xs[0], x], [high(many.trail[0]), low], accent, { width: 2, dash: [5, 4] });
     else curve(plot, xs, mixed.trail.map(high), accent, { width: 2 });
-    disc(plot, x, low, 5, accent, { ring: accent });
+    disc(plot, x, low, 4, paper, { ring: accent });
   }
   curve(plot, xs, many.trail.map(high), warm, { width: 2.5 });
   disc(plot, x, y, 10, accent);
   text(plot, "↔", x, y, { align: "center", color: paper, size: 14, bold: true });
-  // beside the handle, and apart from each other
-  const left = x > (box.x0 + box.x1) / 2;
+  // beside the handle and over the curves, both over the upper one where there is no room between
+  const left = moves > MOST / 2;
   const beside = { align: left ? "right" : "left", bold: true, size: 13, halo: true };
   const from = left ? x - 16 : x + 16;
-  const top = clamp(y - 12, box.y0 + 14, box.y1 - 34);
-  const beyond = many.all > 1 ? " ↑" : ""; // the chart
-  text(plot, `${moves === 1 ? "1 move" : `${moves} moves`}: ${share(many.all)}${beyond}`, from, top, {
+  const close = Math.abs(low - y) < 40;
+  const over = Math.max(close ? Math.min(y, low) - 31 : y - 13, box.y0 + 8);
+  text(plot, `${moves === 1 ? "1 move" : `${moves} moves`}: ${share(many.all)}`, from, over, {
     ...beside,
     color: warm,
   });
   const said = other === "one move" ? "one move" : "Hadamard basis";
-  const below = clamp(low - 8, top + 18, box.y1 - 8);
-  if (moves > 1) text(plot, `${said}: ${share(instead.all)}`, from, below, { ...beside, color: accent });
+  const under = close ? over + 18 : low - 13;
+  if (moves > 1) text(plot, `${said}: ${share(instead.all)}`, from, under, { ...beside, color: accent });
+  if (!left && many.all < 0.4)
+    text(plot, `${MOST} moves: ?`, box.x1 - 4, high(1) + 14, { align: "right", bold: true, size: 13 });
   return { ...at, handle: [x, y] };
 }
 
@@ -440,11 +452,8 @@ function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
 function drawPairs(plot, box, errors, pair) {
   const { ctx, colors } = plot;
   const across = (box.x1 - box.x0) / PAIRS;
-  text(plot, "how far each pair is off", box.x0, box.y0 - 13, {
-    color: colors.ink,
-    size: 12.5,
-    bold: true,
-  });
+  const capped = errors.some((error) => error > 1) ? " (red: over 100%)" : "";
+  text(plot, `how far each pair is off${capped}`, box.x0, box.y0 - 13, { color: colors.ink, size: 12.5, bold: true });
   ctx.fillStyle = colors.rule;
   ctx.fillRect(box.x0 + pair * across, box.y0, across, box.y1 - box.y0);
   errors.forEach((error, i) => {

@@ -10,7 +10,7 @@ class WornKey(Figure):
 
     question = "A stored key is moved by one token, again and again: how far off is it?"
 
-    moves = Whole(64, low=1, high=512, label="Moves", fold=True)
+    moves = Whole(128, low=1, high=256, label="Moves", fold=True)
     kept = Choice(["fp16", "bf16", "fp8", "q8_0", "q4_0"], default="q8_0", label="Keys stored as")
     step = Whole(1, low=1, high=256, label="Each move by", unit="tokens", fold=True)
     other = Choice(["one move", "Hadamard basis"], label="Compared with", fold=True)
@@ -18,7 +18,7 @@ class WornKey(Figure):
 
 
 def worn_key(
-    kept: str = "q8_0", moves: int = 64, step: int = 1, pair: int = 40, other: str = "one move"
+    kept: str = "q8_0", moves: int = 128, step: int = 1, pair: int = 40, other: str = "one move"
 ) -> WornKey:
     """Return the worn key with its controls: 16 random keys of 128 channels, base 10000.
 
@@ -30,7 +30,7 @@ def worn_key(
         times a float16 scale that each block of 32 neighbouring channels has to itself (the
         layout is half-split).
     moves
-        How often the keys are moved and stored again, 1 to 512.
+        How often the keys are moved and stored again, 1 to 256.
     step
         Tokens by which each move moves them, 1 to 256.
     pair

@@ -40,11 +40,11 @@ test("the end of the curve is dragged, and a bar is pointed at", async () => {
     assert.equal((await point("pointermove", [x + 90, y])).moves, 32, "elsewhere is no handle");
     await point("pointerup", [x + 90, y]);
     await point("pointerdown", [x + 12, y - 12]);
-    for (const n of [128, 256, 512]) {
+    for (const n of [64, 128, 256]) {
       const { moves } = await point("pointermove", [across(n), y]);
       assert.ok(Math.abs(moves - n) <= 2, `${moves} at the tick of ${n}`);
     }
-    assert.equal((await point("pointermove", [9e3, y])).moves, 512);
+    assert.equal((await point("pointermove", [9e3, y])).moves, 256);
     assert.equal((await point("pointermove", [-9e3, y])).moves, 1);
     await point("pointerup", [0, y]);
     const bars = drawn().filter(({ kind, rect }) => kind === "rect" && rect[2] > 1 && rect[2] < 8);
@@ -56,8 +56,8 @@ test("the end of the curve is dragged, and a bar is pointed at", async () => {
 
 test("keys change the pair and the moves of a worn key, the word and the cut of a shelf", async () => {
   const key = await openWorn();
-  assert.equal((await key.press("ArrowRight")).pair, 41);
-  assert.equal((await key.press("ArrowUp", true)).moves, 42);
+  assert.equal((await key.press("ArrowDown")).pair, 41);
+  assert.equal((await key.press("ArrowRight", true)).moves, 42);
   const cache = await openShelf();
   assert.equal((await cache.press("ArrowLeft")).word, 7);
   assert.equal((await cache.press("ArrowUp")).words, 5);

@@ -458,7 +458,7 @@ BAD = {
     ("word_order", ValueError): [("order", "from Beijing"), ("word", "London"), ("word", 4)],
     ("word_order", TypeError): [("order", None), ("positions", 1)],
     ("worn_key", ValueError): [
-        *(("moves", 0), ("moves", 513), ("step", 257), ("kept", "int8"), ("other", "none")),
+        *(("moves", 0), ("moves", 257), ("step", 257), ("kept", "int8"), ("other", "none")),
         ("pair", 64),
     ],
     ("worn_key", TypeError): [("step", 0.5)],

@@ -987,38 +987,47 @@ def test_what_is_named_in_the_chart_of_a_head_covers_no_dot_and_no_line(node, tr
 @WIDTHS
 @pytest.mark.parametrize(
     ("kept", "moves", "step", "other"),
-    [("q8_0", 256, 1, "one move"), ("fp16", 1, 64, "one move"), ("q4_0", 512, 1, "Hadamard basis")],
+    [
+        ("q8_0", 256, 1, "one move"),
+        ("fp16", 1, 64, "one move"),
+        ("q4_0", 256, 137, "Hadamard basis"),
+    ],
 )
 def test_the_errors_of_a_worn_key(node, kept, moves, step, other, width):
     made = figures.worn_key(kept=kept, moves=moves, step=step, pair=40, other=other)
     seen = shown(node, made, width=width)
     (plot,) = seen.plots
     told = node.call("worn_key.js", "reading", kept, moves, step)
-    left = min(x for text, (x, _) in plot.texts("^100%$"))
-    ((_, foot),) = [at for text, at in plot.texts("^128$")]
+    ((_, (left, whole)),) = plot.texts("^100%$", lambda x, y: x < 100)
+    ((_, foot),) = [at for text, at in plot.texts("^192$")]
     x = plot.x_axis(lambda x, y: y == foot)
-    y = plot.y_axis(lambda x, y: x < left + 2)
-    assert x.values.tolist() == [0, 128, 256, 384, 512], "the axes stay as they are"
-    assert y.values.tolist() == [0, 0.5, 1]
-    at = lambda errors: np.minimum(errors, 1)  # noqa: E731
+    y = plot.y_axis(lambda x, y: x == left and y >= whole)
+    beyond = plot.y_axis(lambda x, y: x == left and y <= whole, log=True)
+    assert x.values.tolist() == [0, 64, 128, 192, 256], "the axes stay as they are"
+    assert (y.values.tolist(), beyond.values.tolist()) == ([0, 0.5, 1], [1, 3, 10])
+
+    def agree(heights, errors):
+        for height, error in zip(heights, errors, strict=True):
+            (beyond if error > 1 else y).agrees([height], [error])
+
     warm = plot.curve(seen.colors["warm"], dash=[])
     x.agrees(warm[:, 0], np.arange(moves + 1))
-    wanted = [node.call("worn_key.js", "wear", kept, n, step)["all"] for n in (0, 1, moves // 2)]
-    y.agrees(warm[[0, 1, moves // 2], 1], at(wanted))
+    some = (0, 1, moves // 2)
+    agree(warm[some, 1], [node.call("worn_key.js", "wear", kept, n, step)["all"] for n in some])
     ((across, high),) = plot.discs(seen.colors["accent"], 10)
     x.agrees([across], [moves])
-    y.agrees([high], [at(told["many"]["all"])])
-    ends = plot.discs(seen.colors["accent"], 5)
+    agree([high], [told["many"]["all"]])
+    ends = plot.discs(seen.colors["paper"], 4)
     assert len(ends) == (1 if moves > 1 else 0)
     if len(ends):
-        y.agrees(ends[:, 1], [at(told["one" if other == "one move" else "mixed"]["all"])])
+        agree(ends[:, 1], [told["one" if other == "one move" else "mixed"]["all"]])
     if other != "one move":
-        y.agrees(plot.curve(seen.colors["accent"], dash=[])[:, 1], at(told["mixed"]["trail"]))
+        agree(plot.curve(seen.colors["accent"], dash=[])[:, 1], told["mixed"]["trail"])
 
     bars = [plot.kind("rect", color=pair_color(i, 64))[0]["rect"] for i in range(64)]
     tall = np.array(bars)[:, 3]
     full = plot.rects(seen.colors["rule"])[0][3]
-    np.testing.assert_allclose(tall, np.maximum(1, full * at(told["many"]["errors"])))
+    np.testing.assert_allclose(tall, np.maximum(1, full * np.minimum(told["many"]["errors"], 1)))
     beyond = sum(error > 1 for error in told["many"]["errors"])
     ends = [rect for rect in plot.rects(seen.colors["warm"]) if rect[3] == 3]
     assert len(ends) == beyond

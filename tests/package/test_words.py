@@ -858,10 +858,11 @@ SENTENCES = [
     (
         ("worn_key", worn_traits("q8_0", 256, 1, 36), WORN),
         "256 moves by 1 token leave keys **38%** off, one move by 256: **0.73%**.\nErrors are root "
-        "mean squares over 16 keys in q8_0. The worst pair is **1**, 95% off. In a Hadamard basis "
-        "keys are 8.5% off, and roundings that know nothing of each other would leave 8.4%. A move "
-        "turns pair **36** by 0.0056 rad and leaves **81%** of its stored numbers as they are; it "
-        "ends **1.17 rad** beside its place, **80%** off. One that never moved would be 132% off.",
+        "mean squares over 16 keys in q8_0; over 100%, their scale is logarithmic. The worst pair "
+        "is **1**, 95% off. In a Hadamard basis keys are 8.5% off, and roundings that know nothing "
+        "of each other would leave 8.4%. A move turns pair **36** by 0.0056 rad and leaves **81%** "
+        "of its stored numbers as they are; it ends **1.17 rad** beside its place, **80%** off. "
+        "One that never moved would be 132% off.",
     ),
     (
         ("worn_key", worn_traits("q8_0", 256, 1, 36, "Hadamard basis"), WORN),
@@ -887,7 +888,7 @@ SENTENCES = [
     *(
         (
             (
-                *("worn_key", worn_traits("fp8", 512, 1, 0)),
+                *("worn_key", worn_traits("fp8", 256, 1, 0)),
                 {**WORN, "many": {**WORN["many"], "same": [same]}},
             ),
             f"and leaves **{said}** of its stored numbers as they are",
@@ -896,10 +897,10 @@ SENTENCES = [
     ),
     (
         (
-            *("worn_key", worn_traits("bf16", 512, 256, 1)),
+            *("worn_key", worn_traits("bf16", 256, 256, 1)),
             {**WORN, "many": {**WORN["many"], "all": 10.38}},
         ),
-        "512 moves by 256 tokens leave keys **over 1,000%** off, one move by 131,072: **0.73%**.\n",
+        "256 moves by 256 tokens leave keys **over 1,000%** off, one move by 65,536: **0.73%**.\n",
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),
