@@ -23,35 +23,31 @@ const ODD = "odd distances from even ones";
 export const FAMILIES = {
   rope: { name: "RoPE", latex: "M^s = R_{sθ}", sliders: ["theta"] },
   "rope-mirror": { name: "RoPE with a mirror", latex: "M^s = F^s,\\quad F^2 = I", sliders: [] },
-  oblique: { name: "RoPE in an oblique basis", latex: "M^s = S\\,R_{sθ}\\,S^{-1}", sliders: ["theta"] },
+  oblique: { name: "Oblique RoPE", latex: "M^s = S\\,R_{sθ}\\,S^{-1}", sliders: ["theta"] },
   "oblique-mirror": {
     name: "Oblique mirror",
     latex: "M^s = S\\,F^s\\,S^{-1},\\quad F^2 = I",
     sliders: [],
   },
   growth: { name: "Growth or decay", latex: "M^s = ζ^s R_{sθ}", sliders: ["theta", "zeta"] },
-  "growth-mirror": {
-    name: "Growth with a mirror",
-    latex: "M^s = ζ^s F^s,\\quad F^2 = I",
-    sliders: ["zeta"],
-  },
+  "growth-mirror": { name: "Growth, mirror", latex: "M^s = ζ^s F^s,\\quad F^2 = I", sliders: ["zeta"] },
   counting: {
     name: "Counting",
     latex: "M^s = \\begin{pmatrix} R_{sθ} & s\\,R_{(s-1)θ} \\\\ 0 & R_{sθ} \\end{pmatrix}",
     sliders: ["theta"],
   },
   "counting-mirror": {
-    name: "Counting with a mirror",
+    name: "Counting, mirror",
     latex: "M^s = \\begin{pmatrix} 1 & s & \\\\ & 1 & \\\\ & & (-1)^s \\end{pmatrix}",
     sliders: [],
   },
   "counting-growth": {
-    name: "Counting with growth",
+    name: "Counting, growth",
     latex: "M^s = \\begin{pmatrix} ζ^s R_{sθ} & s\\,ζ^{s-1} R_{(s-1)θ} \\\\ 0 & ζ^s R_{sθ} \\end{pmatrix}",
     sliders: ["theta", "zeta"],
   },
   "counting-growth-mirror": {
-    name: "Counting, growth, mirror",
+    name: "All three at once",
     latex: "M^s = \\begin{pmatrix} ζ^s & s\\,ζ^{s-1} & \\\\ & ζ^s & \\\\ & & (-1)^s \\end{pmatrix}",
     sliders: ["zeta"],
   },
@@ -66,7 +62,7 @@ const angleOf = (theta) => (Math.abs(theta - Math.PI) < 0.005 ? Math.PI : theta)
 export function title(kind, theta, zeta) {
   if (kind.includes("growth") && stillAt(zeta)) {
     const simpler = kind.replace("counting-growth", "counting").replace("growth", "rope");
-    return `ζ = 1 neither grows nor decays: ${title(simpler, theta, zeta)}`;
+    return `ζ = 1: ${title(simpler, theta, zeta)}`;
   }
   if ((kind === "rope" || kind === "oblique") && theta === 0) return "No encoding at all: a turn by θ = 0";
   if ((kind === "rope" || kind === "oblique") && angleOf(theta) === Math.PI) return "Half a turn: odd and even only";
@@ -88,49 +84,33 @@ function fate(kind, zeta) {
 /** How long a wave is; near two tokens a second digit distinguishes it from an alternation. */
 const long = (theta) => num(TURN / theta, TURN / theta < 2.5 ? 2 : 1);
 
-/** What the score does where the sliders stand. */
+/** What the score does where the sliders stand: two lines on a phone. */
 export function meaning(kind, theta, zeta) {
   const [still, half] = [theta === 0, angleOf(theta) === Math.PI];
   const grows = kind.includes("growth") && !stillAt(zeta);
   const size = grows ? ` ${fate(kind, zeta)}` : "";
-  if (kind === "counting-mirror") {
-    return (
-      "A linear bias beside a channel that changes its sign. It takes three channels: in one plane, a matrix with a " +
-      "negative determinant has two eigenvalues and is diagonalisable."
-    );
-  }
+  const wave = `a wave of **${long(theta)}** tokens`;
+  if (kind === "counting-mirror") return "A linear bias, and beside it a channel that changes its sign.";
   if (kind === "counting-growth-mirror") return `It counts, and tells ${ODD}.${size}`;
   if (kind === "oblique-mirror") return `A reflection along an oblique direction: the score tells ${ODD}.`;
-  if (kind === "rope-mirror") return `The score tells ${ODD}.`;
+  if (kind === "rope-mirror") return `Each step reflects the key: the score tells ${ODD}.`;
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
-    const wave = half ? "changes its sign at every step" : `is a wave of ${long(theta)} tokens`;
-    if (still && grows) return `A part of the score is the distance, times contents.${size}`;
-    const counted = still
-      ? "The score is linear in the distance: a product of contents, plus s times another. Where that other is " +
-        "constant, this is ALiBi."
-      : `One plane is added to another at each step: a part of the score has the distance as a factor, and it ${wave}.`;
-    return `${counted}${size}`;
+    if (!still) return `${half ? "A part of changing sign" : `A${wave.slice(1)}`} has the distance as a factor.${size}`;
+    if (grows) return `A part of the score is the distance, times contents.${size}`;
+    return "The score is linear in the distance: a product of contents, plus s times another, in ALiBi a constant.";
   }
   if (still) {
-    return grows
-      ? `Nothing turns: the score is ζˢ, times a product of contents.${size}`
-      : "Nothing turns: the score is the same at every distance, so it says nothing of positions.";
+    if (grows) return `Nothing turns: the score is ζˢ times contents.${size}`;
+    return "Nothing turns: the score is the same at every distance, so it says nothing of positions.";
   }
   if (half) {
-    const mirror = kind === "oblique" ? "" : ", which a mirror does as well";
-    const odd = `so the score changes its sign at every step: it tells ${ODD}${mirror}`;
-    return `Each position turns the arrow round, ${odd}.${size}`;
+    if (grows) return `The score changes its sign at every step.${size}`;
+    return `The score changes its sign at every step: it tells ${ODD}${kind === "rope" ? ", as a mirror does" : ""}.`;
   }
-  const wave = `a wave of **${long(theta)}** tokens`;
-  const high = TURN / theta < 2.5 ? "always as high, though whole distances seldom meet its crests" : "always as high";
-  if (grows) return `Queries are scaled one way and keys the other, as in xPos: the score is ${wave}.${size}`;
-  if (kind === "oblique") {
-    return (
-      `The arrow runs on an ellipse; the score is ${wave}, ${high}: RoPE, once the query projection has ` +
-      "absorbed Sᵀ and the key projection S⁻¹."
-    );
-  }
+  if (grows) return `The score is ${wave}, as in xPos.${size}`;
+  const high = TURN / theta < 2.5 ? "always as high, though tokens seldom meet its crests" : "always as high";
+  if (kind === "oblique") return `RoPE, once projections absorb S: the score is ${wave}, ${high}.`;
   return `Each position turns by the same angle; the score is ${wave}, ${high}.`;
 }
 
@@ -250,7 +230,10 @@ export function words(required, kind, theta, zeta, remain) {
 const NOTICE =
   "M in the score qᵀ Mˢ k is orthogonal where one rule serves queries and keys; without growth its eigenvalues have " +
   "size 1, without counting it is diagonalisable, without mirrors its determinant is above 0. The freest of those " +
-  "left is drawn large, or the one that you press. In a wider head other planes may turn beside a mirror.";
+  "left is drawn large, or the one that you press. In a wider head other planes may turn beside a mirror. Growth scales " +
+  "queries one way and keys the other. Counting with a mirror takes three channels: in one plane, a matrix with a " +
+  "negative determinant has two eigenvalues and is diagonalisable. An oblique basis is RoPE, once the query projection " +
+  "has absorbed Sᵀ and the key projection S⁻¹.";
 
 export default figure((fig) => {
   const families = fig.model.get("_families") ?? [];
@@ -277,13 +260,12 @@ export default figure((fig) => {
     return { kind, curve, why, button };
   });
 
-  const name = make("b", { className: "rope-family" });
-  const explained = make("span", { className: "rope-words" });
-  fig.element("p", { className: "rope-large" }, name, explained);
+  const name = fig.element("p", { className: "rope-family" });
   const plot = fig.canvas({
     label: "On the left the path of one arrow under the powers of M, on the right the score against the distance",
     height: (width) => (width < NARROW ? 160 : 190),
   });
+  const explained = fig.element("p", { className: "rope-words" });
   const formula = make("p", { className: "rope-statement" });
   const proof = make("p", { className: "rope-certificate" });
   fig.root.querySelector(".rope-notes").append(formula, proof);
@@ -300,13 +282,14 @@ export default figure((fig) => {
     told.forEach((node, i) => {
       const gone = required[0] && (i === 1 || i === 2);
       node.textContent = gone ? "gone already" : OUT[i][1];
+      boxes[i].indeterminate = gone && !required[i];
       ticks[i].classList.toggle("rope-gone", gone);
     });
     name.textContent = title(kind, theta, zeta);
     setRich(explained, meaning(kind, theta, zeta));
     fig.formula(formula, FAMILIES[kind].latex);
     for (const [variable, slider] of Object.entries(fig.controls)) {
-      slider.hidden = ![kind, ...remain].some((one) => FAMILIES[one].sliders.includes(variable));
+      slider.hidden = !FAMILIES[kind].sliders.includes(variable);
     }
     proof.replaceChildren(make("b", {}, "Certificate. "), `${certificate} `);
     if (forced) proof.append(`${forced.certificate} `);

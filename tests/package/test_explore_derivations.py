@@ -207,15 +207,15 @@ def test_the_name_is_that_of_the_setting(node):
     for kind, theta, zeta, wanted in [
         ("rope", 0.3, 0.95, "RoPE"),
         ("rope", 0, 0.95, "No encoding at all"),
-        ("growth", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE"),
-        ("growth-mirror", 0.3, 1, "ζ = 1 neither grows nor decays: RoPE with a mirror"),
-        ("counting-growth", 0.3, 1, "ζ = 1 neither grows nor decays: Counting"),
+        ("growth", 0.3, 1, "ζ = 1: RoPE"),
+        ("growth-mirror", 0.3, 1, "ζ = 1: RoPE with a mirror"),
+        ("counting-growth", 0.3, 1, "ζ = 1: Counting"),
         ("counting", 0.3, 1, "Counting"),
         ("counting", 0, 1, "Linear bias"),
-        ("growth", 0, 1, "ζ = 1 neither grows nor decays: No encoding at all"),
+        ("growth", 0, 1, "ζ = 1: No encoding at all"),
         ("growth", 0, 0.95, "Growth or decay"),
         ("rope", 3.14, 1, "Half a turn: odd and even only"),
-        ("counting-growth", 0, 1, "ζ = 1 neither grows nor decays: Linear bias"),
+        ("counting-growth", 0, 1, "ζ = 1: Linear bias"),
     ]:
         assert node.call("axioms.js", "title", kind, theta, zeta).startswith(wanted)
 

@@ -192,11 +192,11 @@ SENTENCES = [
     ),
     (
         ("axioms", [False, False, False, True], "counting-growth", 0.3, 0.95, ["rope"] * 5),
-        "Without “mirrors”, **5 of 10** are left. Rule out one thing more.\nCounting with growth: ",
+        "Without “mirrors”, **5 of 10** are left. Rule out one thing more.\nCounting, growth: ",
     ),
     (
         ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, ["rope"] * 10),
-        "Nothing is ruled out: all **10** are left.\nCounting, growth, mirror: score",
+        "Nothing is ruled out: all **10** are left.\nAll three at once: score",
     ),
     (
         ("bug_bench", PATIENTS, 0, [[], [], []], BENCH),

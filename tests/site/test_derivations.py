@@ -78,14 +78,14 @@ def test_without_javascript_every_card_is_on_the_page(browser, site, name):
 FREEST = {  # of those that have these properties
     (True, True, True, True): "RoPE",
     (True, True, True, False): "RoPE with a mirror",
-    (False, True, True, True): "RoPE in an oblique basis",
+    (False, True, True, True): "Oblique RoPE",
     (False, True, True, False): "Oblique mirror",
     (False, False, True, True): "Growth or decay",
-    (False, False, True, False): "Growth with a mirror",
+    (False, False, True, False): "Growth, mirror",
     (False, True, False, True): "Counting",
-    (False, True, False, False): "Counting with a mirror",
-    (False, False, False, True): "Counting with growth",
-    (False, False, False, False): "Counting, growth, mirror",
+    (False, True, False, False): "Counting, mirror",
+    (False, False, False, True): "Counting, growth",
+    (False, False, False, False): "All three at once",
 }
 
 
