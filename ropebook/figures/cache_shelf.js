@@ -107,7 +107,7 @@ const RIGHT = 1e-9; // what is less off is right
 const percent = (x) => `${num(x < RIGHT ? 0 : 100 * x, 0)}%`;
 const count = (n, name) => `${n} ${name}${n === 1 ? "" : "s"}`;
 const DEEPER = {
-  "words dropped": (one) => `have seen ${one ? "a word that is" : "words that are"} gone`,
+  "words dropped": (one) => `saw ${one ? "a word that is" : "words that are"} gone`,
   "chunk spliced": (one) => `never saw the ${one ? "word" : "words"} before them`,
 };
 
@@ -120,7 +120,8 @@ export function answer(change, treatment, words, layers) {
   const own = change === "chunk spliced"; // words before the chunk, whose keys are right
   if (treatment === "as they are") {
     const right = own ? "Those of the own words. The chunk's" : "None: keys";
-    return `${right} are turned for old places. Layer 0 is **${percent(top.off)}** off, layer 2 **${percent(deepest.off)}**.`;
+    const off = `**${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2`;
+    return `${right} are turned for old places, ${off}. Move them.`;
   }
   const how = treatment === "moved" ? `by **${keysOf(layers)}** turns` : "turned at every reading";
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off, ${how}: the text is whole.`;
@@ -152,7 +153,7 @@ export function words(change, treatment, count_, layers) {
 const LABEL =
   "A row of words with their places and those of their cached keys, and under each word a tile for each of three layers, " +
   "with its key as a hand beside that of a fresh run; of one word the tiles say how far keys are off. The left and right " +
-  "arrow keys choose the word, up and down move the cut";
+  "arrow keys move the cut, up and down choose the word";
 const NOTICE =
   "Positions can be repaired, contexts cannot. After a drop keys may as well be left, if queries count on from " +
   "their places: the distances are the same.";
@@ -201,18 +202,23 @@ export default figure((fig) => {
       return true;
     },
     keys({ dx, dy }) {
-      fig.set({ word: clamp(fig.traits.word + dx, 0, COUNT - 1), words: keep(fig.traits.words - dy) });
+      fig.set({ words: keep(fig.traits.words + dx), word: clamp(fig.traits.word + dy, 0, COUNT - 1) });
     },
   });
 
+  let part = null; // of the turn to the new places that the hands show
   fig.draw(() => {
     const { change, cached, words: many, pair, word } = fig.traits;
     const layers = shelf(change, cached, many);
-    const { first } = placesOf(change, many);
+    const { first, old, fresh } = placesOf(change, many);
+    const goal = cached === "as they are" ? 0 : 1;
+    part = fig.reducedMotion || part === null || Math.abs(goal - part) < 0.01 ? goal : part + (goal - part) / 8;
+    if (part !== goal) fig.redraw();
+    const ahead = (fresh - old) * (part - goal);
     const seen = change === "words dropped" ? Math.max(word, first) : word; // one that is there
     plot.clear();
     drawWords(plot, change, cached, many);
-    const at = { first, seen, pair: Number(pair) };
+    const at = { first, seen, pair: Number(pair), ahead };
     const errors = layers.map((layer, index) => drawTiles(plot, index, layer, at));
     if (!layout(plot.width).large) drawLarge(plot, layers, errors, at);
     drawKey(plot);
@@ -276,7 +282,7 @@ function drawWords(plot, change, treatment, many) {
     if (from === to) return;
     const [x0, x1] = [x(from - 0.5) + 3, x(to - 0.5) - 3];
     level(plot, 18, { x0, x1 }, j ? colors.ink : colors.muted, { width: 1.5 });
-    const fits = x1 - x0 > 7 * titles[j].length;
+    const fits = x1 - x0 > 7 * titles[j].length + 14; // and the handle beside it
     if (fits)
       text(plot, titles[j], (x0 + x1) / 2, 9, { align: "center", size: 11.5, color: j ? colors.ink : colors.muted });
   });
@@ -292,7 +298,7 @@ function drawCut(plot, many) {
 }
 
 /** One layer: a tile for every cached key, red as it is off, and its hands; returns by how much each is. */
-function drawTiles(plot, index, layer, { first, seen, pair }) {
+function drawTiles(plot, index, layer, { first, seen, pair, ahead }) {
   const { ctx, colors } = plot;
   const { x, row, slot, large } = layout(plot.width);
   const { own, used, wanted, off } = layer;
@@ -309,6 +315,9 @@ function drawTiles(plot, index, layer, { first, seen, pair }) {
   });
   const errors = [...own.map(() => 0), ...used.map((key, j) => apart(key, wanted[j]))];
   const radius = Math.min(slot, tall - 14) / 2 - 2;
+  ctx.strokeStyle = colors.rule;
+  ctx.lineWidth = 1;
+  for (let word = 0; word < first - own.length; word++) ctx.strokeRect(x(word - 0.5) + 2, y + 0.5, slot - 4, tall - 1);
   errors.forEach((error, j) => {
     const word = first - own.length + j;
     const at = x(word);
@@ -317,9 +326,9 @@ function drawTiles(plot, index, layer, { first, seen, pair }) {
     ctx.globalAlpha = right ? 0.2 : 0.1 + 0.25 * Math.min(error, 1);
     ctx.fillRect(at - slot / 2 + 1.5, y, slot - 3, tall);
     ctx.globalAlpha = 1;
-    drawHands(plot, at, y + radius + 3, radius, handsOf(layer, j, pair));
-    const said = right ? "✓" : word === seen && large ? percent(error) : "";
-    text(plot, said, at, y + tall - 8, { align: "center", size: large ? 12.5 : 11, color: colors.ink, bold: true });
+    drawHands(plot, at, y + radius + 3, radius, handsOf(layer, j, pair, ahead));
+    const said = right ? "✓" : large ? percent(error) : "";
+    text(plot, said, at, y + tall - 8, { align: "center", size: 12, color: colors.ink, bold: right || word === seen });
   });
   ctx.strokeStyle = colors.ink;
   ctx.lineWidth = 2;
@@ -336,11 +345,11 @@ function drawKey(plot) {
   arrow(plot, from, y, from + 24, y, blue, { width: 2.5 });
   text(plot, "one pair of the cached key", from + 30, y, { size: 11.5 });
   arrow(plot, from + 180, y, from + 204, y, blue, { width: 1.5, dash: [3, 3] });
-  text(plot, "of a fresh run's", from + 210, y, { size: 11.5 });
+  text(plot, "the same of a fresh run", from + 210, y, { size: 11.5 });
 }
 
 /** The keys of one word, large, where tiles have no room for their numbers. */
-function drawLarge(plot, layers, errors, { first, seen, pair }) {
+function drawLarge(plot, layers, errors, { first, seen, pair, ahead }) {
   const { radius, centers, below } = layout(plot.width);
   const said = `keys of “${TEXT[seen].replace(":", "")}”: tap another word`;
   text(plot, said, 2, below + 16, { color: plot.colors.ink, size: 12.5, bold: true });
@@ -349,7 +358,7 @@ function drawLarge(plot, layers, errors, { first, seen, pair }) {
     const j = seen - first + layer.own.length;
     const error = errors[index][j];
     const right = error < RIGHT;
-    drawHands(plot, x, y, radius, handsOf(layer, j, pair));
+    drawHands(plot, x, y, radius, handsOf(layer, j, pair, ahead));
     text(plot, right ? `layer ${index} ✓` : `layer ${index}: ${percent(error)}`, x, y - radius - 11, {
       align: "center",
       size: 12,
@@ -359,10 +368,13 @@ function drawLarge(plot, layers, errors, { first, seen, pair }) {
   });
 }
 
-/** One pair of the key of a word in a layer, [as it is cached, as a fresh run has it]; own words before a chunk are right. */
-function handsOf({ own, used, wanted }, j, pair) {
+/**
+ * One pair of the key of a word in a layer, [as it is cached, as a fresh run has it], the first on its way
+ * to where it is moved; own words before a chunk are right.
+ */
+function handsOf({ own, used, wanted }, j, pair, ahead) {
   const late = j - own.length;
-  const keys = late < 0 ? [own[j], own[j]] : [used[late], wanted[late]];
+  const keys = late < 0 ? [own[j], own[j]] : [turned(used[late], ahead), wanted[late]];
   return keys.map((key) => [key[0][pair], key[0][pair + DIM / 2]]);
 }
 
@@ -391,6 +403,8 @@ function drawHands(plot, cx, cy, radius, [is, should]) {
   if (!same) ctx.fill();
   ctx.globalAlpha = 1;
   const hand = radius > 16 ? arrow : (_, x0, y0, x1, y1, ...look) => curve(plot, [x0, x1], [y0, y1], ...look);
-  if (!same) hand(plot, cx, cy, ...tip(should), colors.k, { width: 1.5, dash: radius > 16 ? [3, 3] : [2, 2] });
-  hand(plot, cx, cy, ...tip(is), colors.k, { width: 2.5 });
+  const dash = radius > 16 ? [3, 3] : [2, 2];
+  if (!same) hand(plot, cx, cy, ...tip(should), colors.k, { width: 1.5, dash });
+  hand(plot, cx, cy, ...tip(is), colors.k, { width: same ? 4 : 2.5 });
+  if (same) curve(plot, [cx, cx + 0.8 * by * is[0]], [cy, cy - 0.8 * by * is[1]], colors.paper, { width: 1.5, dash });
 }

@@ -5,8 +5,8 @@ import shelf from "../../ropebook/figures/cache_shelf.js";
 import worn from "../../ropebook/figures/worn_key.js";
 import { handOn, openPage, show } from "../tools/stage.mjs";
 
-async function open(module, _options, start, width = 680) {
-  const page = openPage({ width });
+async function open(module, _options, start, width = 680, calm = false) {
+  const page = openPage({ width, calm });
   const state = { _anywidget_id: "ropebook.figures.Serving", _start: start, _options, _limits: {}, ...start };
   const shown = await show(page, module, state);
   return { page, ...shown, ...handOn(page, shown.root) };
@@ -19,7 +19,7 @@ const openWorn = (width) =>
     { moves: 32, kept: 3, step: 1, other: 0, pair: 40 },
     width,
   );
-const openShelf = () =>
+const openShelf = (calm) =>
   open(
     shelf,
     {
@@ -28,6 +28,8 @@ const openShelf = () =>
       pair: ["0", "1", "2", "3"],
     },
     { change: 0, cached: 0, words: 4, word: 8, pair: 0 },
+    680,
+    calm,
   );
 
 test("the end of the curve is dragged, and a bar is pointed at", async () => {
@@ -59,9 +61,9 @@ test("keys change the pair and the moves of a worn key, the word and the cut of 
   assert.equal((await key.press("ArrowDown")).pair, 41);
   assert.equal((await key.press("ArrowRight", true)).moves, 42);
   const cache = await openShelf();
-  assert.equal((await cache.press("ArrowLeft")).word, 7);
-  assert.equal((await cache.press("ArrowUp")).words, 5);
-  assert.equal((await cache.press("Home")).word, 5, "the first word that is there");
+  assert.equal((await cache.press("ArrowUp")).word, 7);
+  assert.equal((await cache.press("ArrowRight")).words, 5);
+  assert.equal((await cache.press("PageUp")).word, 5, "the first word that is there");
 });
 
 test("the cut of a shelf is dragged by its handle, and a word is pointed at", async () => {
@@ -74,4 +76,25 @@ test("the cut of a shelf is dragged by its handle, and a word is pointed at", as
   await point("pointerup", center);
   assert.equal((await point("pointermove", [names.no[0], 120])).word, 10);
   assert.equal(values().words, 2);
+});
+
+test("moved keys are seen to turn, then rest; where motion is reduced they are there at once", async () => {
+  for (const calm of [false, true]) {
+    const { page, root, model, drawn, values } = await openShelf(calm);
+    const hands = () =>
+      drawn()
+        .filter(({ kind, width }) => kind === "stroke" && width > 2)
+        .map(({ lines }) => lines[0][1]);
+    model.set("cached", 1);
+    await page.pass(16);
+    assert.equal(values().off[0] < 1e-9, true, "what is said is said at once");
+    const early = hands();
+    await page.pass(1500);
+    const late = hands();
+    const moved = Math.max(...late.map(([x, y], i) => Math.hypot(x - early[i][0], y - early[i][1])));
+    assert.equal(moved > 5, !calm);
+    const { draws } = root.dataset;
+    await page.pass(500);
+    assert.equal(root.dataset.draws, draws);
+  }
 });

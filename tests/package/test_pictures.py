@@ -1124,8 +1124,7 @@ def test_the_tiles_and_arrows_of_a_shelf(node, change, cached, words, pair, widt
                 assert tile["alpha"] == pytest.approx(0.1 + 0.25 * min(gap, 1))
             at = lambda u, v, x=x, y=y: x < u < x + slot and y < v < y + tall  # noqa: B023, E731
             ((said, _),) = plot.texts("", at)
-            large = width > 560 and first - own + j == 9  # the word that is pointed at
-            assert said == ("✓" if good else f"{100 * gap:.0f}%" if large else "")
+            assert said == ("✓" if good else f"{100 * gap:.0f}%" if width > 560 else "")
         # of the layer, at the left
         (_, (_, y)), *_ = plot.texts(f"^layer {index}$", lambda x, y: x < left)
         ((said, _),) = plot.texts("", lambda x, v, y=y: x < left and 0 < v - y < 20)

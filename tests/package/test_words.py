@@ -904,7 +904,7 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),
-        "Those of layer 0, by **48** turns. Deeper ones have seen words that are gone: layer 2 is "
+        "Those of layer 0, by **48** turns. Deeper ones saw words that are gone: layer 2 is "
         "**71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns, once. Layer by layer they are 0%, "
         "39%, 71% off, left as they are 96%, 90%, 88%; their values, which are never turned, 0%, "
@@ -920,14 +920,14 @@ SENTENCES = [
     *(
         (("cache_shelf", change, "moved", 1, SHELF), f"Deeper ones {said}: layer 2")
         for change, said in (
-            ("words dropped", "have seen a word that is gone"),
+            ("words dropped", "saw a word that is gone"),
             ("chunk spliced", "never saw the word before them"),
         )
     ),
     (
         ("cache_shelf", "chunk spliced", "as they are", 4, LEFT),
-        "Those of the own words. The chunk's are turned for old places. Layer 0 is **96%** off, "
-        "layer 2 **88%**.\n"
+        "Those of the own words. The chunk's are turned for old places, **96%** off in layer 0, "
+        "**88%** in layer 2. Move them.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (
