@@ -444,12 +444,14 @@ const WHY = {
 export const why = ({ broken }) => WHY[broken] ?? (broken && "scores differ");
 const how = (broken) => (broken in WHY ? broken : `scores that differ by ${broken}`);
 
+const EDGE = 2; // pixels left and right of the wall, for a ring around its last wheel
 const cellOf = (width) => (wide(width) ? 32 : 22);
 
 /** Where every row's wheel hangs: by layout, in the order of names: { spots: [{ row, x, y, radius }], heads, height }. */
 export function hang(rows, width) {
   const cell = cellOf(width);
-  const columns = Math.floor(width / cell);
+  const columns = Math.floor((width - 2 * EDGE) / cell);
+  const across = (width - 2 * EDGE) / columns;
   const [spots, heads] = [[], []];
   let top = KEY;
   for (const [show, name] of Object.entries(GROUPS)) {
@@ -457,7 +459,7 @@ export function hang(rows, width) {
     heads.push({ words: `${own.length} ${name}`, y: top + HEAD / 2 });
     own.forEach((row, n) => {
       const [x, y] = [(n % columns) + 0.5, Math.floor(n / columns) + 0.5];
-      spots.push({ row, x: x * cell, y: top + HEAD + y * cell, radius: cell / 2 - 2 });
+      spots.push({ row, x: EDGE + x * across, y: top + HEAD + y * cell, radius: cell / 2 - 2 });
     });
     top += HEAD + Math.ceil(own.length / columns) * cell;
   }
@@ -469,8 +471,9 @@ export function hangLarge(found, width, wall) {
   const columns = Math.max(Math.floor(width / (wide(width) ? 150 : 112)), 3);
   const room = width / columns;
   const under = LINE * (wide(width) ? 3 : 4) + 7;
-  const height = Math.min((wall - KEY) / Math.ceil(found.length / columns), 110 + under);
-  const radius = Math.min((height - under) / 2 - 4, room / 2 - 4, 49);
+  const largest = Math.min(room / 2 - 4, 70);
+  const height = Math.min((wall - KEY) / Math.ceil(found.length / columns), 2 * largest + 12 + under);
+  const radius = Math.min((height - under) / 2 - 4, largest);
   const spots = found.map((row, n) => ({
     row,
     room,
@@ -497,7 +500,7 @@ function makeBoard(plot, rows, changed) {
       const at = waiting.shift();
       const { kept, head } = rows[at.row];
       wheels[at.row] ??= wheelOf(rows[at.row]);
-      ctx.globalAlpha = KEPT;
+      ctx.globalAlpha = colors.dark ? 1 : KEPT;
       if (kept) drawWheel(board, wheels[at.row], head, at);
       ctx.globalAlpha = 1;
       if (!kept) disc(board, at.x, at.y, at.radius, colors.warm, { ring: colors.warm });
@@ -660,7 +663,11 @@ export default figure((fig) => {
   const plot = fig.canvas({ label: "", height: (width) => width / 2 + 18 });
   const pictures = make("div", { className: "rope-rings" }, plot.canvas);
   const result = make("div", { className: "rope-result", "aria-live": "polite" });
-  beside.append(pictures, result);
+  const hold = fig.button("Compare others with this one", () => {
+    fig.set({ other: fig.traits.row });
+    wall.reveal();
+  });
+  beside.append(pictures, make("div", {}, result, hold));
   const table = fig.element("details", { className: "rope-table" }, make("summary", {}, "As a table"));
   const cards = make("table", { className: "rope-cards" });
   table.append(cards);
@@ -676,6 +683,7 @@ export default figure((fig) => {
     list.focus();
   });
   fig.root.querySelector(".rope-body").prepend(seek.node);
+  seek.node.append(fig.root.querySelector(".rope-buttons"));
 
   fig.draw(() => {
     const { traits } = fig;
@@ -690,6 +698,7 @@ export default figure((fig) => {
     drawRings(plot, chosen, held);
     fillCards(cards, chosen, held);
     fillResult(result, chosen, held);
+    hold.hidden = chosen === held;
     const now = reading(rows, traits);
     fig.say(words(now));
     fig.root.dataset.values = JSON.stringify({ ...now, bridge: bridge(held, chosen) });
@@ -713,10 +722,6 @@ export default figure((fig) => {
       await fig.pause(3200);
     }
   });
-  fig.button("Compare with this one", () => {
-    fig.set({ other: fig.traits.row });
-    wall.reveal();
-  });
   fig.notice(NOTICE);
 });
 
@@ -729,9 +734,9 @@ function makeSeek(fig, rows, leave) {
   select.addEventListener("change", () => fig.set({ show: select.value }));
   const label = (name, control) => make("label", {}, make("span", {}, name), control);
   const broken = rows.filter(({ kept }) => !kept).length;
-  const show = () => fig.set({ show: fig.traits.show === "promise broken" ? "all rotations" : "promise broken" });
-  const those = make("button", { type: "button", className: "rope-button", onclick: show }, `Show the ${broken}`);
-  const node = make("div", { className: "rope-seek" }, label("Search", input), label("Show", select), those);
+  const turn = () => fig.set({ show: fig.traits.show === "promise broken" ? "all rotations" : "promise broken" });
+  const those = fig.button(`Show the ${broken}`, turn);
+  const node = make("div", { className: "rope-seek" }, label("Search", input), label("Show", select));
   node.addEventListener("keydown", (event) => {
     event.stopPropagation(); // no command to the notebook
     if (event.target !== input || event.key !== "ArrowDown") return;

@@ -107,7 +107,7 @@ test("the wall obeys the arrow keys and a pointer, and its button shows what bre
   }
   await point("pointerdown", ringed(drawn()).center);
   assert.equal(values().row, "delta", "where it is");
-  const button = [...root.querySelectorAll(".rope-seek button")].at(-1);
+  const button = [...root.querySelectorAll(".rope-seek button")].find((b) => b.textContent === "Show the 1");
   assert.equal(button.textContent, "Show the 1");
   for (const found of [1, 4]) {
     button.click();
@@ -149,7 +149,7 @@ test("the question of what breaks the promise is answered by the chosen one amon
   const { root, page, values, type } = await open({ wall: true });
   const { press, drawn } = handOn(page, root);
   const answer = () => root.querySelector(".rope-answer").textContent;
-  const button = [...root.querySelectorAll(".rope-seek button")].at(-1);
+  const button = [...root.querySelectorAll(".rope-seek button")].find((b) => b.textContent === "Show the 1");
   button.click();
   await page.pass();
   assert.match(answer(), /^Promise broken: 1 of 34/, "one that keeps it is chosen");
@@ -175,8 +175,11 @@ test("to compare with a wheel brings the wall back", async () => {
   root.querySelector("canvas").scrollIntoView = () => {
     seen += 1;
   };
-  [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare with this one").click();
+  const hold = [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare others with this one");
+  assert.equal(hold.hidden, false);
+  hold.click();
   await page.pass();
+  assert.equal(hold.hidden, true);
   assert.equal(seen, 1);
 });
 
@@ -251,8 +254,11 @@ test("the chosen row goes beside, and what is found stands as text", async () =>
   lines().at(-1).click();
   await page.pass();
   assert.match(root.querySelector(".rope-result li").textContent, /It is <odd>\./);
-  [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare with this one").click();
+  const hold = [...root.querySelectorAll("button")].find((b) => b.textContent === "Compare others with this one");
+  assert.equal(hold.hidden, false);
+  hold.click();
   await page.pass();
+  assert.equal(hold.hidden, true);
   assert.equal(values().other, "gamma");
   assert.match(values().bridge, /^Tap a wheel/);
   const cards = [...root.querySelectorAll(".rope-cards thead th")].map((cell) => cell.textContent);

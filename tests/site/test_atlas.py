@@ -47,7 +47,7 @@ def test_rows_are_searched_and_walked_by_keyboard_on_a_phone(visit):
         rows.append(atlas.values()["row"])
     assert len(set(rows)) == 3
     assert set(rows) <= {row.name for row in read_atlas()}
-    atlas.button("Compare with this one")
+    atlas.button("Compare others with this one")
     row = atlas.values()["row"]
     atlas.values(other=row)
     atlas.button("Reset")
