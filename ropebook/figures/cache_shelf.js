@@ -162,7 +162,7 @@ const NOTICE =
 
 const HEAD = 92; // pixels above the tiles
 const WORDS = 41; // where the words stand
-const LEFT = 58;
+const LEFT = 51; // rows are named
 
 /** Where things lie on a canvas of this width: tiles, and where these are small, below them the discs of one word. */
 function layout(width) {
@@ -254,7 +254,7 @@ function drawWords(plot, change, treatment, many) {
   const { first, old, fresh } = placesOf(change, many);
   const now = treatment === "as they are" ? old : fresh;
   const size = large ? 13.5 : 11;
-  const row = (said, y) => text(plot, said, LEFT - 10, y, { align: "right", size: 11.5 });
+  const row = (said, y) => text(plot, said, LEFT - 6, y, { align: "right", size: 11.5 });
   row("word at", 60);
   row("key at", 77);
   TEXT.forEach((word, j) => {
@@ -306,8 +306,8 @@ function drawTiles(plot, index, layer, { first, seen, pair, ahead }) {
   const tall = row - 4;
   const good = off < RIGHT;
   const label = { align: "right", size: 12, color: colors.ink };
-  text(plot, `layer ${index}`, LEFT - 10, y + tall / 2 - 8, label);
-  text(plot, good ? "right" : percent(off), LEFT - 10, y + tall / 2 + 8, {
+  text(plot, `layer ${index}`, LEFT - 6, y + tall / 2 - 8, label);
+  text(plot, good ? "right" : percent(off), LEFT - 6, y + tall / 2 + 8, {
     ...label,
     size: 14,
     bold: true,
@@ -345,7 +345,7 @@ function drawKey(plot) {
   arrow(plot, from, y, from + 24, y, blue, { width: 2.5 });
   text(plot, "one pair of the cached key", from + 30, y, { size: 11.5 });
   arrow(plot, from + 180, y, from + 204, y, blue, { width: 1.5, dash: [3, 3] });
-  text(plot, "the same of a fresh run", from + 210, y, { size: 11.5 });
+  text(plot, "of a fresh run", from + 210, y, { size: 11.5 });
 }
 
 /** The keys of one word, large, where tiles have no room for their numbers. */

@@ -208,7 +208,7 @@ export default figure((fig) => {
     const { reach, mean, left } = seen;
     drawPlane(plot, plane, now, pair, reach, !own);
     drawMap(plot, maps[0], "score of two patches", reach, (dx, dy) => mean[dy][dx]);
-    drawMap(plot, maps[1], "= best row + column sum", reach, (dx, dy) => mean[dy][dx] - left[dy][dx]);
+    drawMap(plot, maps[1], "= best row + column", reach, (dx, dy) => mean[dy][dx] - left[dy][dx]);
     if (seen.most < 1e-9) drawMap(plot, maps[2], "+ what that misses", reach);
     else drawMap(plot, maps[2], `+ missed, up to ${sized(seen.most)}`, reach, (dx, dy) => left[dy][dx]);
     const { x0, x1, y1 } = maps[2];
