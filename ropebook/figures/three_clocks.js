@@ -156,12 +156,12 @@ function layout(width) {
   const broad = wide(width);
   const [x0, x1] = broad ? [4, width - 150] : [2, width - 2];
   const step = (x1 - x0) / TOKENS;
-  const [high, fall, radius] = broad ? [16, 92, 26] : [14, 76, 23];
+  const [high, fall, radius] = broad ? [16, 92, 26] : [14, 76, 21];
   const top = broad ? 26 : 24; // of the tokens
   const below = top + high + fall; // of the positions
   const axis = below + Math.max(ROWS * step + 3, high) + 7;
   const centers = [0, 1, 2].map((at) =>
-    broad ? [x1 + 52, 62 + at * 60] : [26 + (at * (width + 8)) / 3, axis + 70 + radius],
+    broad ? [x1 + 52, 62 + at * 60] : [22 + (at * (width - 98)) / 2, axis + 70 + radius],
   );
   return {
     ...{ broad, x0, x1, step, high, top, below, axis, centers, radius },
@@ -406,7 +406,7 @@ function drawPositions(plot, at, tokens, token) {
 }
 
 /** Whether there is room for a token's number right of its disc. */
-const besideDisc = ({ broad, x, x1 }, token) => broad || x(token) + 80 < x1;
+const besideDisc = ({ broad, x, x1 }, token) => x(token) + 80 < x1 + (broad ? 24 : 0);
 
 /** Straight under a word, where it would stand if tokens were counted; under the next one, with a question mark. */
 function drawCounted(plot, at, tokens, token, next) {

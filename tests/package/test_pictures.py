@@ -1290,7 +1290,7 @@ def test_the_positions_and_the_hands_of_three_clocks(node, plan, token, width):
         assert plot.texts(f"^token {token}$")
 
     theta = inverse_frequencies(128, base=1e6)
-    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (23, 26)]
+    clocks = [arc for arc in plot.arcs(seen.colors["rule"]) if arc["radius"] in (21, 26)]
     heard = node.call("three_clocks.js", "pairsByAxis", plan)
     assert len(clocks) == 3
     for axis, (clock, listening) in enumerate(zip(clocks, heard, strict=True)):
