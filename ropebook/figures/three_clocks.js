@@ -401,8 +401,12 @@ function drawPositions(plot, at, tokens, token) {
   const said = grid ? `column ${stands[2]}` : `position ${stands[0]}`;
   const align = cx < 44 ? "left" : "center";
   text(plot, said, align === "left" ? x0 : cx, axis + 31, { ...name, align });
-  const { columns } = grid ?? {};
-  if (grid) text(plot, `row ${stands[1]}`, x(stands[2] - within(tokens, tokens[token]).column + columns) + 3, cy, name);
+  if (!grid) return;
+  const { row, column, first } = within(tokens, tokens[token]);
+  const beside = x(stands[2] - column + grid.columns) + 3;
+  text(plot, `row ${stands[1]}`, beside, cy, name);
+  const [, upper] = cellOf(at, tokens, first);
+  if (broad && row * at.step > 18) text(plot, `row ${tokens[first].at[1]}`, beside, upper + at.step / 2);
 }
 
 /** Whether there is room for a token's number right of its disc. */
