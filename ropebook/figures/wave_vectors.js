@@ -236,7 +236,7 @@ export default figure((fig) => {
       await fig.pause(900);
     }
     for (const plan of ["Pixtral", "DINOv3", "mixed"]) {
-      fig.set({ plan, vectors: [] });
+      fig.set({ plan, vectors: [], pair: 0 });
       await fig.pause(2200);
     }
   });

@@ -283,7 +283,7 @@ export default figure((fig) => {
   fig.showMe(async () => {
     fig.set({ moves: 1, step: 1 });
     await fig.glide({ moves: 256 }, 5000);
-    for (const moves of [64, 16, 4, 1]) {
+    for (const moves of [64, 16, 4, 1, 256]) {
       await fig.pause(1500);
       fig.set({ moves, step: 256 / moves });
     }
