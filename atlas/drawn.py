@@ -58,7 +58,7 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[name] = pick((1e4, 5e5, 1e6, 12345.0))
     if rope["dict"] and rng.random() < 0.8:
         spelt = pick(("rope_parameters", "rope_scaling"))
-        if kinds and spelt == "rope_parameters":
+        if kinds and (spelt == "rope_parameters" or "d" in rope.get("replaces", "")):
             raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
         elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
             raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")

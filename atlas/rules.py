@@ -28,8 +28,9 @@ A rule
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
     each kind of layer; ``fills``: a missing entry is filled; ``nulls``: one that is null, too;
-    ``rests``: layers of a kind whose entry is null do not rotate; ``replaces``: a
-    ``rope_scaling``, null too, stands for ``rope_parameters``; ``apart``: beside these, nothing
+    ``rests``: layers of a kind whose entry is null do not rotate; ``replaces``: the types of a
+    ``rope_scaling`` that stands for ``rope_parameters`` (letters of
+    `ropescope.configuration.TYPES`; an empty dict as null does); ``apart``: beside these, nothing
     outside counts; ``listed``: fields outside that may have an entry for each layer; ``keeps``,
     ``wants``: their keys about something else, and those without which a class fails.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
@@ -44,11 +45,10 @@ A rule
 ``rotations``
     Each ``kind``, ``layout``, ``direction``, ``place`` (of a part of a head), ``head_dim`` and
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
-    ``default`` of the fraction of ``dim``, or null; with ``whole`` the class reads one, and fails
-    if it is not 1), ``axes`` (with ``sums``, all sections make up the pairs), ``power`` (the factor
-    has
-    ``head_dim`` to this power) and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate
-    goes from a patch to the next).
+    ``default`` of the fraction of ``dim``, ``rescaled`` that of published rescalings where it is
+    another; or null; with ``whole`` the class reads one, and fails if it is not 1), ``axes`` (with
+    ``sums``, all sections make up the pairs), ``power`` (the factor has ``head_dim`` to this power)
+    and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate goes from a patch to the next).
 ``layers``
     ``count``; ``types`` or ``switch``, fields with an entry for each layer, and the pattern if none
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
@@ -204,6 +204,7 @@ def rule_of(family: Family) -> dict[str, Any]:
             family.small["num_hidden_layers"] = 2
     rule["rope"] = rope_rule(family, nested, heard)
     rule["rotations"] = rotations_of(family, rule, heard, nested)
+    scaled(family, rule, nested)
     rule["rescalings"] = rescalings_of(family, rule, nested)
     rule["rope"]["outside"] = outside(family, rule)
     if stretches(family, rule):
@@ -609,10 +610,44 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             rule["nulls"] = bool(family.resolved(rope_parameters={**only, other: None}).get(other))
     if has:
         rule |= {"keeps": sorted(kept - {"mrope_section"})} if kept - {"mrope_section"} else {}
-        with suppress(RefusedError):
-            if not family.resolved(rope_parameters=told, rope_scaling=None):
-                rule["replaces"] = True
+        replaces = ""
+        other = {kind: plain | {"rope_theta": 555.0} for kind in nested}
+        for letter, value in (("n", None), ("d", other)) if nested else ():
+            with suppress(RefusedError):
+                after = family.resolved(rope_parameters=told, rope_scaling=value)
+                bases = {(after.get(kind) or {}).get("rope_theta") for kind in nested}
+                replaces += letter * (bases == {None if value is None else 555.0})
+        rule |= {"replaces": replaces} if replaces else {}
     return rule
+
+
+def scaled(family: Family, rule: dict[str, Any], nested: list[str]) -> None:
+    """Note what a class makes of less told than it fills in, in place.
+
+    Published rescalings may take whole heads where no fraction is told. And a ``rope_scaling`` that
+    stands for ``rope_parameters`` may do so by another rule: then it is one that is not known.
+    """
+    told = {"rope_type": "linear", "rope_theta": 5000.0, **STYLES["linear"]}
+    parts = [one["partial"] for one in rule["rotations"] if one["partial"]]
+    trial = {**rule, "read": [], "rescalings": TYPES}
+    if rule["rope"]["dict"] and any(one["default"] != 1.0 for one in parts):
+        more = {"rope_parameters": {kind: dict(told) for kind in nested} if nested else told}
+        with suppress(RefusedError):
+            heard = family.hear(**more)
+            if disagreement(trial, raw_of(family, **more), heard):
+                for one in parts:
+                    one["rescaled"] = 1.0
+                if disagreement(trial, raw_of(family, **more), heard):
+                    for one in parts:
+                        del one["rescaled"]
+    if "d" in rule["rope"].get("replaces", ""):
+        plain = {"rope_type": "default", "rope_theta": 5000.0}
+        more = {"rope_scaling": {kind: dict(plain) for kind in nested}}
+        if not family.runs(**more) or disagreement(
+            trial, raw_of(family, **more), family.hear(**more)
+        ):
+            rule["rope"]["replaces"] = rule["rope"]["replaces"].replace("d", "")
+            rule["reaches"] = {"rope_scaling": None}
 
 
 OWN = {

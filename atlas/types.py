@@ -42,7 +42,8 @@ FRACTIONS = (5 / 16, 11 / 32, 0.3, 0.26)
 
 def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     """Return ``takes``, ``when``, ``unset``, ``reaches`` and ``uneven`` of a rule."""
-    found: dict[str, Any] = {"takes": {}, "when": {}, "unset": {}, "reaches": {}}
+    found: dict[str, Any] = {"takes": {}, "when": {}, "unset": {}}
+    found["reaches"] = dict(rule.get("reaches", {}))
     for name in _names(family, rule):
         own = _own(family, name) if name not in DICTS else "d"
         values = _values(family, rule, name)

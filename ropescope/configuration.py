@@ -231,7 +231,7 @@ def evaluate(
     if family == "mistral" and "layer_types" in config:
         rule = rules.get("ministral", rule)  # as AutoConfig does
     if rule is None or rule.get("null"):
-        return Specification(family, False, (), (), (), (_no_rule(family, rule, rules),))
+        return Specification(family, False, (), (), (), (_no_rule(config, rule, rules),))
     study.part(config, rule, "")
     said = tuple(sorted(study.warnings, key=lambda one: -one.severity))
     return Specification(
@@ -239,9 +239,15 @@ def evaluate(
     )
 
 
-def _no_rule(family: Any, rule: Any, rules: Json) -> Caution:
+def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
+    family = config.get("model_type")
     if rule is not None:
         return Caution("no-rule", 1, "model_type", f"{family} has no rule: {rule['null']}.")
+    if family is None and (made := config.get("_class_name")):
+        told = [f"{k} {v!r}" for k, v in config.items() if ABOUT.search(k)]
+        words = f"Of its rotation it says: {', '.join(told) or 'nothing'}."
+        words = f"{made} is a class of diffusers, for which there is no rule. {words}"
+        return Caution("no-rule", 1, "_class_name", words)
     if not isinstance(family, str):
         words = f"model_type must name a family, such as 'llama', got {family!r}."
         return Caution("no-rule", 2, "model_type", words)
@@ -411,8 +417,8 @@ class _Study:
             where = path or "model_type"
             self.warn("none-rotates", int(turns), where, "None of its layers rotates.")
         self.read.update(fields.read)
-        if not flat and not rule.get("null") and (turns or not rule.get("rotations")):
-            self.silent(fields, rule, self.parts[start:])
+        if not flat and not rule.get("null"):
+            self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
 
     def values(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
         """Warn of values of a type that a class does not take, and of effects not known."""
@@ -472,10 +478,11 @@ class _Study:
                 raise ValueError(words)
         legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
         label, both = "rope_parameters", (legacy, given) if legacy and given else ()
-        if rope.get("replaces") and fields.has("rope_scaling"):
-            if legacy is None:
-                words = f"{fields.name('rope_scaling')} must be left out, for null replaces"
-                raise ValueError(f"{words} rope_parameters, got null")
+        replaces = rope.get("replaces", "") if fields.has("rope_scaling") else ""
+        if "n" in replaces and legacy is None:
+            words = f"{fields.name('rope_scaling')} must be left out, for null replaces"
+            raise ValueError(f"{words} rope_parameters, got null")
+        if "d" in replaces and (legacy or "n" in replaces):
             label, given, legacy = "rope_scaling", legacy, None
         own = rope["kinds"][kind if rope["nested"] and kind != "indexer" else min(rope["kinds"])]
         apart = bool(given and rope.get("apart"))  # from fields outside, which do not count
@@ -577,7 +584,7 @@ class _Study:
             raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"])
         if partial := one["partial"] or (WHOLE if kind != "default" else None):
-            fraction, words = self.fraction(fields, partial, parameters)
+            fraction, words = self.fraction(fields, partial, parameters, kind)
             if fraction != 1.0:
                 width_from, at = f"{width_from} x {words}", words
             if kind == "proportional":
@@ -686,12 +693,15 @@ class _Study:
                 raise ValueError(f"{name}.{key} must be {wanted}, got {value!r}")
         return kind, told
 
-    def fraction(self, fields: _Fields, rule: Json, parameters: Json) -> tuple[float, str]:
+    def fraction(
+        self, fields: _Fields, rule: Json, parameters: Json, kind: str
+    ) -> tuple[float, str]:
         """Return the part of a head that rotates, and the field that tells."""
         value: Any = parameters.get("partial_rotary_factor")
         words = f"{parameters['_name']}.partial_rotary_factor"
         if "partial_rotary_factor" not in parameters:
-            value, words = rule.get("default", 1.0), "the class's default"
+            value, words = rule.get("default", 1.0), DEFAULT
+            value = value if kind == "default" else rule.get("rescaled", value)
             for name in rule.get("fields", ()):
                 if " / " in name:
                     over, under = map(fields.value, name.split(" / "))
@@ -825,8 +835,8 @@ class _Study:
         found = difflib.get_close_matches(key, known, 1, 0.84)
         return found[0] if found and abs(len(found[0]) - len(key)) <= 2 else None
 
-    def silent(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
-        """Note fields about rotation that were given and not read."""
+    def silent(self, fields: _Fields, rule: Json, made: list[RotatedPart], off: bool) -> None:
+        """Note fields about rotation that were given and not read; where it is off, no more."""
         known = {*rule.get("read", ()), *fields.defaults, *rule.get("aliases", ())}
         layers = rule.get("layers", {})
         every = {layers[name]["every"] for name in ("types", "switch") if name in layers}
@@ -843,8 +853,8 @@ class _Study:
         for field, value in fields.given.items():
             where = fields.name(field)
             if field in DICTS:
-                if value and not (rope["dict"] and (scales or field == "rope_parameters")):
-                    self.unused(where, field, value, {field})
+                if value and not (made and rope["dict"] and (scales or field == DICTS[1])):
+                    self.unused(where, field, value, {field}, off or None)
             elif where in fields.read or field in rule.get("parts", ()) or (
                 field[:1] == "_" and (field[1:] not in every or fields.has(listed))
             ):  # fmt: skip
@@ -857,12 +867,12 @@ class _Study:
             ):
                 words = _snake(field)
                 same = next((here[k] for k, v in QUANTITIES.items() if v.search(words)), set())
-                fits = value in same if same and type(value) in (int, float) else None
+                fits = value in same if same and type(value) in (int, float) else off or None
                 if made and "interleave" in field:
                     fits = value == any("interleaved" in one.layout for one in made)
                 self.unused(where, field, value, known, fits)
             elif isinstance(value, dict) and any(value.get(k) for k in ("rope_theta", *DICTS)):
-                self.unused(where, field, value, known)
+                self.unused(where, field, value, known, off or None)
 
 
 def _type_in(parameters: Json) -> Any:

@@ -100,7 +100,7 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   const named = family === "mistral" && has(config, "layer_types") ? "ministral" : family; // AutoConfig
   const rule = typeof family === "string" ? get(rules, named) : null;
   if (rule === null || rule.null) {
-    const warnings = [noRule(family, rule, rules)];
+    const warnings = [noRule(config, rule, rules)];
     return { family, known: false, parts: [], read: [], without_effect: [], warnings };
   }
   const study = new Study(rules, new Set(names), new Set(kinds));
@@ -110,9 +110,17 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   return { family, known: true, parts, read: [...study.read], without_effect: [...study.unread], warnings };
 }
 
-function noRule(family, rule, rules) {
-  const caution = (severity, message) => ({ code: "no-rule", severity, field: "model_type", message });
+function noRule(config, rule, rules) {
+  const family = get(config, "model_type");
+  const caution = (severity, message, field = "model_type") => ({ code: "no-rule", severity, field, message });
   if (rule !== null) return caution(1, `${family} has no rule: ${rule.null}.`);
+  const made = get(config, "_class_name");
+  if (family === null && truthy(made)) {
+    const about = Object.entries(config).filter(([name]) => ABOUT.test(name));
+    const told = about.map(([name, value]) => `${name} ${repr(value)}`).join(", ") || "nothing";
+    const words = `${made} is a class of diffusers, for which there is no rule. Of its rotation it says: ${told}.`;
+    return caution(1, words, "_class_name");
+  }
   if (typeof family !== "string") {
     return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}.`);
   }
@@ -277,7 +285,7 @@ class Study {
       this.warn("none-rotates", Number(turns), path || "model_type", "None of its layers rotates.");
     }
     for (const name of fields.read) this.read.add(name);
-    if (!flat.length && !rule.null && (turns || !rotations)) this.silent(fields, rule, this.parts.slice(start));
+    if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
   }
   /** Warn of values of a type that a class does not take, and of effects not known. */
   values(fields, rule, made) {
@@ -347,11 +355,12 @@ class Study {
     }
     let [legacy, given, label] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null, "rope_parameters"];
     const both = truthy(legacy) && truthy(given) ? [legacy, given] : null;
-    if (rope.replaces && fields.has("rope_scaling")) {
-      if (legacy === null) {
-        const words = `${fields.name("rope_scaling")} must be left out, for null replaces`;
-        throw new Refused(`${words} rope_parameters, got null`);
-      }
+    const replaces = fields.has("rope_scaling") ? (rope.replaces ?? "") : "";
+    if (replaces.includes("n") && legacy === null) {
+      const words = `${fields.name("rope_scaling")} must be left out, for null replaces`;
+      throw new Refused(`${words} rope_parameters, got null`);
+    }
+    if (replaces.includes("d") && (truthy(legacy) || replaces.includes("n"))) {
       [label, given, legacy] = ["rope_scaling", legacy, null];
     }
     const kinds = Object.keys(rope.kinds).sort();
@@ -459,7 +468,7 @@ class Study {
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope);
     const partial = one.partial ?? (kind === "default" ? null : WHOLE);
     if (partial) {
-      const [fraction, words] = this.fraction(fields, partial, parameters);
+      const [fraction, words] = this.fraction(fields, partial, parameters, kind);
       if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`, words];
       if (kind === "proportional") told.partial_rotary_factor = fraction;
       else if (partial.whole && fraction !== 1) {
@@ -577,11 +586,11 @@ class Study {
     return [kind, told];
   }
   /** The part of a head that rotates, and the field that tells. */
-  fraction(fields, rule, parameters) {
+  fraction(fields, rule, parameters, kind) {
     let value = get(parameters, "partial_rotary_factor");
     let words = `${parameters._name}.partial_rotary_factor`;
     if (!has(parameters, "partial_rotary_factor")) {
-      [value, words] = [rule.default ?? 1, DEFAULT];
+      [value, words] = [(kind === "default" ? null : rule.rescaled) ?? rule.default ?? 1, DEFAULT];
       for (const name of rule.fields ?? []) {
         if (name.includes(" / ")) {
           const [over, under] = name.split(" / ").map((field) => fields.value(field));
@@ -719,8 +728,8 @@ class Study {
     const found = nearest(key, [...known], 0.84);
     return found !== null && Math.abs(found.length - key.length) <= 2 ? found : null;
   }
-  /** Note fields about rotation that were given and not read. */
-  silent(fields, rule, made) {
+  /** Note fields about rotation that were given and not read; where it is off, no more. */
+  silent(fields, rule, made, off) {
     const known = new Set([...(rule.read ?? []), ...Object.keys(fields.defaults), ...Object.keys(rule.aliases ?? {})]);
     const every = ["types", "switch"].map((name) => rule.layers?.[name]?.every);
     const listed = rule.layers?.types?.field ?? "layer_types";
@@ -737,8 +746,8 @@ class Study {
     for (const [field, value] of fields.given) {
       const where = fields.name(field);
       if (DICTS.includes(field)) {
-        const fine = rope.dict && (scales || field === "rope_parameters");
-        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]));
+        const fine = made.length && rope.dict && (scales || field === "rope_parameters");
+        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]), off || null);
       } else if (fields.read.has(where) || hidden(field) || has(rule.parts, field)) {
         // read, or a part
       } else if (
@@ -750,7 +759,7 @@ class Study {
         const of = Object.keys(QUANTITIES).find((quantity) => QUANTITIES[quantity].test(snake(field)));
         const same = of ? here[of] : [];
         const number = isReal(value) && typeof value !== "boolean";
-        let fits = same.length && number ? same.some((one) => equal(one, value)) : null;
+        let fits = same.length && number ? same.some((one) => equal(one, value)) : off || null;
         if (made.length && field.includes("interleave")) {
           fits = equal(
             value,
@@ -759,7 +768,7 @@ class Study {
         }
         this.unused(where, field, value, known, fits);
       } else if (isDict(value) && ["rope_theta", ...DICTS].some((key) => truthy(get(value, key)))) {
-        this.unused(where, field, value, known);
+        this.unused(where, field, value, known, off || null);
       }
     }
   }

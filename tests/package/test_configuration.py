@@ -1,9 +1,11 @@
 """A published configuration gives its rotary embedding by the rules of its family."""
 
+import copy
 import json
 import lzma
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -390,6 +392,7 @@ def test_a_field_whose_rule_is_not_known_is_told(config: dict[str, Any], field: 
     [
         {"model_type": "stablelm", "hidden_size": 400, "num_attention_heads": 4},
         {"model_type": "gptj", "rotary_dim": 63},
+        {"model_type": "glm_moe_dsa", "qk_rope_head_dim": 63},
     ],
 )
 def test_an_odd_number_of_channels_is_told(config: dict[str, Any]) -> None:
@@ -401,6 +404,86 @@ def test_sections_are_as_many_as_axes(sections: Any) -> None:
     text = {**QWEN, "model_type": "qwen2_5_vl_text", "rope_scaling": {"mrope_section": sections}}
     with pytest.raises(ValueError, match="mrope_section must be 3 whole numbers"):
         rope_of(text)
+
+
+@needs("glm4v_moe_text")
+def test_sections_that_its_class_has_are_taken_where_none_are_told() -> None:
+    """8, 12 and 12 pairs: `Glm4vMoeTextRotaryEmbedding`."""
+    config = {"model_type": "glm4v_moe_text", "head_dim": 128, "rope_theta": 1e4}
+    assert only(config).sections == [[0, 8], [1, 12], [2, 12]]
+    with pytest.raises(ValueError, match="add up to the 21 pairs"):
+        rope_of(config | {"head_dim": 84})
+
+
+NESTED = {
+    kind: {"rope_type": "linear", "factor": 2.0, "rope_theta": base}
+    for kind, base in (("full_attention", 5e5), ("sliding_attention", 3e4))
+}
+
+
+def tables_of(config: dict[str, Any]) -> Any:
+    """The rotary embedding of a class with several kinds of layers, from transformers."""
+    transformers = pytest.importorskip("transformers")
+    pytest.importorskip("torch")
+    name = config["model_type"]
+    code = import_module(f"transformers.models.{name}.modeling_{name}")
+    made = next(one for name, one in vars(code).items() if name.endswith("RotaryEmbedding"))
+    return made(transformers.CONFIG_MAPPING[name].from_dict(copy.deepcopy(config)))
+
+
+@needs("ultrabert", "lfm3", "mimo_v2_flash")
+@pytest.mark.parametrize("field", ["rope_scaling", "rope_parameters"])
+@pytest.mark.parametrize("family", ["ultrabert", "lfm3", "mimo_v2_flash"])
+def test_an_entry_for_each_kind_of_layer_is_read_in_both_words(family: str, field: str) -> None:
+    """Of `mimo_v2_flash` a rescaling that tells no fraction takes the whole head, too."""
+    config = {"model_type": family, field: NESTED}
+    spec = rope_of(config)
+    assert spec.parts
+    assert spec.without_effect == ()
+    tables = tables_of(config)
+    for part in spec.parts:
+        own = getattr(tables, f"{part.kind}_inv_freq").numpy()
+        assert np.allclose(part.inv_freq, own, rtol=1e-6), part.kind
+        assert part.base_from == f"{field}.{part.kind}.rope_theta"
+    assert rope_of({"model_type": "lfm3", "rope_scaling": None}).parts == rope_of(
+        {"model_type": "lfm3"}).parts  # fmt: skip
+
+
+@needs("neomme")
+def test_where_the_old_word_is_read_by_another_rule_this_is_told() -> None:
+    config = {"model_type": "neomme", "rope_scaling": NESTED}
+    spec = rope_of(config)
+    assert codes(spec) == [("not-known", "rope_scaling")]
+    assert spec.parts == rope_of({"model_type": "neomme"}).parts, "as the warning says"
+    own = tables_of(config).full_attention_inv_freq.numpy()
+    assert len(own) > len(next(p for p in spec.parts if p.kind == "full_attention").inv_freq)
+
+
+def test_what_layers_that_rest_do_not_read_is_named() -> None:
+    """Bamba attends in no layer unless told; Granite 4 rotates unless its encoding is `nope`."""
+    for config, severity in (
+        ({"model_type": "bamba"}, 1),
+        ({"model_type": "granitemoehybrid", "position_embedding_type": "nope",
+          "num_hidden_layers": 2, "layer_types": ["attention"] * 2}, 0),
+    ):  # fmt: skip
+        spec = rope_of(config | {"rope_theta": 1e6, "rope_scaling": YARN})
+        assert spec.parts == ()
+        assert set(spec.without_effect) == {"rope_theta", "rope_scaling"}
+        assert {one.severity for one in spec.warnings} == {severity}
+        listed = {"attn_layer_indices": [1], "position_embedding_type": "rope"}
+        assert rope_of({**config, "rope_scaling": YARN, **listed}).without_effect in (
+            (), ("attn_layer_indices",), ("position_embedding_type",))  # fmt: skip
+
+
+def test_a_file_of_diffusers_says_whose_class_it_is_and_what_it_tells() -> None:
+    config = {"_class_name": "WanTransformer3DModel", "rope_theta": 256.0, "rope_axes_dim": [16, 8]}
+    spec = rope_of(config)
+    assert (spec.known, spec.parts, len(spec.warnings)) == (False, (), 1)
+    assert spec.warnings[0].severity == 1
+    assert spec.warnings[0].message == (
+        "WanTransformer3DModel is a class of diffusers, for which there is no rule. Of its "
+        "rotation it says: rope_theta 256.0, rope_axes_dim [16, 8]."
+    )
 
 
 def test_an_arrangement_of_axes_that_is_not_read_is_told() -> None:

@@ -106,7 +106,7 @@ ODD: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("num_hidden_layers", (3, "32", 0)),
     ("max_position_embeddings", (10**7, "4096", None)),
     ("original_max_position_embeddings", (512, None, "4096")),
-    ("rope_scaling", ("yarn", 4.0, [], {}, {"yarn": {"factor": 4.0}}, {"factor": 4.0})),
+    ("rope_scaling", ("yarn", 4.0, [], {}, {"yarn": {"factor": 4.0}}, {"factor": 4.0}, NESTED)),
     ("rope_parameters", ("linear", {}, NESTED, {"full_attention": None})),
     ("rope_freq_base", (3e6,)), ("rotary_base", (3e6,)), ("base", (3e6,)), ("rotary_pct", (0.3,)),
     ("rope_freq_scale", (0.25,)), ("ropeScaling", (LINEAR,)), ("rope_scalling", (LINEAR,)),
