@@ -1,11 +1,13 @@
 """What is in a checkpoint: its configuration, and where each tensor lies. Weights are not read."""
 
 import json
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from . import gguf_file, safetensors_file
+from .configuration import Caution
 from .safetensors_file import Stored, broken
 from .translation import Translation, of_gguf, of_params
 
@@ -15,7 +17,6 @@ INDEX = "model.safetensors.index.json"
 
 OTHERS = {
     "peft_type": "a LoRA adapter: what its base_model_name_or_path names rotates; check that",
-    "_diffusers_version": "a file of diffusers, for whose models there are no rules",
     "tokenizer_class": "a tokenizer's file",
     **dict.fromkeys(("image_processor_type", "feature_extractor_type", "processor_class"),
                     "a preprocessor's file"),
@@ -129,26 +130,39 @@ def _with_config(path: Path, beside: Path, tensors: dict[str, Stored]) -> Checkp
             raise broken(path, "expected config.json, params.json, *.safetensors or *.pth in this "
                                "folder; of several GGUFs name one")  # fmt: skip
         return Checkpoint(path, None, tensors)
-    config, told, whose = _json(file), None, "hf"
+    twice: list[str] = []
+    config, told, whose = _json(file, twice), None, "hf"
     key = next((key for key in OTHERS if key in config and "model_type" not in config), None)
     if key is not None:
-        raise broken(file, f"by its {key} this is {OTHERS[key]}")
+        base = config.get("base_model_name_or_path")
+        words = OTHERS[key].replace("names", f"names, {base!r}," if base else "names")
+        raise broken(file, f"by its {key} this is {words}")
     if {"dim", "n_layers", "n_heads"} <= set(config):
         try:
             told = of_params(config)
         except ValueError as error:
             raise broken(file, str(error)) from error
         config, whose = told.config, "hf" if tensors else "meta"
+    if twice:
+        told = told or Translation(config, {}, ())
+        words = f"Twice in one object of this file: {', '.join(sorted({*twice}))}; the last counts."
+        told = replace(told, notes=(*told.notes, Caution("twice", 1, twice[0], words)))
     if any(".attention.wq." in name for name in tensors):
         whose = "meta"
     layout = "interleaved" if whose == "meta" else None
     return Checkpoint(path, config, tensors, whose, layout, None, told)
 
 
-def _json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file."""
+def _json(path: Path, twice: list[str] | None = None) -> dict[str, Any]:
+    """Return the JSON object in a file; names that stand twice in an object are put into a list."""
+
+    def object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if twice is not None:
+            twice.extend(name for name, n in Counter(key for key, _ in pairs).items() if n > 1)
+        return dict(pairs)
+
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes(), object_pairs_hook=object_of)
     except (ValueError, RecursionError) as error:
         raise broken(path, "expected config.json, safetensors, GGUF or .pth; it is none, and as "
                            f"JSON: {error}") from error  # fmt: skip

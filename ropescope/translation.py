@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .configuration import MOST_LAYERS, Caution
+from .configuration import MOST_LAYERS, Caution, load_rules
 from .formulas import fit_formulas
 from .gguf_file import LAYOUTS, SPELLED
 from .safetensors_file import Stored
@@ -310,11 +310,13 @@ def of_gguf(metadata: Json, tensors: dict[str, Stored]) -> Translation:
     family = FAMILIES.get(name, name.replace("-", "_"))
     keys = _Keys(metadata, f"{name}.")
     config = {"model_type": family} | {f: keys.number(key, f) for f, key in NUMBERS.items()}
-    if config["rope_theta"] is None:
+    rule = load_rules()["types"].get(family)
+    turns = rule is None or any(rule.get(key) for key in ("null", "rotations", "parts"))
+    if turns and config["rope_theta"] is None:
         config["rope_theta"] = 10000.0
         keys.said["rope_theta"] = "the default of llama.cpp"
         keys.assumed(f"{name}.rope.freq_base is not in the file: llama.cpp takes 10,000.")
-    if name not in LAYOUTS:
+    if turns and name not in LAYOUTS:
         keys.assumed(f"In which layout llama.cpp rotates {name!r} is not known here.")
     config |= _layers_of(keys, family)
     width, rotated = config["head_dim"], keys.number("rope.dimension_count")

@@ -10,7 +10,6 @@ const INDEX = "model.safetensors.index.json";
 /** What a file without a model_type is that has such a key. */
 const OTHERS = {
   peft_type: "a LoRA adapter: what its base_model_name_or_path names rotates; check that",
-  _diffusers_version: "a file of diffusers, for whose models there are no rules",
   tokenizer_class: "a tokenizer's file",
   image_processor_type: "a preprocessor's file",
   feature_extractor_type: "a preprocessor's file",
@@ -168,10 +167,11 @@ async function readFile(file) {
 }
 
 /** What a text says: { config, rows, notes, said }; a params.json or a GGUF's metadata in a config.json's words. */
-export function configOf(text) {
+export function configOf(text, rules = {}) {
+  const twice = [];
   let found;
   try {
-    found = parse(text);
+    found = parse(text, twice);
   } catch (problem) {
     if (!(problem instanceof Refused)) throw problem;
     throw new Refused(`${WANTED}. ${problem.message}`);
@@ -184,8 +184,13 @@ export function configOf(text) {
     );
   }
   const key = Object.keys(OTHERS).find((one) => Object.hasOwn(found, one) && !Object.hasOwn(found, "model_type"));
-  if (key) throw new Refused(`by its ${key} this is ${OTHERS[key]}.`);
-  return translated(found) ?? { config: found, rows: "", notes: [], said: {} };
+  const base = found.base_model_name_or_path;
+  const words = OTHERS[key]?.replace("names", base ? `names, ${repr(base)},` : "names");
+  if (key) throw new Refused(`by its ${key} this is ${words}.`);
+  const told = translated(found, rules) ?? { config: found, rows: "", notes: [], said: {} };
+  const names = [...new Set(twice)].sort().join(", ");
+  if (names) told.notes.push(`Twice in one object of this file: ${names}; the last counts.`);
+  return told;
 }
 
 // ---- safetensors --------------------------------------------------------------------------------

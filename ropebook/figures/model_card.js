@@ -426,7 +426,7 @@ export default figure((fig) => {
     if (known?.content === content) return known;
     let told = { said: {} };
     try {
-      told = configOf(content);
+      told = configOf(content, rules.types);
       known = { content, ...told, spec: renamed(ropeOf(told.config, rules), told.said), wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;

@@ -26,8 +26,8 @@ const WORDS = { true: true, false: false, null: null };
 const ESCAPES = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
 const DEEPEST = 500;
 
-/** The value of a JSON text; a Refused says in which line it ends being one. */
-export function parse(text) {
+/** The value of a JSON text; a Refused says in which line it ends being one. Names twice in an object go into a list. */
+export function parse(text, twice = []) {
   let at = 0;
   let depth = 0;
   const fail = (wanted) => {
@@ -80,6 +80,7 @@ export function parse(text) {
       if (text[at] !== '"') fail("a name in double quotes");
       const name = string();
       if (!take(":")) fail("a colon");
+      if (name in out) twice.push(name);
       out[name] = value();
     } while (take(","));
     if (!take("}")) fail("a comma or }");

@@ -143,8 +143,8 @@ function newlySpelled(keys, config) {
 }
 
 /** What a file says in other words: { config, rows, notes, said }; null for what is a config.json. */
-export function translated(found) {
-  if (typeof found["general.architecture"] === "string") return ofGguf(found);
+export function translated(found, rules) {
+  if (typeof found["general.architecture"] === "string") return ofGguf(found, rules);
   return ["dim", "n_layers", "n_heads"].every((name) => has(found, name)) ? ofParams(found) : null;
 }
 
@@ -259,7 +259,7 @@ function withTower(keys, text, mistral, meta) {
 /** What is known of llama.cpp's files mmproj, whatever the tower in them. */
 const CLIP = "clip is a tower for pictures: its projector_type decides how it rotates, which is not read here.";
 
-function ofGguf(metadata) {
+function ofGguf(metadata, rules) {
   const name = metadata["general.architecture"];
   if (name === "clip") {
     const said = { model_type: "general.architecture" };
@@ -269,12 +269,14 @@ function ofGguf(metadata) {
   const keys = new Keys(metadata, `${name}.`);
   const numbers = Object.entries(NUMBERS).map(([field, key]) => [field, keys.number(key, field)]);
   const config = { model_type: family, ...Object.fromEntries(numbers) };
-  if (config.rope_theta === null) {
+  const rule = has(rules, family) ? rules[family] : { null: "unknown" };
+  const turns = rule.null || rule.rotations || truthy(rule.parts ?? null);
+  if (turns && config.rope_theta === null) {
     config.rope_theta = new Real(10000);
     keys.said.rope_theta = "the default of llama.cpp";
     keys.notes.push(`${name}.rope.freq_base is not in the file: llama.cpp takes 10,000.`);
   }
-  if (![...INTERLEAVED, ...HALF_SPLIT].includes(name)) {
+  if (turns && ![...INTERLEAVED, ...HALF_SPLIT].includes(name)) {
     keys.notes.push(`In which layout llama.cpp rotates ${repr(name)} is not known here.`);
   }
   Object.assign(config, layersOf(keys, family));

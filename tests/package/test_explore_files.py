@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ropescope.card import specification
+from ropescope.configuration import load_rules
 from ropescope.files import read
 from ropescope.translation import Translation
 from tests.tools import broken_files
@@ -80,8 +82,8 @@ def test_a_configuration_and_that_of_meta_are_read(node, tmp_path):
 
 OTHERS = {
     "adapter_config.json": (
-        {"peft_type": "LORA", "r": 16},
-        "a LoRA adapter",
+        {"peft_type": "LORA", "r": 16, "base_model_name_or_path": "Qwen/Qwen3-8B"},
+        "a LoRA adapter: what its base_model_name_or_path names, 'Qwen/Qwen3-8B', rotates",
     ),
     "tokenizer_config.json": (
         {"tokenizer_class": "T"},
@@ -89,7 +91,6 @@ OTHERS = {
     ),
     "preprocessor_config.json": ({"image_processor_type": "I"}, "a preprocessor's file"),
     "generation_config.json": ({"do_sample": True, "eos_token_id": 2}, "a file for generation"),
-    "model_index.json": ({"_diffusers_version": "0.30"}, "a file of diffusers"),
 }
 
 
@@ -102,6 +103,33 @@ def test_a_file_beside_a_configuration_is_told_by_its_own_keys(node, tmp_path, n
             read(path)
     twin = dropped(node, name, json.dumps(found).encode())["refused"]
     assert str(told.value).endswith(twin.removesuffix("."))
+
+
+def test_a_name_that_stands_twice_is_told(node, tmp_path):
+    path = tmp_path / "config.json"
+    path.write_text('{"rope_theta": 1e4, "b": [{"c": 1, "c": 2}], "a": 1, "rope_theta": 1e6}')
+    ours, twin = read(path), dropped(node, "config.json", path.read_bytes())
+    same(ours, twin, "")
+    assert twin["of"]["notes"] == [
+        "Twice in one object of this file: c, rope_theta; the last counts."
+    ]
+    assert ours.config["rope_theta"] == 1e6
+    path.write_text('{"dim": 64, "n_layers": 2, "n_heads": 4, "n_heads": 8}')
+    assert [note.code for note in read(path).told.notes] == ["twice"]
+    path.write_text('{"a": {"c": 1}, "b": {"c": 1}}')
+    assert read(path).told is None
+
+
+def test_a_gguf_of_a_family_that_does_not_rotate_says_nothing_of_a_base(node, tmp_path):
+    path = tmp_path / "model.gguf"
+    bare = {k.replace("llama", "gpt2"): v for k, v in GGUF_LLAMA.items() if "rope" not in k}
+    path.write_bytes(gguf(bare | {"general.architecture": "gpt2"}))
+    ours = read(path)
+    assert ours.told.notes == ()
+    assert "rope_theta" not in ours.config
+    assert specification(path)["warnings"] == []
+    types = {"gpt2": load_rules()["types"]["gpt2"]}
+    same(ours, node.ask(TWIN, "dropped", "model.gguf", path.read_bytes().hex(), types), "")
 
 
 def test_a_folder_of_an_adapter_is_told_and_a_tokenizer_beside_weights_is_not(tmp_path):

@@ -1,11 +1,11 @@
 // What checkpoint_file.js makes of files, from their bytes in hexadecimal, and how many bytes it read.
 import { configOf, filesOf, readFiles } from "../../ropebook/figures/checkpoint_file.js";
 
-/** { name, text, rows, notes, config, of, read } of a file, or { refused } with what is wrong. */
-export const dropped = (name, hex) => folder([[name, hex]]);
+/** { name, text, rows, notes, config, of, read } of a file, or { refused } with what is wrong; rules by family. */
+export const dropped = (name, hex, rules) => folder([[name, hex]], false, rules);
 
 /** The same of files [path, hex]; as a folder that is dropped if entries is true, a few at a time. */
-export async function folder(named, entries = false) {
+export async function folder(named, entries = false, rules = {}) {
   let read = 0;
   const files = named.map(([path, hex]) => {
     const all = Uint8Array.from(Buffer.from(hex, "hex"));
@@ -20,7 +20,7 @@ export async function folder(named, entries = false) {
   });
   try {
     const found = await readFiles(entries ? await filesOf({ items: tops(files), files: [] }) : files);
-    const { config, ...of } = configOf(found.text);
+    const { config, ...of } = configOf(found.text, rules);
     return { ...found, config, of, read };
   } catch (problem) {
     if (problem.constructor.name !== "Refused") throw problem;
