@@ -1023,6 +1023,17 @@ def test_files_of_one_name_and_of_two_readers_are_told(tmp_path):
     assert "15 failed, 5 passed" in done.stdout
 
 
+def test_files_beside_those_that_are_named_are_not_run(tmp_path):
+    for name in ("ada.py", "a class/ada.py", "another class/ada.py", "script.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(right_for("Ada"), "utf8")
+    (tmp_path / "script.py").write_text("open('was_run', 'w')")
+    done = ask("--lab", 4, tmp_path / "another class", tmp_path / "ada.py")
+    assert "10 failed" in done.stdout
+    assert "a class/ada.py" not in done.stdout.replace("another class/ada.py", "")
+    assert not list(tmp_path.rglob("was_run"))
+
+
 def test_no_file_changes_the_checks_of_the_next(tmp_path):
     (tmp_path / "a.py").write_text(
         "import ropebook.labs.lab as it\nit.Lab.diagnose = lambda *a: ''\n" + right_for("Ada"),
