@@ -244,6 +244,13 @@ def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsy
     assert "did you mean 'Qwen/Qwen2.5-72B'" in said
 
 
+def test_every_public_checkpoint_can_be_chosen() -> None:
+    """Of GLM-4.1V's file transformers' class reads no field of the text, and fails."""
+    names = [row["name"] for row in json.loads(rows.rows())]
+    wrong = {name for name in names if asked(name) == 2}
+    assert wrong == {"zai-org/GLM-4.1V-9B-Thinking"}
+
+
 # What differs -------------------------------------------------------------------------------------
 
 
