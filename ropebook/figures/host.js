@@ -129,18 +129,23 @@ export async function drawPage() {
   }
 }
 
-/** Draw a figure of a page; the others are drawn, too, if it fails. */
-function drawIn(place, figure) {
-  place.style.visibility = "hidden"; // it draws once it knows its size: nothing is seen to move
-  frame()
-    .then(frame)
-    .then(() => place.style.removeProperty("visibility"));
+/** Set a figure of a page up and draw it, each in a task of its own; the others are drawn, too, if it fails. */
+async function drawIn(place, figure) {
+  place.style.display = "none"; // a frame between the two has nothing to lay out
   try {
     open(figure).draw(place);
   } catch (problem) {
     window.reportError(problem);
   }
+  await task();
+  show(place);
   performance.mark("figures");
+}
+
+/** Let the figure of a place be seen: it is drawn now, and not in the frame that lays it out. */
+function show(place) {
+  place.style.removeProperty("display");
+  place.querySelector(".rope-figure")?.dispatchEvent(new window.Event("now"));
 }
 
 /** Draw a figure whose data stand in a script of their own, when they have come. */
@@ -158,9 +163,9 @@ let turn = Promise.resolve();
 /** Draw what stands in a place when the reader comes near: what is near at once has a frame each, and tasks of its own. */
 function whenNear(place, draw) {
   const come = () => {
-    if (!waiting.delete(come)) return;
+    if (!waiting.delete(come)) return null;
     seen.disconnect();
-    draw();
+    return draw();
   };
   const inTurn = () => {
     if (waiting.has(come)) turn = turn.then(task).then(come).then(frame);
@@ -177,11 +182,10 @@ export function hurry() {
   for (const come of waiting) come();
 }
 
-/** Draw all that has no data to wait for, at once and to be seen: paper shows no later frame. */
+/** Draw all that has no data to wait for, at once: paper shows no later frame. */
 function print() {
   hurry();
-  for (const place of document.querySelectorAll(".rope-place")) place.style.removeProperty("visibility");
-  for (const root of document.querySelectorAll(".rope-figure")) root.dispatchEvent(new window.Event("paper"));
+  document.querySelectorAll(".rope-place").forEach(show);
 }
 
 /** Draw the figure of a page of its own, as its address says, in the theme that the reader likes. */

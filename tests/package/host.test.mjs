@@ -138,8 +138,20 @@ test("figures that come near at once have a frame each, and are drawn once", asy
   const views = [0, 1, 2].map(view).join("");
   document.body.innerHTML = `<script type="application/vnd.jupyter.widget-state+json"></script>${views}`;
   document.querySelector("script").textContent = JSON.stringify({ state: { 0: STATE, 1: STATE, 2: STATE } });
-  const times = [];
-  Object.assign(window, { ropeFigures: { "phase-dial": figure(() => times.push(page.time)) } });
+  let framed = false;
+  const next = requestAnimationFrame;
+  globalThis.requestAnimationFrame = (action) =>
+    next(() => {
+      framed = true;
+      action();
+      framed = false;
+    });
+  const [times, drawn] = [[], []];
+  const module = figure((fig) => {
+    times.push(page.time);
+    fig.draw(() => drawn.push(framed || times.includes(page.time)));
+  });
+  Object.assign(window, { ropeFigures: { "phase-dial": module } });
   performance.mark ??= () => {};
   const watched = watch();
   drawPage();
@@ -150,6 +162,7 @@ test("figures that come near at once have a frame each, and are drawn once", asy
   assert.equal(new Set(times).size, 3);
   hurry();
   assert.equal(times.length, 3);
+  assert.deepEqual(drawn, [false, false, false], "in tasks of their own, and none in a frame");
 });
 
 /** A page with one figure whose data stand elsewhere; what watches its place, and what it loads. */

@@ -289,13 +289,13 @@ test("a figure is drawn once its box has a width, once a frame, and again after 
   assert.equal(seen.draws, before + 2);
 });
 
-test("paper does not wait for a frame", async () => {
+test("what is printed or shown now does not wait for a frame", async () => {
   const { page, root, seen } = await probe();
   seen.fig.set({ m: 4 });
-  root.dispatchEvent(new window.Event("paper"));
+  root.dispatchEvent(new window.Event("now"));
   assert.equal(seen.draws, 2);
   await page.pass(64);
-  root.dispatchEvent(new window.Event("paper"));
+  root.dispatchEvent(new window.Event("now"));
   assert.equal(seen.draws, 2, "nothing changed");
 });
 

@@ -207,8 +207,8 @@ function makeVoice(root, node) {
 }
 
 /**
- * { use(action), schedule(), width, stop() }: draws once a frame at most, for paper at once, and only while
- * all plots have a size; width is that of the body in which it drew last.
+ * { use(action), schedule(), width, stop() }: draws once a frame at most, now when it is first shown or printed,
+ * and only while it has a size; width is that of the body in which it drew last.
  */
 function makePainter(root, body, plots) {
   let draw = () => {};
@@ -217,7 +217,7 @@ function makePainter(root, body, plots) {
   const paint = () => {
     pending = 0;
     painter.width = null;
-    if (!plots.every((plot) => plot.fit())) return;
+    if (!body.clientWidth || !plots.every((plot) => plot.fit())) return;
     painter.width = body.clientWidth;
     const begun = performance.now();
     draw();
@@ -232,11 +232,11 @@ function makePainter(root, body, plots) {
     draw = action;
     schedule();
   };
-  const print = () => {
+  const now = () => {
     cancelAnimationFrame(pending);
-    if (pending) paint();
+    if (pending || painter.width === null) paint();
   };
-  root.addEventListener("paper", print); // from host.js
+  root.addEventListener("now", now); // from host.js
   return Object.assign(painter, { use, schedule, stop: () => cancelAnimationFrame(pending) });
 }
 
