@@ -23,6 +23,7 @@ from docutils import nodes
 from execution import cores
 from figures import (
     BOOK_STYLE,
+    OPENINGS,
     STATE,
     hold_pictures,
     hold_places,
@@ -119,6 +120,12 @@ PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
     document.head.append(link);
   }"""
 
+FROM_TOP = """{
+    const [opened] = performance.getEntriesByType("navigation");
+    if (!location.hash && opened?.type === "navigate")
+      document.documentElement.classList.add("from-top");
+  }"""
+
 
 def drop_icon_script(page: str) -> str:
     """Drop Font Awesome's script, half a megabyte: the style sheets draw the same icons."""
@@ -171,6 +178,13 @@ def preload_fonts(page: str) -> str:
     wanted = FONTS + FORMULA_FONTS if "<mjx-container" in page else FONTS
     fonts = [f"{found[1]}vendor/{font}" for font in wanted]
     return page.replace(FIRST_SCRIPT, f"<script>{PRELOAD % fonts}</script>\n  {FIRST_SCRIPT}", 1)
+
+
+def say_who_begins_at_the_top(page: str) -> str:
+    """Let sections wait to be laid out (book.css) where no reader goes down to one at once."""
+    if OPENINGS not in page:
+        return page
+    return page.replace(FIRST_SCRIPT, f"<script>{FROM_TOP}</script>\n  {FIRST_SCRIPT}", 1)
 
 
 def drop_printed_contents(page: str) -> str:
@@ -231,6 +245,7 @@ PAGE = [
     widen_page_of_notations,
     leave_foreign_frames,
     preload_fonts,
+    say_who_begins_at_the_top,
     say_time,
     link_alone,
     skip_figures,

@@ -59,6 +59,18 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   stay();
   window.addEventListener("hashchange", stay);
+  // To lay out a chapter at once takes a phone long: its sections wait (book.css), and get a frame each.
+  // The theme measures all of them to mark in the contents what is read: that begins when they stand.
+  document.body.removeAttribute("data-bs-spy");
+  window.addEventListener("load", async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    for (const section of document.querySelectorAll(".openings ~ section[id], .openings ~ section section[id]")) {
+      await frame();
+      section.classList.add("laid-out");
+    }
+    await frame();
+    window.bootstrap.ScrollSpy.getOrCreateInstance(document.body);
+  });
   // Paper is white: a page is printed in the light theme.
   const root = document.documentElement;
   let worn = null;

@@ -32,7 +32,7 @@ def pages_with(*words: str) -> list[str]:
 WITH_WIDGETS = pages_with("widget-view+json")
 VIEW = 'script[type="application/vnd.jupyter.widget-view+json"]'
 # every widget has its place, every question its name, every picture has been drawn, also of
-# figures that a reader has not come near to
+# figures that a reader has not come near to, and no part of the page waits to be laid out
 FIGURES_STAND = """() => {
     window.ropeHost?.hurry();
     const figures = [...document.querySelectorAll('.rope-figure')];
@@ -40,7 +40,8 @@ FIGURES_STAND = """() => {
     const wanted = document.querySelectorAll('script[type$="widget-view+json"]').length;
     const pictures = figures.filter(figure => figure.querySelector('canvas'));
     return places >= wanted && figures.length >= wanted
-        && pictures.every(figure => figure.dataset.drawn);
+        && pictures.every(figure => figure.dataset.drawn)
+        && !document.querySelector('.openings ~ section[id]:not(.laid-out)');
 }"""
 
 

@@ -105,6 +105,42 @@ def test_formulas_and_colours_come_with_the_reader_and_nothing_moves(visit):
     assert page.locator("pre span.mi").count() > 100
 
 
+# how a chapter's sections are laid out when its text is there, and in which frame each then is
+FRAMES_OF_SECTIONS = """window.laid = { first: [], frames: [] };
+let frame = 0;
+const count = () => {
+    frame += 1;
+    requestAnimationFrame(count);
+};
+count();
+const sections = '.openings ~ section, .openings ~ section section';
+new MutationObserver(all => {
+    for (const { target } of all) if (target.matches(sections)) laid.frames.push(frame);
+}).observe(document, { attributes: true, attributeFilter: ['class'], subtree: true });
+document.addEventListener('DOMContentLoaded', () => {
+    const all = [...document.querySelectorAll(sections)];
+    laid.first = all.map(section => getComputedStyle(section).contentVisibility);
+});"""
+
+
+@pytest.mark.parametrize(
+    ("width", "place", "first"),
+    [(390, "", "auto"), (390, "#exercises", "visible"), (1280, "", "visible")],
+)
+def test_on_a_phone_the_sections_of_a_chapter_are_laid_out_one_by_one(visit, width, place, first):
+    seen = visit(width=width)
+    seen.page.add_init_script(FRAMES_OF_SECTIONS)
+    page = seen.open(f"notebooks/03-linear-algebra.html{place}")
+    wait_for(page, "() => bootstrap.ScrollSpy.getInstance(document.body)")
+    laid = page.evaluate("laid")
+    assert len(laid["first"]) > 10
+    assert set(laid["first"]) == {first}
+    assert len(set(laid["frames"])) == len(laid["first"])
+    stands = "[...document.querySelectorAll('section')]"
+    now = page.evaluate(f"{stands}.map(at => getComputedStyle(at).contentVisibility)")
+    assert set(now) == {"visible"}
+
+
 def is_widget_code_tag(tag):
     return is_widget_code(SITE / tag["src"].partition("?")[0].replace("../", ""))
 
@@ -177,7 +213,7 @@ def test_on_paper_every_figure_is_drawn(visit):
             const figures = [...document.querySelectorAll('.rope-figure')];
             const pictures = figures.filter(figure => figure.querySelector('canvas'));
             const drawn = pictures.filter(figure => figure.dataset.drawn);
-            const hidden = places.filter(place => place.style.visibility);
+            const hidden = places.filter(place => place.style.display);
             return [places, figures, pictures, drawn, hidden].map(all => all.length);
         }"""
     )
