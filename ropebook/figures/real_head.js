@@ -266,7 +266,7 @@ export function setLines(tokens, width, size, measure) {
 }
 
 const TOP = 20; // below the legend
-const MARKS = 13; // height of the line under a word, and of an arc over the next one
+const MARKS = 12; // height of the line under a word, and of an arc over the next one
 
 const KNOB = 11; // radius of the handle
 const REACH = 22; // pixels from its middle where it can be taken
@@ -275,16 +275,16 @@ const REACH = 22; // pixels from its middle where it can be taken
 function arrangement(width, bottom) {
   const broad = wide(width);
   const top = TOP + bottom + (broad ? 44 : 42);
-  const side = broad ? Math.min(160, 0.19 * width) : Math.min(130, (width - 18) / 2);
+  const side = broad ? Math.min(160, 0.19 * width) : Math.min(104, (width - 18) / 2);
   const x0 = 36;
   const x1 = broad ? width - 2 * side - 54 : width - 6;
   const chart = { x0, x1, y0: top, y1: top + (broad ? 104 : 78) };
   const bars = { x0, x1, y0: chart.y1 + 28, y1: chart.y1 + (broad ? 82 : 64) };
   const track = bars.y1 + 16;
-  const below = track + 32;
+  const below = track + 30;
   const maps = [0, 1].map((i) => {
-    const left = broad ? width - 2 * side - 19 + i * (side + 18) : 1 + i * (width - side - 2);
-    const from = broad ? top : below + 20;
+    const left = broad ? width - 2 * side - 19 + i * (side + 18) : width / 2 - side - 20 + i * (side + 40);
+    const from = broad ? top : below + 18;
     return { x0: left, x1: left + side, y0: from, y1: from + side };
   });
   const panel = { x0, x1, y0: chart.y0, y1: track + 30 };
