@@ -1,7 +1,8 @@
 """A pytest plugin: ``pytest --lab N FILE...`` asks the answers of a class to lab N.
 
 A file is a notebook or a Python file, a folder all of them in it. Each runs in a process of its
-own, in an empty namespace and for a limited time; then each part of the lab is a test, of the
+own, in an empty namespace and for a limited time, and pytest itself loads none of them, no
+``conftest.py`` nor ``__init__.py`` either; then each part of the lab is a test, of the
 answer that the file gave last to ``lab.check``, or else of what stands under the part's name. The
 variant is drawn from the name in the file's ``labs.begin(N, name)``, once more. Two files of one
 name are told. Installing `ropebook` makes pytest know the option, and so does
@@ -42,6 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )  # fmt: skip
 
 
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    """Let pytest load no ``conftest.py``: it may have been handed in."""
+    given = early_config.known_args_namespace
+    given.noconftest |= given.lab is not None
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a lab without files, and one that does not exist."""
     number = config.getoption("lab")
@@ -66,6 +73,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LabFile |
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_collect_directory(path: Path, parent: pytest.Collector) -> "pytest.Dir | None":
+    """Let no folder be a package, whose ``__init__.py`` pytest would run."""
+    if parent.config.getoption("lab") is None:
+        return None
+    folder: pytest.Dir = pytest.Dir.from_parent(parent, path=path)
+    return folder
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> Any:
     """Let no file be read as tests at the same time."""
     return (
@@ -85,13 +101,17 @@ class _Nothing(pytest.File):
 
 
 def _compiled(code: str | bytes, name: str) -> Any:
-    """Compile code; a cell that is no Python without its lines that are IPython's commands."""
+    """Compile code; a cell that is no Python without its lines that are IPython's commands.
+
+    Those begin with ``%``, ``!`` or ``?``, or are a name and a question mark.
+    """
     try:
         return compile(code, name, "exec")
     except SyntaxError:
         if isinstance(code, bytes):
             raise
-        return compile(re.sub(r"(?m)^([ \t]*)([%!?].*|.*\?[ \t]*)$", r"\1pass", code), name, "exec")
+        command = r"(?m)^([ \t]*)([%!?].*|[\w.]+\?\??[ \t]*)$"
+        return compile(re.sub(command, r"\1pass", code), name, "exec")
 
 
 def run_file(path: Path) -> tuple[dict[str, Any], str]:
@@ -128,7 +148,7 @@ def ask(number: int, path: Path, tell: Callable[[str, str], None]) -> None:
     mine = [one for one in space.values() if isinstance(one, Lab) and one.number == number]
     names = list(dict.fromkeys(one.who for one in mine))
     if not mine:
-        return tell("file", f"no labs.begin({number}, name) in this file{why}")
+        return tell("file", f"labs.begin({number}, name) was not reached outside of functions{why}")
     if len({one.seed for one in mine}) > 1:
         return tell("file", f"more than one reader in this file: {', '.join(names)}")
     lab = begin(number, names[-1])
@@ -223,8 +243,8 @@ class LabPart(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, None, str]:
-        """Return the file, and the part."""
-        return self.path, None, self.name
+        """Return the file, and what stands above a failure: its name, and the part."""
+        return self.path, None, f"{self.path.name}: {self.name}"
 
 
 if __name__ == "__main__":

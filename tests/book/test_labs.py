@@ -992,8 +992,8 @@ def test_a_class_is_checked_with_one_command(tmp_path):
     done = ask("--lab", 4, handed_in)
     assert done.returncode == 1
     assert "ada.ipynb" not in done.stdout.partition("short test summary")[2]
-    assert "Bob: move: direction reversed" in done.stdout
-    assert "no labs.begin(4, name) in this file" in done.stdout
+    assert re.search(r"^_+ bob\.py: move _+\nBob: move: direction reversed", done.stdout, re.M)
+    assert "labs.begin(4, name) was not reached outside of functions" in done.stdout
     assert "Traceback" not in done.stdout
     assert ask("--lab", 4, handed_in / "ada.ipynb").returncode == 0
     assert (
@@ -1046,6 +1046,24 @@ def test_no_file_changes_the_checks_of_the_next(tmp_path):
     assert said.count(f": {OPEN}") == 5
 
 
+def test_pytest_itself_runs_nothing_that_was_handed_in(tmp_path):
+    cheat = """
+import pytest
+import ropebook.pytest_labs
+ropebook.pytest_labs.LabFile.words = lambda self, part: ""
+open(__file__ + ".was_run", "w")
+"""
+    for name in ("conftest.py", "eve/conftest.py", "eve/__init__.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(cheat)
+    head = "from ropebook import labs\nlab = labs.begin(4, 'Eva')\n"
+    (tmp_path / "eve" / "eve.py").write_text(head)
+    for asked in (tmp_path, tmp_path / "eve", tmp_path / "eve" / "eve.py"):
+        done = ask("--lab", 4, asked)
+        assert failures(done).count(f": {OPEN}") == 5
+        assert "passed" not in done.stdout
+
+
 def test_broken_empty_and_endless_files_are_told_in_words(tmp_path):
     head = "from ropebook import labs\nlab = labs.begin(4, 'Eva')\n"
     (tmp_path / "broken.ipynb").write_text('{"cells": [')
@@ -1057,7 +1075,7 @@ def test_broken_empty_and_endless_files_are_told_in_words(tmp_path):
     done = ask("--lab", 4, tmp_path)
     said = failures(done)
     assert said.count("the file is no notebook: it cannot be read as one") == 10
-    assert said.count("no labs.begin(4, name) in this file") == 20
+    assert said.count("labs.begin(4, name) was not reached outside of functions") == 20
     assert "codec can't decode" in said
     assert "Eva: move: ended its process (code 3)" in said
     assert "Eva: mended: not asked, because move ended its process" in said
@@ -1084,11 +1102,13 @@ def test_what_was_checked_is_asked_and_commands_of_ipython_are_passed_over(tmp_p
         "!pip list\nlab.check(accident=accident, mended=mended)\nlab.drop?",
         "for accident in range(3):\n    mended = None",
         "rest = (7\n    % 4)\nassert rest == 3",
+        "%%time\nrest = len('ab')  # is it two?\nassert rest == 2  # really??\nlen?\n?len\nlen??",
     ]
     notebook = {"cells": [{"cell_type": "code", "source": source} for source in cells]}
     path = tmp_path / "ada.ipynb"
     path.write_text(json.dumps(notebook), "utf8")
-    assert run_file(path)[1] == ""
+    space, error = run_file(path)
+    assert (space["rest"], error) == (2, "")
     assert ask("--lab", 4, path).returncode == 0
 
 
