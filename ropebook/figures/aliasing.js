@@ -262,12 +262,11 @@ export function roundingError(position, theta, dtype, stage, show) {
 
 /** How many different values the positions 0 .. count - 1 have in a number type. */
 export function distinctPositions(count, dtype) {
-  let different = 0;
-  let last = NaN;
-  for (let position = 0; position < count; position++) {
-    const rounded = roundTo(position, dtype);
-    if (rounded !== last) different += 1;
-    last = rounded;
+  const last = count - 1;
+  const [bits, , largest] = FORMATS[dtype] ?? [24, -126, Infinity]; // float32
+  let held = Math.min(last, 2 ** bits) + 1;
+  for (let low = 2 ** bits, gap = 2; low < last; low *= 2, gap *= 2) {
+    held += Math.max(Math.floor((Math.min(2 * low, last, largest) - low) / gap), 0);
   }
-  return different;
+  return held + (roundTo(last, dtype) > last); // a last one that is rounded upwards
 }

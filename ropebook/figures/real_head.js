@@ -132,21 +132,32 @@ function most(tokens, weights, query) {
   return { key, word: tokens[key].trim(), back: query - key, weight: row[key] };
 }
 
-/** What a head (as the data have it) does in a setting. */
+const opened = new WeakMap();
+
+/** Of a head as the data have it what no setting changes, found once: { vectors, used, released }. */
+function open(head) {
+  if (!opened.has(head)) {
+    const vectors = unpack(head);
+    opened.set(head, { vectors, used: usage(vectors), released: attention(vectors, RELEASED) });
+  }
+  return opened.get(head);
+}
+
+/** What a head does in a setting. */
 function measured({ tokens, heads }, traits) {
-  const { name, share, layer, head, ...packed } = heads.find((one) => one.name === traits.head);
-  const vectors = unpack(packed);
+  const one = heads.find(({ name }) => name === traits.head);
+  const { name, share, layer, head } = one;
+  const { vectors, used, released } = open(one);
   const settings = Object.fromEntries(Object.keys(RELEASED).map((key) => [key, traits[key]]));
   settings.out = Math.min(settings.out, PAIRS - settings.first);
-  const weights = [RELEASED, settings].map((one) => attention(vectors, one));
-  const used = usage(vectors);
+  const weights = [released, attention(vectors, settings)];
   return {
     settings,
     head: { name, share, layer, head },
     weights,
     usage: used,
     loudest: used.indexOf(Math.max(...used)),
-    shares: weights.map((one) => shareOf(share, tokens, weights[0], one)),
+    shares: weights.map((now) => shareOf(share, tokens, released, now)),
     moved: moved(...weights),
   };
 }
@@ -160,10 +171,9 @@ function makeSweep({ tokens, heads }) {
     if (known.key !== key) known = { key, found: new Map() };
     if (!known.found.has(first)) {
       const head = heads.find(({ name }) => name === traits.head);
-      known.vectors ??= unpack(head);
-      known.released ??= attention(known.vectors, RELEASED);
-      const weights = attention(known.vectors, { ...traits, first });
-      known.found.set(first, shareOf(head.share, tokens, known.released, weights));
+      const { vectors, released } = open(head);
+      const weights = attention(vectors, { ...traits, first });
+      known.found.set(first, shareOf(head.share, tokens, released, weights));
     }
     return known.found.get(first);
   };

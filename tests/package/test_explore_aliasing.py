@@ -246,7 +246,16 @@ def test_rounding_at_the_edges(ask, x, dtype, expected):
 
 @pytest.mark.parametrize(
     ("count", "dtype", "expected"),
-    [(4096, "bfloat16", 769), (131072, "bfloat16", 1409), (2048, "bfloat16", 641)],
+    [
+        (4096, "bfloat16", 769),
+        (131072, "bfloat16", 1409),
+        (2048, "bfloat16", 641),
+        (512, "bfloat16", 385),  # 511 is rounded upwards
+        (7, "bfloat16", 7),
+        (65520, "float16", 7168),
+        (131072, "float16", 7169),  # infinity is one
+        (131072, "float32", 131072),
+    ],
 )
 def test_how_many_positions_differ(ask, count, dtype, expected):
     held = torch.arange(count, dtype=torch.float32).to(getattr(torch, dtype))
