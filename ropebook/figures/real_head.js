@@ -386,7 +386,8 @@ export default figure((fig) => {
     drawWords(plot, tokens, lies.places, size, now);
     drawBand(plot, { ...panel, y1: track }, now.settings);
     const left = [...new Set([...tried, now.settings.first])].sort((a, b) => a - b);
-    drawLeft(plot, chart, now, now.settings.out ? left.map((first) => [first, sweep(fig.traits, first)]) : []);
+    const part = (first) => (first === now.settings.first ? now.shares[1] : sweep(fig.traits, first));
+    drawLeft(plot, chart, now, now.settings.out ? left.map((first) => [first, part(first)]) : []);
     drawUsage(plot, bars, tallest, now);
     drawHandle(plot, { ...bars, y: track }, middle(), now.settings);
     ["as released", "now"].forEach((title, i) => {
