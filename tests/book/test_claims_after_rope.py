@@ -97,10 +97,9 @@ def test_who_parts_from_rope_by_both_rules(name):
     english = {"pope": True, "grape_a": True, "selective": False, "tapa": False, "drope": False}
     assert dict(parts(1)).get("language") == english.get(name)
     farther = {ahead for times in (2, 4, 8) for _, ahead in parts(times)}
-    wins = dict.fromkeys(("pope", "grape_a", "fourier", "bases", "local_nope"), {True})
-    wins |= dict.fromkeys(("grape_m", "tapa"), {False})
-    wins |= dict.fromkeys(("selective", "drope"), {True, False})
-    assert farther == wins.get(name, set())
+    up = ("pope", "grape_a", "fourier", "bases", "local_nope", "selective", "drope")
+    down = ("grape_m", "tapa", "selective", "drope")
+    assert farther == {won for won, names in ((True, up), (False, down)) if name in names}
 
 
 # What each pays ----------------------------------------------------------------------------------
