@@ -17,7 +17,7 @@ const FIRST = -12; // distances shown
 const LAST = 48;
 const DISTANCES = Array.from({ length: LAST - FIRST + 1 }, (_, i) => FIRST + i);
 const NARROW = 520; // pixels
-const ODD = "odd distances from even ones";
+const ODD = "odd from even distances";
 
 /** The families, freest last: name, formula, and the sliders that they have. */
 export const FAMILIES = {
@@ -93,7 +93,7 @@ export function meaning(kind, theta, zeta) {
   if (kind === "counting-mirror") return "A linear bias, and beside it a channel that changes its sign.";
   if (kind === "counting-growth-mirror") return `It counts, and tells ${ODD}.${size}`;
   if (kind === "oblique-mirror") return `A reflection along an oblique direction: the score tells ${ODD}.`;
-  if (kind === "rope-mirror") return `Each step reflects the key: the score tells ${ODD}.`;
+  if (kind === "rope-mirror") return `A mirror each step tells ${ODD}.`;
   if (kind === "growth-mirror") return `The score tells ${ODD}.${size}`;
   if (kind.startsWith("counting")) {
     if (!still) return `${half ? "A part of changing sign" : `A${wave.slice(1)}`} has the distance as a factor.${size}`;
@@ -222,7 +222,7 @@ export function words(required, kind, theta, zeta, remain) {
     ? `Nothing is ruled out: all **${ORDER.length}** are left.`
     : remain.length === 1
       ? `Without ${list(out)}, only **${FAMILIES[remain[0]].name}** is left.`
-      : `Without ${list(out)}, ${many} are left. Rule out one thing more.`;
+      : `Without ${list(out)}, ${many} are left. Rule out one more.`;
   const scores = [0, 1, 2, 20, LAST].map((s) => `${s}: ${num(score(kind, theta, zeta, s), 3)}`);
   return `${answer}\n${FAMILIES[kind].name}: score at distance ${scores.join(", ")}.`;
 }

@@ -165,7 +165,7 @@ def test_the_words_of_a_family_follow_its_sliders(node):
             assert ("a product of contents, plus s times another" in said) == (score[0] != 0)
         if "changes its sign at every step" in said and not kind.startswith("counting"):
             assert (score[1:] * score[:-1] < 0).all()
-        if "odd distances from even ones" in said and not kind.startswith("counting"):
+        if "odd from even distances" in said and not kind.startswith("counting"):
             plain = score / (zeta ** np.arange(49) if "growth" in kind else 1)
             np.testing.assert_allclose(plain[2:], plain[:-2], atol=1e-9)
         if (wave := re.search(r"a wave of \*{0,2}([\d,.]+)", said)) and kind in ("rope", "oblique"):

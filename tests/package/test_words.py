@@ -187,12 +187,12 @@ SENTENCES = [
     ),
     (
         ("axioms", [True, False, True, False], "rope-mirror", 0.3, 0.95, ["rope", "rope-mirror"]),
-        "Without “unlike rules” and “counting”, **2 of 10** are left. Rule out one thing more.\n"
+        "Without “unlike rules” and “counting”, **2 of 10** are left. Rule out one more.\n"
         "RoPE with a mirror: score at",
     ),
     (
         ("axioms", [False, False, False, True], "counting-growth", 0.3, 0.95, ["rope"] * 5),
-        "Without “mirrors”, **5 of 10** are left. Rule out one thing more.\nCounting, growth: ",
+        "Without “mirrors”, **5 of 10** are left. Rule out one more.\nCounting, growth: ",
     ),
     (
         ("axioms", [False] * 4, "counting-growth-mirror", 0.3, 0.95, ["rope"] * 10),
