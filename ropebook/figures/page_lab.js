@@ -326,8 +326,9 @@ export default {
         setRich(reply, `It becomes **${out.toLocaleString("en")}**.`);
         return;
       }
-      const seen = out.flatMap((value, c) => (Math.abs(value) < 5e-5 ? [] : [`channel ${c}: **${value.toFixed(4)}**`]));
-      setRich(reply, `Out comes ${seen.join(", ")}; 0 elsewhere.`);
+      const seen = out.flatMap((value, c) => (Math.abs(value) < 5e-5 ? [] : [[c, value.toFixed(4)]]));
+      const told = seen.map(([c, value], i) => `${i ? "channel" : "Channel"} ${c} ${i ? "" : "comes out "}as **${value}**`);
+      setRich(reply, `${told.join(", ")}, the others as 0.`);
       for (const value of out) {
         const bar = make("i");
         bar.style.height = `${Math.abs(value) * 26}px`;

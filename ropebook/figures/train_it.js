@@ -48,10 +48,11 @@ export const breaks = (scores) => TIMES.find((_, i) => scores[i] < scores[0] / 2
 export function words({ phase, wanted, run, read, known, other, busy, ready }) {
   const settings = ({ steps, rate, borrowed, seed }) =>
     `\n${num(steps, 0)} steps, rate ${rate}${borrowed ? " (RoPE's in the record)" : ""}, seed ${seed}.`;
+  const instead = `**Start** drops it and trains ${bold(wanted.name)} on ${wanted.task}.`;
   if (busy)
     return (
       `${bold(capital(busy.name))} is **not done on ${busy.task}** yet: choose ${busy.task} to see it. ` +
-      `**Start** drops it and trains ${bold(wanted.name)} on ${wanted.task}.${settings(busy)}`
+      `${instead}${settings(busy)}`
     );
   if (phase === "none") {
     const idle = wanted.idle ? " It does not rotate, so the bug changes nothing." : "";
@@ -65,8 +66,12 @@ export function words({ phase, wanted, run, read, known, other, busy, ready }) {
     ? `its loss is **${num(losses.at(-1), 2)}** nats, where guessing costs ${guess}`
     : "it begins";
   const name = bold(capital(run.name));
-  if (phase === "training") return `${capital(step)}: ${loss}.${settings(run)}`;
-  if (phase === "paused") return `${name} rests at ${step}: ${loss}.${settings(run)}`;
+  const differs = wanted.name !== run.name;
+  if (phase === "training") {
+    const waits = differs ? ` ${bold(capital(wanted.name))} waits until it is done.` : "";
+    return `${name} trains, ${step}: ${loss}.${waits}${settings(run)}`;
+  }
+  if (phase === "paused") return `${name} rests at ${step}: ${loss}.${differs ? ` ${instead}` : ""}${settings(run)}`;
   if (phase === "stretching")
     return `${name} reads longer and longer texts: **${percent(read)}** are read.${settings(run)}`;
   if (!scores.length) {
@@ -101,7 +106,8 @@ export default figure((fig) => {
   const data = fig.model.get("data");
   const address = fig.model.get("_worker"); // of training.js on the site
   let now = null; // what goes on: { run, phase, read }, the phase training, paused or stretching
-  let tell = null; // the trainer, once it is there
+  let coming = null; // the trainer, from the first start on
+  let tell = null; // and once it is there
   let failed = false;
   let drawn = 0; // when, in milliseconds
 
@@ -149,12 +155,15 @@ export default figure((fig) => {
     drawn = performance.now();
     fig.redraw();
     try {
-      tell ??= await connect(address, hear);
+      coming ??= connect(address, hear);
+      tell = await coming;
     } catch {
-      [now, failed] = [null, true];
+      [coming, now, failed] = [null, null, true];
       return fig.redraw();
     }
-    if (now?.run === run) tell({ start: { how, ...settings } });
+    if (now?.run !== run) return;
+    tell({ start: { how, ...settings } });
+    if (now.phase === "paused") tell({ pause: true });
   }
   function stretch() {
     now = { run: last(), phase: "stretching", read: 0 };
@@ -168,15 +177,16 @@ export default figure((fig) => {
   }
 
   const main = fig.button("Start", () => {
-    if (now?.phase === "training" && tell) {
-      tell({ pause: true });
+    if (now?.phase === "training") {
+      tell?.({ pause: true });
       now.phase = "paused";
     } else if (now?.phase === "paused" && same(now.run, wanted())) {
-      tell({ resume: true });
+      tell?.({ resume: true });
       now.phase = "training";
     } else return start();
     fig.redraw();
   });
+  main.addEventListener("click", (event) => event.detail > 1 && event.stopImmediatePropagation(), true); // one of two
   const longer = fig.button("Stretch", () => ready() && stretch());
   fig.root.querySelector(".rope-reset").addEventListener("click", stop);
 
@@ -316,7 +326,7 @@ function drawScores(plot, all, run, [x0, x1, low, high]) {
   text(plot, "right answers, far out", x0 + 4, low + 9, { size: 11.5 });
   level(plot, at.y(1 / GUESS), at.box, plot.colors.muted, { width: 1, dash: [1, 3] });
   if (!all.some(({ scores }) => scores.length)) {
-    text(plot, "not stretched yet", (at.box.x0 + at.box.x1) / 2, (at.box.y0 + at.box.y1) / 2, { align: "center" });
+    text(plot, "not stretched yet", (at.box.x0 + at.box.x1) / 2, at.y(0.75), { align: "center" });
   }
   if (run?.scores.length && run.known) {
     plot.ctx.globalAlpha = 0.3;

@@ -159,9 +159,11 @@ def test_a_bug_is_the_same_bug_in_python(node, monkeypatch, bug, task):
 def test_two_bugs_are_as_quiet_as_the_page_says(node, bug, low, high):
     broken = node.call("train_it.js", "broken", how("rope"), bug)
     asked = {"task": "copy", "how": broken, "rate": 0.03, "seed": 0, "steps": 200}
-    near, *_, far = node.call("training.js", "run", asked, 200, True)["scores"]
+    near, *beyond = node.call("training.js", "run", asked, 200, True)["scores"]
     assert low <= near <= high
-    assert far < 0.3
+    assert beyond[-1] < 0.3
+    if bug == BUGS[2]:
+        assert 0.05 < np.mean(beyond) < 0.2, "about one in ten"
 
 
 def test_a_bug_changes_nothing_where_nothing_rotates(node):

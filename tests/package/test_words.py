@@ -155,7 +155,8 @@ PLAN = {"name": "RoPE, keys turn backwards", "task": "copy", "steps": 1000, "rat
 PLAN |= {"idle": False}
 LEARNS = {**PLAN, "losses": [3.1, 0.094], "scores": []}
 SPREAD = [[1, 1], [0.9541, 1], [0.06445, 1], [0.0625, 0.9805]]
-LEARNT = {"phase": "done", "run": {**LEARNS, "scores": [0.999, 0.8, 0.41, 0.07]}, "known": None}
+LEARNT = {"phase": "done", "wanted": PLAN, "known": None}
+LEARNT |= {"run": {**LEARNS, "scores": [0.999, 0.8, 0.41, 0.07]}}
 
 SENTENCES = [
     (
@@ -378,31 +379,42 @@ SENTENCES = [
         "does with 512. It does not rotate, so the bug changes nothing.\n",
     ),
     (
-        ("train_it", {"phase": "training", "run": LEARNS}),
-        "Step **2 of 1,000**: its loss is **0.09** nats, where guessing costs 2.77.\n1,000 steps,",
+        ("train_it", {"phase": "training", "wanted": PLAN, "run": LEARNS}),
+        "**RoPE, keys turn backwards**, trains, step **2 of 1,000**: its loss is **0.09** nats, "
+        "where guessing costs 2.77.\n1,000 steps,",
     ),
     (
-        ("train_it", {"phase": "training", "run": {**LEARNS, "losses": []}}),
-        "Step **0 of 1,000**: it begins.\n",
+        ("train_it", {"phase": "training", "wanted": PLAN, "run": {**LEARNS, "name": "RoPE"}}),
+        "where guessing costs 2.77. **RoPE, keys turn backwards**, waits until it is done.\n1,000",
     ),
     (
-        ("train_it", {"phase": "paused", "run": {**LEARNS, "name": "no encoding"}}),
-        "**No encoding** rests at step **2 of 1,000**: its loss is",
+        ("train_it", {"phase": "training", "wanted": PLAN, "run": {**LEARNS, "losses": []}}),
+        "trains, step **0 of 1,000**: it begins.\n",
     ),
     (
-        ("train_it", {"phase": "stretching", "run": LEARNS, "read": 0.5}),
+        ("train_it", {"phase": "paused", "wanted": PLAN, "run": LEARNS}),
+        "**RoPE, keys turn backwards**, rests at step **2 of 1,000**: its loss is **0.09** nats, "
+        "where guessing costs 2.77.\n1,000 steps,",
+    ),
+    (
+        ("train_it", {"phase": "paused", "wanted": PLAN, "run": {**LEARNS, "name": "no encoding"}}),
+        "**No encoding** rests at step **2 of 1,000**: its loss is **0.09** nats, where guessing "
+        "costs 2.77. **Start** drops it and trains **RoPE, keys turn backwards**, on copy.\n",
+    ),
+    (
+        ("train_it", {"phase": "stretching", "wanted": PLAN, "run": LEARNS, "read": 0.5}),
         "**RoPE, keys turn backwards**, reads longer and longer texts: **50%** are read.\n",
     ),
     (
-        ("train_it", {"phase": "done", "run": LEARNS, "ready": True}),
+        ("train_it", {"phase": "done", "wanted": PLAN, "run": LEARNS, "ready": True}),
         " is trained: its loss is **0.09** nats, where guessing costs 2.77. Now stretch the text: ",
     ),
     (
-        ("train_it", {"phase": "done", "run": LEARNS, "ready": False}),
+        ("train_it", {"phase": "done", "wanted": PLAN, "run": LEARNS, "ready": False}),
         "where guessing costs 2.77. Its weights are gone: train it again to stretch it.\n1,000",
     ),
     (
-        ("train_it", {"phase": "training", "run": {**LEARNS, "borrowed": True}}),
+        ("train_it", {"phase": "training", "wanted": PLAN, "run": {**LEARNS, "borrowed": True}}),
         "\n1,000 steps, rate 0.1 (RoPE's in the record), seed 0.",
     ),
     (

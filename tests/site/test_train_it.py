@@ -29,6 +29,20 @@ class Trainer(OnPage):
         return self.values()
 
 
+def read(ours, node):
+    """Return what a node says once the figure has drawn."""
+    ours.values()
+    return node.inner_text()
+
+
+def wait_until(page, found):
+    """Wait until a list holds something."""
+    for _ in range(100):
+        if found:
+            return
+        page.wait_for_timeout(50)
+
+
 def asked_for(seen):
     return [url for url in seen.requests if "training.js" in url]
 
@@ -42,9 +56,14 @@ def test_it_trains_pauses_resumes_stretches_and_goes_back(visit, width):
     assert asked_for(seen) == []
     assert page.workers == []
 
-    ours.button("Start")
+    ours.figure.get_by_role("button", name="Start", exact=True).dblclick()  # is one start
     ours.until(phase="training", step=5)
     assert len(asked_for(seen)) == len(page.workers) == 1
+    answer = ours.figure.locator(".rope-answer")
+    ours.choose("Encoding", "T5 bias")
+    assert "RoPE trains, step" in (said := read(ours, answer))
+    assert "T5 bias waits until it is done." in said
+    ours.choose("Encoding", "RoPE")
     ours.button("Pause")
     rests = ours.until(phase="paused", step=5)["step"]
     page.wait_for_timeout(600)
@@ -62,11 +81,39 @@ def test_it_trains_pauses_resumes_stretches_and_goes_back(visit, width):
     ours.choose("Encoding", "ALiBi")
     ours.button("Start")
     assert ours.until(phase="training", step=1)["runs"] == 2
+    ours.button("Pause")
+    ours.choose("Encoding", "no encoding")
+    assert "Start drops it and trains no encoding on copy." in read(ours, answer)
     ours.button("Reset")
     assert ours.until(phase="none")["runs"] == 0
     page.wait_for_timeout(600)
     assert ours.values()["phase"] == "none", "what was on its way is not taken"
     assert (len(asked_for(seen)), seen.problems, seen.foreign) == (1, [], [])
+
+
+def test_a_pause_before_the_trainer_comes_is_kept_and_there_is_one_trainer(visit):
+    seen = visit()
+    page = seen.open(PAGE)
+    held = []
+    page.route("**/training.js*", held.append)
+    workers = []
+    page.on("worker", workers.append)
+    ours = Trainer(page)
+    ours.button("Start")
+    ours.button("Pause")
+    assert ours.until(phase="paused")["step"] == 0
+    ours.button("Resume")
+    ours.until(phase="training")
+    ours.button("Pause")
+    wait_until(page, held)
+    page.unroute("**/training.js*")
+    for one in held:
+        one.continue_()
+    page.wait_for_timeout(1500)
+    assert ours.until(phase="paused")["step"] <= 3
+    ours.button("Resume")
+    ours.until(phase="training", step=5)
+    assert (len(held), len(workers), seen.problems) == (1, 1, [])
 
 
 def test_the_keyboard_alone_starts_and_pauses(visit):
