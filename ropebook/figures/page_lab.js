@@ -327,7 +327,9 @@ export default {
         return;
       }
       const seen = out.flatMap((value, c) => (Math.abs(value) < 5e-5 ? [] : [[c, value.toFixed(4)]]));
-      const told = seen.map(([c, value], i) => `${i ? "channel" : "Channel"} ${c} ${i ? "" : "comes out "}as **${value}**`);
+      const told = seen.map(
+        ([c, value], i) => `${i ? "channel" : "Channel"} ${c} ${i ? "" : "comes out "}as **${value}**`,
+      );
       setRich(reply, `${told.join(", ")}, the others as 0.`);
       for (const value of out) {
         const bar = make("i");
