@@ -95,9 +95,9 @@ def test_a_pause_before_the_trainer_comes_is_kept_and_there_is_one_trainer(visit
     seen = visit()
     page = seen.open(PAGE)
     held = []
-    page.route("**/training.js*", held.append)
+    page.route("**/training.js*", lambda route: held.append(route))
     workers = []
-    page.on("worker", workers.append)
+    page.on("worker", lambda worker: workers.append(worker))
     ours = Trainer(page)
     ours.button("Start")
     ours.button("Pause")
@@ -106,7 +106,6 @@ def test_a_pause_before_the_trainer_comes_is_kept_and_there_is_one_trainer(visit
     ours.until(phase="training")
     ours.button("Pause")
     wait_until(page, held)
-    page.unroute("**/training.js*")
     for one in held:
         one.continue_()
     page.wait_for_timeout(1500)
