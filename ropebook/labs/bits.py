@@ -103,6 +103,10 @@ class CountBits(Lab):
         )  # fmt: skip
         if not np.array_equal(found, to_bits(x, p)):
             raise Slip(self._first_wrong(found, x))
+        table = x.reshape(7, 7)
+        found = read(call(answer, table), table.shape, "what rounded returns for a table")
+        if not np.array_equal(found, to_bits(table, p)):
+            raise Slip("right for a list of numbers, and wrong for a table of shape (7, 7)")
 
     def _first_wrong(self, found: np.ndarray, x: np.ndarray) -> str:
         """Return where rounding goes wrong first."""

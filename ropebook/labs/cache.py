@@ -84,7 +84,10 @@ class MendACache(Lab):
                 "the moved key is R_(m + delta) k for small deltas, and not for 3000: take your "
                 "frequencies more exactly, and all of it in float64"
             )
-        name_slip(found, true, [], "the moved key is not R_(m + delta) k")
+        words = "the moved key is not R_(m + delta) k"
+        if agree(found, true, 1e-2) and not agree(_lengths(found.T), _lengths(true.T), 1e-6):
+            words = "right to two digits or three, and no further: is some of it in float16?"
+        name_slip(found, true, [], words)
 
     def _check_drop(self, answer: Any) -> None:
         positions, start, stop = np.arange(20), 4, 11

@@ -60,7 +60,8 @@ class ConvertACheckpoint(Lab):
             f"(`lab.kv_heads`), {self.head_dim} channels each (`lab.head_dim`), base {self.base} "
             "(`lab.base`)",
             "`q_norm.weight` and `k_norm.weight`: every head of q, and of k, is divided by its "
-            "root mean square and multiplied by these gains before it is rotated",
+            "root mean square, without an epsilon, and multiplied by these gains before it is "
+            "rotated",
             f"your row is number {self.row} of `q_proj.weight` (`lab.row`)",
             f"made for {before} pairs; it shall run in code that rotates {after} pairs "
             f"(`lab.was_interleaved` is {self.was_interleaved})",
@@ -212,7 +213,7 @@ class ConvertACheckpoint(Lab):
             ("with the gains of q doubled and those of k halved they stay; compare scores, and let "
              "both gains count", good | gains),
             ("with W_q and b_q doubled they stay, because each head is divided by its root mean "
-             "square", good | {name: 2 * rows for name, rows in q.items()}),
+             "square, without an epsilon", good | {name: 2 * rows for name, rows in q.items()}),
             ("with the signs of query heads 0 and 1, and of key head 0, which they read, reversed "
              "they stay", group),
         ]  # fmt: skip

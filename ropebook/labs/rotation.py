@@ -11,7 +11,8 @@ from .turns import LAYOUT, Turn, explain, series
 __all__ = ["WriteTheRotation", "check_rotation"]
 
 
-def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose: str) -> None:
+def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose: str,
+                   farthest: int = 100_000) -> None:  # fmt: skip
     """Raise `Slip` unless a reader's ``rotate(x, positions)`` is a rotation with its parameters."""
     places = random.permutation(40)[:6]
     x = random.standard_normal((6, true.head_dim))
@@ -19,12 +20,12 @@ def check_rotation(function: Any, true: Turn, random: np.random.Generator, whose
     explain(lambda turn: turn(x, places), found, true, whose)
     if not agree(found, true(x, places)):
         raise Slip(_no_rotation(found, x, places, true))
-    far = np.array([0, 5000, 100_000])
+    far = np.array([0, 5000, farthest])
     got = read(call(function, x[:3], far), x[:3].shape, "what your function returns")
     if not agree(got, true(x[:3], far), 1e-4):
         raise Slip(
-            "right at positions below 40, and off at 5,000 or 100,000: are your frequencies exact, "
-            "all of it in float64, and positions taken as they are?"
+            f"right at positions below 40, and off at 5,000 or {farthest:,}: are your frequencies "
+            "exact, all of it in float64, and positions taken as they are?"
         )
     whole = np.rint(4 * x).astype(np.int64)
     got = read(call(function, whole, places), x.shape, "what your function returns")
@@ -50,6 +51,8 @@ def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Tur
          one * cos - two * sin, two * cos - one * sin),
         ("the second channel is computed from the first as already written: keep both before "
          "you write", early := one * cos - two * sin, two * cos + early * sin),
+        ("each of the two results stands in the other's channel",
+         two * cos + one * sin, one * cos - two * sin),
         ("cosine and sine have changed places", one * sin - two * cos, two * sin + one * cos),
     ):  # fmt: skip
         y = np.array(x)
@@ -130,7 +133,9 @@ class WriteTheRotation(Lab):
         found = read(found, theta.shape, "inv_freq")
         explain(lambda turn: np.array(turn.inv_freq), found, self._turn, each=True)
         slips = [
-            ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta)
+            ("these are wavelengths, in tokens; the frequency is 2 pi over it", 2 * np.pi / theta),
+            ("frequencies are not signed here: all pairs turn counter-clockwise", -theta),
+            ("rounded to four decimals: of the slow pairs these keep little", np.round(theta, 4)),
         ]
         words = "these are not the frequencies of your base and width"
         if agree(found, theta, 5e-3, each=True):
@@ -156,7 +161,8 @@ class WriteTheRotation(Lab):
         )  # fmt: skip
 
     def _check_rotate(self, answer: Any) -> None:
-        check_rotation(answer, self._turn, self.random, "the task")
+        far = 10_000_000  # float32 is too coarse there
+        check_rotation(answer, self._turn, self.random, "the task", far)
 
     def _check_score(self, answer: Any) -> None:
         q, k = self.random.standard_normal((2, self.head_dim))

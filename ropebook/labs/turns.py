@@ -94,6 +94,10 @@ def _slips(true: Turn, whose: str) -> Iterator[list[tuple[str, dict[str, Any]]]]
             f"your pairs are read {layout} as {whose}'s, but written {other}",
             {"written": not true.interleaved},
         ),
+        (
+            f"your pairs are read {other}, and written {layout} as {whose}'s: read them so, too",
+            {"interleaved": not true.interleaved, "written": true.interleaved},
+        ),
     ]
     round_ = {1: "counter-clockwise", -1: "clockwise"}
     yield [

@@ -78,6 +78,17 @@ def in_layout(lab, interleaved, base=None, sign=1, shift=0):
     )
 
 
+def written_across(lab):
+    """Each result in the channel of the other."""
+
+    def rotate(x, m):
+        y, (a, b) = lab._turn(x, m), np.array(lab._turn.pairs()).T
+        y[:, a], y[:, b] = y[:, b].copy(), y[:, a].copy()
+        return y
+
+    return rotate
+
+
 def repeated(lab):
     def rotate(x, m):
         angle = np.repeat(
@@ -396,10 +407,18 @@ SLIPS = [
     (1, "inv_freq", lambda lab: slow(lab._turn.inv_freq, 1.001), "right to two digits or three"),
     (1, "inv_freq", lambda lab: lab.base ** -(2 * width_of(lab)), "exponent is 4i/D"),
     (1, "inv_freq", lambda lab: lab.base ** width_of(lab), "by 1 over the frequency"),
+    (1, "inv_freq", lambda lab: -np.array(lab._turn.inv_freq), "^frequencies are not signed here"),
+    (1, "inv_freq", lambda lab: np.round(lab._turn.inv_freq, 4), "^rounded to four decimals"),
+    (1, "rotate", written_across, "^each of the two results stands in the other's channel$"),
+    (
+        *(1, "rotate", lambda lab: replace(lab._turn, interleaved=not lab.interleaved,
+                                           written=lab.interleaved)),
+        "^your pairs are read (interleaved|half-split), and written .* as the task's: read",
+    ),
     (1, "rotate", exchanged, "cosine and sine have changed places"),
     (
         *(1, "rotate", lambda lab: lambda x, m: in_layout(lab, lab.interleaved)(x, m % 4096)),
-        "right at positions below 40, and off at 5,000 or 100,000: .* positions taken as they are",
+        "and off at 5,000 or 10,000,000: .* positions taken as they are",
     ),
     *(
         (1, "rotate", lambda lab, at=at: lambda x, m: in_layout(lab, lab.interleaved)(x, at(m)),
@@ -495,6 +514,10 @@ SLIPS = [
     ),
     (4, "move", lambda lab: bank(lab, np.array(lab._turn.inv_freq) * (1 + 1e-7)), "not for 3000: .*"
      " float64"),
+    (
+        *(4, "move", lambda lab: lambda k, d: rotate_complex(k, d, lab.base).astype(np.float16)),
+        "in float16",
+    ),
     (4, "drop", drop(lambda old, new, start, stop: new), "the cache was rotated twice"),
     (4, "drop", drop(lambda old, new, start, stop: 0 * new), "the keys have not moved"),
     (4, "drop", drop(lambda old, new, start, stop: old - new), "direction reversed"),
@@ -541,6 +564,9 @@ SLIPS = [
     (5, "rounded", lambda lab: lambda x: np.where(
         abs(x) < 3e38, x, np.inf).astype(np.float32), "ends at 3e38"),
     (5, "rounded", lambda lab: lambda x: np.full_like(x, np.nan, np.float32), "holds nan$"),
+    (5, "rounded", lambda lab: lambda x: np.array([to_bits(float(one), lab.bits) for one in x]),
+     r"^your function raises TypeError: .* \(called with shape \(7, 7\)\)$"),
+    (5, "rounded", lambda lab: lambda x: np.ravel(to_bits(x, lab.bits)), r"shape \(7, 7\), got"),
     (5, "rounded", halves_down, r"becomes \S+; it lies half way, and should become the even neigh"),
     (5, "rounded", lambda lab: bits(lab, 1), "the leading one is among"),
     (5, "rounded", lambda lab: bits(lab, -1), "the leading one counts once"),
@@ -680,6 +706,18 @@ def test_by_parts_of_the_labs_own_length_is_not_right_and_numbers_are_told_apart
 def test_a_tensor_that_is_no_array_yet_gets_a_sentence():
     said = labs.begin(1, "Ada").diagnose("inv_freq", torch.ones(4, requires_grad=True))
     assert said.startswith("inv_freq cannot be read as an array: Can't call numpy() on Tensor")
+
+
+def test_float32_does_not_reach_the_far_position_of_any_of_two_hundred_readers():
+    for who in NAMES:
+        lab = labs.begin(1, who)
+
+        def rotate(x, m, lab=lab):
+            angle = m.astype(np.float32)[:, None] * np.float32(lab._turn.inv_freq)
+            return rotate_pairs(lab, x.astype(np.float32), angle)
+
+        assert lab.diagnose("rotate", lab._turn) == ""
+        assert "all of it in float64" in lab.diagnose("rotate", rotate)
 
 
 def test_what_is_new_does_not_hang_on_the_last_position_for_two_hundred_readers():
