@@ -532,8 +532,8 @@ function drawLeft(plot, box, { head, shares: [released, share], settings: { firs
 }
 
 /**
- * Write a text at the first of some places, [x, y, align], that fewest discs are near and that is off a level line:
- * discs that are taken are [x, y, radius], gap is what is kept from them. Returns where it stands: { x0, x1, y }.
+ * Write a text at the first of some places, [x, y, align], that hides fewest discs, has fewest near and is off a level
+ * line: discs that are taken are [x, y, radius], gap is what is kept from them. Returns where it stands: { x0, x1, y }.
  */
 function write(plot, said, style, places, { box, taken, gap, line: high }) {
   const { ctx, colors } = plot;
@@ -542,10 +542,10 @@ function write(plot, said, style, places, { box, taken, gap, line: high }) {
   const half = style.size / 2;
   const found = places.map(([x, y, align]) => {
     const x0 = x - { left: 0, center: long / 2, right: long }[align];
-    const near = taken.filter(([cx, cy, radius]) => {
-      const [dx, dy] = [cx - clamp(cx, x0, x0 + long), cy - clamp(cy, y - half, y + half)];
-      return Math.hypot(dx, dy) < radius + gap;
-    }).length;
+    const near = taken.reduce((sum, [cx, cy, radius]) => {
+      const apart = Math.hypot(cx - clamp(cx, x0, x0 + long), cy - clamp(cy, y - half, y + half)) - radius;
+      return sum + (apart < 3 ? 10 : apart < gap ? 1 : 0); // hidden, or only near
+    }, 0);
     const out = x0 < box.x0 || x0 + long > box.x1;
     return { x0, x1: x0 + long, y, crowd: near + (Math.abs(y - high) < half + 4 ? 4 : 0) + (out ? 100 : 0) };
   });
