@@ -109,7 +109,9 @@ class Row:
         failed = {hypothesis for *_, hypothesis in self.found["findings"]}
         if "lengths keep" in failed:  # its keys do not
             return "queries that grow with their position"
-        if self.found["is_rotation"] and "relative" not in failed:
+        if not self.found["is_rotation"]:
+            return "a turn that is no rotation"
+        if "relative" not in failed:
             return None
         change = self.found["relative_error"]
         return "an unknown size" if change is None else f"some {change:.1g}"

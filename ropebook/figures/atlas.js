@@ -440,6 +440,7 @@ const WHY = {
   "a projection after the turn": "late projection",
   "keys turned by a count of their own": "keys count apart",
   "queries that grow with their position": "queries grow",
+  "a turn that is no rotation": "no rotation",
 };
 export const why = ({ broken }) => WHY[broken] ?? (broken && "scores differ");
 const how = (broken) => (broken in WHY ? broken : `scores that differ by ${broken}`);

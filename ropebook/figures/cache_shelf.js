@@ -119,13 +119,13 @@ export function answer(change, treatment, words, layers) {
   if (words === 0) return "All of them, **0%** off: nothing has changed yet.";
   const own = change === "chunk spliced"; // words before the chunk, whose keys are right
   if (treatment === "as they are") {
-    const right = own ? "Those of the own words. The chunk's" : "None: keys";
+    const right = own ? "Those of the text’s own words. The chunk’s" : "None: keys";
     const off = `**${percent(top.off)}** off in layer 0, **${percent(deepest.off)}** in layer 2`;
     return `${right} are turned for old places, ${off}. Move them.`;
   }
-  const how = treatment === "moved" ? `by **${keysOf(layers)}** turns` : "turned at every reading";
+  const how = treatment === "moved" ? `after **${keysOf(layers)}** turns` : "turned at every reading";
   if (change === "all moved") return `All of them, **${percent(deepest.off)}** off, ${how}: the text is whole.`;
-  const right = own ? "Those of the own words and of the chunk's layer 0" : "Those of layer 0";
+  const right = own ? "Those of the text’s own words, and layer 0 of the chunk" : "Those of layer 0";
   return `${right}, ${how}. Deeper ones ${DEEPER[change](words === 1)}: layer 2 is **${percent(deepest.off)}** off.`;
 }
 
@@ -179,6 +179,9 @@ function layout(width) {
   return { large, slot, row, radius, centers, below, height, x: (word) => LEFT + (word + 0.5) * slot };
 }
 
+const TAP = "Tap a word.";
+const HELP = `Drag the cut. ${TAP}`;
+
 export default figure((fig) => {
   const keep = (words) => clamp(words, 0, 8);
   const cuts = () => fig.traits.change !== "all moved";
@@ -187,7 +190,7 @@ export default figure((fig) => {
   first.style.marginBottom = "8px";
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the cut. Point at a word, or tap it.",
+    help: HELP,
     height: (width) => layout(width).height,
     point({ x, y }) {
       const { slot, below } = layout(plot.width);
@@ -214,6 +217,7 @@ export default figure((fig) => {
     const goal = cached === "as they are" ? 0 : 1;
     part = fig.reducedMotion || part === null || Math.abs(goal - part) < 0.01 ? goal : part + (goal - part) / 8;
     if (part !== goal) fig.redraw();
+    fig.root.querySelector(".rope-help").textContent = cuts() ? HELP : TAP;
     const ahead = (fresh - old) * (part - goal);
     const seen = change === "words dropped" ? Math.max(word, first) : word; // one that is there
     plot.clear();

@@ -1,5 +1,5 @@
 // Stored keys, moved many times by a little: how far off they get, why, and which pairs stay behind.
-import { arrow, axes, curve, disc, level, text, wide } from "./kit/draw.js";
+import { arrow, axes, curve, disc, level, line, text, wide } from "./kit/draw.js";
 import { figure } from "./kit/figure.js";
 import { clamp, num, percent, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
@@ -401,7 +401,7 @@ const tall = (error) => (error > 1 ? 1 + BEYOND * Math.log10(error) : error);
 /** How far keys were off after every move up to here, and what that is compared with; the axes, and the handle. */
 function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   const { ctx } = plot;
-  const { accent, warm, paper } = plot.colors;
+  const { accent, muted, warm, paper } = plot.colors;
   const at = axes(plot, {
     x: [-0.035 * MOST, MOST], // room for the handle at its left end
     xTicks: [0, 64, 128, 192, 256],
@@ -417,7 +417,10 @@ function drawTrails(plot, box, { many, mixed, one }, { moves, step, other }) {
   ctx.fillStyle = warm;
   ctx.fillRect(box.x0, box.y0, box.x1 - box.x0, high(1) - box.y0);
   ctx.globalAlpha = 1;
-  text(plot, "more than its length", box.x0 + 6, box.y0 + 11, { size: 11.5 });
+  text(plot, "over 100%: log scale", box.x0 + 6, box.y0 + 11, { size: 11.5 });
+  ctx.strokeStyle = muted;
+  ctx.lineWidth = 1.5;
+  for (const by of [-5, -1]) line(ctx, box.x0 - 4, high(1) + by + 2, box.x0 + 4, high(1) + by - 2); // a break
   const xs = many.trail.map((_, n) => at.x(n));
   const [x, y] = [at.x(moves), high(many.all)];
   const instead = other === "one move" ? one : mixed;

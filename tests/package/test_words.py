@@ -916,7 +916,7 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "words dropped", "moved", 4, SHELF),
-        "Those of layer 0, by **48** turns. Deeper ones saw words that are gone: layer 2 is "
+        "Those of layer 0, after **48** turns. Deeper ones saw words that are gone: layer 2 is "
         "**71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns, once. Layer by layer they are 0%, "
         "39%, 71% off, left as they are 96%, 90%, 88%; their values, which are never turned, 0%, "
@@ -925,8 +925,8 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "stored raw", 4, SHELF),
-        "Those of the own words and of the chunk's layer 0, turned at every reading. Deeper ones "
-        "never saw the words before them: layer 2 is **71%** off.\n"
+        "Those of the text’s own words, and layer 0 of the chunk, turned at every reading. "
+        "Deeper ones never saw the words before them: layer 2 is **71%** off.\n"
         "8 words × 3 layers × 2 heads = 48 keys: **48** turns again for every next word.",
     ),
     *(
@@ -938,13 +938,13 @@ SENTENCES = [
     ),
     (
         ("cache_shelf", "chunk spliced", "as they are", 4, LEFT),
-        "Those of the own words. The chunk's are turned for old places, **96%** off in layer 0, "
-        "**88%** in layer 2. Move them.\n"
+        "Those of the text’s own words. The chunk’s are turned for old places, **96%** off in "
+        "layer 0, **88%** in layer 2. Move them.\n"
         "8 words × 3 layers × 2 heads = 48 keys: no turn.",
     ),
     (
         ("cache_shelf", "all moved", "moved", 8, EXACT),
-        "All of them, **0%** off, by **72** turns: the text is whole.\n"
+        "All of them, **0%** off, after **72** turns: the text is whole.\n"
         "12 words × 3 layers × 2 heads = 72 keys: **72** turns, once.",
     ),
     *(
