@@ -63,6 +63,8 @@ A rule
     were heard alone, so that their layers are not known.
 ``lengths``, ``read``
     Whether ``max_position_embeddings`` is known; fields of the rule.
+``by_head``
+    True where the model passes the number of a head as the position (`atlas.special.TABLES`).
 ``takes``, ``when``, ``unset``
     By field: the types of value that its class takes, and those with which it fails or does
     something else (letters of `ropescope.configuration.TYPES`); where these do so with some types
@@ -89,6 +91,7 @@ import torch
 from ropescope import Report
 from ropescope.configuration import PARAMETERS, WHOLE, evaluate, pattern
 
+from . import BY_HEAD
 from .asking import (
     LOOSE,
     SIZES,
@@ -102,7 +105,7 @@ from .asking import (
     value_of,
 )
 from .rows import part_of
-from .special import SMALL
+from .special import SMALL, TABLES
 
 __all__ = ["BASES", "FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
 
@@ -213,6 +216,8 @@ def rule_of(family: Family) -> dict[str, Any]:
         rule["rope"]["keeps"] = sorted(own | {*rule["rope"].get("keeps", ())})
     if inner := sorted({name.split(".")[0] for name in family.small if "." in name}):
         rule["inner"] = inner  # fields that stand in a dict of their own
+    if BY_HEAD in TABLES.get(family.name, ()):
+        rule["by_head"] = True
     rule |= checks_of(family, rule)
     return trimmed(rule)
 

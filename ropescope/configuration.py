@@ -113,9 +113,9 @@ class RotatedPart:
         Runs ``[first, last, step]`` of layers that rotate so, and of layers that do not rotate.
     head_dim, width, place, layout, direction, base
         As in `ropescope.Report`; ``_from`` names the fields.
-    rescaling, attention_factor
+    rescaling, attention_factor, table_factor
         ``[type, parameters]`` or None; the factor on rotated queries and keys: that on cos and sin,
-        times one that the attention applies to both after the rotation.
+        times one that the attention applies to both after the rotation; that on cos and sin alone.
     inv_freq
         Radians per position, (pairs,), or (pairs, axes) where a position has several numbers.
     sections
@@ -142,6 +142,7 @@ class RotatedPart:
     base_from: str
     rescaling: list[Any] | None
     attention_factor: float
+    table_factor: float
     inv_freq: list[Any]
     sections: list[list[int]] | None
     trained_length: int | None
@@ -414,8 +415,13 @@ class _Study:
         if rule.get("rotations"):
             self.values(fields, rule, self.parts[start:])
         if rule.get("rotations") and len(self.parts) == start:
-            where = path or "model_type"
-            self.warn("none-rotates", int(turns), where, "None of its layers rotates.")
+            whose, where = f"the layers of {path}" if path else "its layers", path or "model_type"
+            self.warn("none-rotates", int(turns), where, f"None of {whose} rotates.")
+        if rule.get("by_head") and len(self.parts) > start:
+            text = (
+                "A position is the number of the head here, not that of the token: attention does"
+            )
+            self.warn("by-head", 1, path or "model_type", f"{text} not know the order of tokens.")
         self.read.update(fields.read)
         if not flat and not rule.get("null"):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
@@ -595,13 +601,14 @@ class _Study:
             else:
                 dim = int(dim * fraction)
         if rule.get("uneven") and dim % 2:
-            text = f"{width_from} makes {dim} channels, an odd number: its class fails."
+            text = f"{at} makes {dim} channels, an odd number: its class fails."
             self.warn("width-odd", 2, at, text)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
         known = fields.defaults | fields.given
         if kind in rule.get("needs", ()) and known.get("head_dim", 0) is None:
-            text = f"head_dim must be given with rope_type {kind!r}: its class fails without it."
-            self.warn("head-width-missing", 2, fields.name("head_dim"), text)
+            where = fields.name("head_dim")
+            text = f"{where} must be given with rope_type {kind!r}: its class fails without it."
+            self.warn("head-width-missing", 2, where, text)
         due, words = fields.first(rule["foreign"] if "foreign" in rule else one["dim"])
         if "foreign" in rule and fields.get("head_dim") not in (due, None):
             words = f"{fields.name('head_dim')} must be {due}, as {words}"
@@ -631,6 +638,7 @@ class _Study:
             "base": float(parameters["rope_theta"]), "base_from": source,
             "rescaling": None if kind == "default" else [kind, told],
             "attention_factor": series.factor * head_dim ** one["power"],
+            "table_factor": series.factor,
             "inv_freq": inv_freq[rotated].tolist(), "sections": sections,
             "trained_length": told.get("original_max_position_embeddings", trained),
             "max_length": longest if told_length else None,
@@ -746,10 +754,12 @@ class _Study:
         unknown = [name for name in names if not fields.has(name)]
         over, under = map(fields.count, names[:2])
         if unknown:
-            text = f"{' and '.join(unknown)} not given: the head width {head_dim} is a guess."
+            named = " and ".join(map(fields.name, unknown))
+            text = f"{named} not given: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(unknown[0]), text)
         elif over and under and over % under:
-            text = f"{words} is no whole number: the head width {head_dim} is a guess."
+            named = " ".join(fields.name(w) if w.isidentifier() else w for w in words.split())
+            text = f"{named} is no whole number: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
     def advise(self, series: "_Series", told: Json, name: str, longest: int | None) -> None:

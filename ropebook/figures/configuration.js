@@ -282,7 +282,13 @@ class Study {
     if (turns) this.rotations(fields, rule);
     if (rotations) this.values(fields, rule, this.parts.slice(start));
     if (rotations && this.parts.length === start) {
-      this.warn("none-rotates", Number(turns), path || "model_type", "None of its layers rotates.");
+      const whose = path ? `the layers of ${path}` : "its layers";
+      this.warn("none-rotates", Number(turns), path || "model_type", `None of ${whose} rotates.`);
+    }
+    if (rule.by_head && this.parts.length > start) {
+      const text =
+        "A position is the number of the head here, not that of the token: attention does not know the order of tokens.";
+      this.warn("by-head", 1, path || "model_type", text);
     }
     for (const name of fields.read) this.read.add(name);
     if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
@@ -477,13 +483,14 @@ class Study {
       } else dim = Math.trunc(dim * fraction);
     }
     if (rule.uneven && dim % 2) {
-      this.warn("width-odd", 2, at, `${widthFrom} makes ${dim} channels, an odd number: its class fails.`);
+      this.warn("width-odd", 2, at, `${at} makes ${dim} channels, an odd number: its class fails.`);
     }
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
     const asked = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim", 0);
     if ((rule.needs ?? []).includes(kind) && asked === null) {
-      const text = `head_dim must be given with rope_type ${repr(kind)}: its class fails without it.`;
-      this.warn("head-width-missing", 2, fields.name("head_dim"), text);
+      const where = fields.name("head_dim");
+      const text = `${where} must be given with rope_type ${repr(kind)}: its class fails without it.`;
+      this.warn("head-width-missing", 2, where, text);
     }
     const [due, words] = fields.first(rule.foreign ?? one.dim);
     if (rule.foreign && ![due, null].some((fine) => equal(fields.get("head_dim"), fine))) {
@@ -519,6 +526,7 @@ class Study {
       base_from: source,
       rescaling: kind === "default" ? null : [kind, full],
       attention_factor: series.factor * head ** (one.power ?? 0),
+      table_factor: series.factor,
       inv_freq: rotated,
       sections,
       trained_length: get(full, "original_max_position_embeddings", trained),
@@ -638,13 +646,15 @@ class Study {
     const names = words.split(" ").filter((name) => /^[A-Za-z_]\w*$/.test(name));
     const unknown = names.filter((name) => !fields.has(name));
     if (unknown.length) {
-      const text = `${unknown.join(" and ")} not given: the head width ${head} is a guess.`;
+      const named = unknown.map((name) => fields.name(name)).join(" and ");
+      const text = `${named} not given: the head width ${head} is a guess.`;
       this.warn("head-width-guessed", 1, fields.name(unknown[0]), text);
       return;
     }
     const [over, under] = names.slice(0, 2).map((one) => fields.count(one));
     if (over && under && over % under) {
-      const text = `${words} is no whole number: the head width ${head} is a guess.`;
+      const named = words.replace(/[A-Za-z_]\w*/g, (name) => fields.name(name));
+      const text = `${named} is no whole number: the head width ${head} is a guess.`;
       this.warn("head-width-guessed", 1, fields.name(names[0]), text);
     }
   }

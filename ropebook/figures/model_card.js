@@ -146,15 +146,17 @@ export function lines(part, rows) {
     width === head
       ? `all ${head}`
       : `${place === "last" ? "the last " : place === "first" ? "the first " : ""}${width} of ${head}`;
-  const other = rows && rows !== part.layout;
   const found = [
     ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
     part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
-    ["layout", other ? `${rows} in this file; ${part.layout} in Hugging Face's` : part.layout],
+    ["layout", otherRows(rows, part) ? `${rows} in this file; ${part.layout} in Hugging Face's` : part.layout],
     ["channels", `${which}, from ${part.width_from}`],
     ["base", `${num(part.base, Number.isInteger(part.base) ? 0 : 3)}, from ${part.base_from}`],
     ["rescaling", rescalingWords(part)],
-    Math.abs(part.attention_factor - 1) > 1e-9 && ["cos and sin", `times ${num(part.attention_factor, 4)}`],
+    Math.abs(part.attention_factor - 1) > 1e-9 && [
+      "factor",
+      `${num(part.attention_factor, 4)} on rotated queries and keys`,
+    ],
     part.sections && ["axes", part.sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ")],
     [
       "wavelengths",
@@ -179,17 +181,18 @@ function sixteen(part) {
   };
   return (
     "positions are exact to 256 in bfloat16, to 2,048 in float16; rounded inverse frequencies put a pair off by " +
-    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by ${part.attention_factor > 1 ? "0.004" : "0.002"} at most`
+    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by ${num(2 ** (Math.ceil(Math.log2(part.table_factor)) - 9), 3)} at most`
   );
 }
 
 /** What is said of a part: the answer first. */
-export function words(part, wanted, name) {
+export function words(part, wanted, name, rows) {
   const fresh = newAngles(part, wanted);
   const which = part.width === part.head_dim ? "all" : `${part.width} of`;
   const where =
     part.part === "text" ? (part.kind ? ` in ${part.kind} layers` : "") : ` in its part ${part.path || part.part}`;
-  const turns = `turns ${which} ${part.head_dim} channels${where}, ${part.layout}, base ${whole(part.base)}`;
+  const layout = otherRows(rows, part) ? `${rows} (${part.layout} at Hugging Face)` : part.layout;
+  const turns = `turns ${which} ${part.head_dim} channels${where}, ${layout}, base ${whole(part.base)}`;
   const start = `**${name || "Your model"}** ${turns}.`;
   if (near(part)) return `${start} They see a window: a longer text brings them **no new distance**.`;
   if (part.part !== "text") {
@@ -275,6 +278,9 @@ export function recipe(spec, part, config, wanted, name, rules) {
   const all = kinds.length > 1 ? { ...unchanged(kinds, part, config), [part.kind]: parameters } : parameters;
   const then = longerSpec(stretched(part, config, all), rules);
   const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
+  if (!then) {
+    return { why: `A configuration of ${spec.family} refuses YaRN when it is read, so no line for it is known here.` };
+  }
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
       why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
@@ -483,7 +489,7 @@ export default figure((fig) => {
     const all = [...meant, ...(write.blocks ?? [])];
     showBlocks(blocks, { ...write, blocks: all }, part, traits, longer);
     down.hidden = !all.length;
-    fig.say(words(part, traits.wanted, traits.name));
+    fig.say(words(part, traits.wanted, traits.name, rows));
     const fresh = newAngles(part, traits.wanted);
     fig.root.dataset.values = JSON.stringify({
       name: traits.name,

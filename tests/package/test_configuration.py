@@ -459,6 +459,32 @@ def test_where_the_old_word_is_read_by_another_rule_this_is_told() -> None:
     assert len(own) > len(next(p for p in spec.parts if p.kind == "full_attention").inv_freq)
 
 
+@pytest.mark.parametrize("name", ["neucodec", "xcodec2"])
+def test_a_note_on_a_part_names_it(name: str) -> None:
+    (note,) = (w for w in rope_of({"model_type": name}).warnings if w.code == "none-rotates")
+    assert note.message == "None of the layers of semantic_model_config rotates."
+    config = {"model_type": name, "semantic_model_config": {"position_embeddings_type": "rotary"}}
+    (note,) = (w for w in rope_of(config).warnings if w.code == "head-width-guessed")
+    names = "semantic_model_config.hidden_size and semantic_model_config.num_attention_heads"
+    assert note.message.startswith(f"{names} not given")
+    sizes = {"hidden_size": 100, "num_attention_heads": 16}
+    config["semantic_model_config"] |= sizes
+    (note,) = (w for w in rope_of(config).warnings if w.code == "head-width-guessed")
+    names = "semantic_model_config.hidden_size // semantic_model_config.num_attention_heads"
+    assert note.message.startswith(f"{names} is no whole number")
+
+
+def test_a_position_that_numbers_heads_is_told() -> None:
+    records = json.loads((atlas.RESULTS / "transformers.json").read_text("utf8"))["families"]
+    noted = {k for k, v in records.items() if atlas.BY_HEAD in json.dumps(v["rotations"])}
+    told = {name for name, rule in load_rules()["types"].items() if rule.get("by_head")}
+    assert told == noted == {"neucodec", "xcodec2"}
+    for name in told:
+        (note,) = (w for w in rope_of({"model_type": name}).warnings if w.code == "by-head")
+        assert note.severity == 1
+        assert "A position is the number of the head here" in note.message
+
+
 def test_what_layers_that_rest_do_not_read_is_named() -> None:
     """Bamba attends in no layer unless told; Granite 4 rotates unless its encoding is `nope`."""
     for config, severity in (

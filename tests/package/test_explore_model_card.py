@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import atlas
 from rope_minimal import inverse_frequencies
 from ropebook import aliasing
-from ropescope.card import matches
+from ropescope.card import lines, matches
 from ropescope.configuration import load_rules, rope_of
 from ropescope.elsewhere import VERDICTS, elsewhere, load_engines
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 ALL_ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
 
 
@@ -135,6 +138,41 @@ def test_a_column_of_the_map_is_the_mean_of_the_cosine(node):
         exact = np.cos(theta * np.linspace(start, end, 2_000_001)).mean()
         mean = node.call("model_card.js", "meanCosine", theta, start, end)
         assert np.isclose(mean, exact, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("config", "factor"),
+    [
+        ({"model_type": "openai_privacy_filter"}, 0.4761),
+        ({"model_type": "llama"}, None),
+        ({"model_type": "qwen2", "rope_scaling": {**YARN, "attention_factor": 2.5}}, 2.5),
+        ({"model_type": "qwen2", "rope_scaling": {**YARN, "attention_factor": 0.4}}, 0.4),
+    ],
+)
+def test_a_factor_after_the_rotation_is_not_on_the_table(node, config, factor):
+    (part,) = rope_of(config).to_dict()["parts"]
+    said = dict(node.call("model_card.js", "lines", part, ""))
+    for found in (said, dict(lines(part))):
+        words = found.get("factor", "1 on rotated queries and keys")
+        assert re.fullmatch(r"[\d.]+ on rotated queries and keys", words)
+        assert np.isclose(float(words.split()[0]), factor or 1.0, atol=1e-4)
+    table = part["table_factor"] * torch.linspace(-1, 1, 100_001, dtype=torch.float64)
+    off = (table.bfloat16().double() - table).abs().max().item()
+    bound = float(re.search(r"cosines is off by ([\d.]+) at most", said["16 bits"])[1])
+    assert bound / 1.2 < off <= bound
+
+
+def test_no_hand_is_off_in_float32_before_the_position_that_the_page_names():
+    page = (NOTEBOOKS / "check-your-model.ipynb").read_text("utf8")
+    (end,) = re.findall(r"no hand is off by 0.1 rad below position ([\d,]+):", page)
+    at = np.arange(int(end.replace(",", "")))
+    parts = [part for row in ROWS for part in rope_of(row["config"]).parts]
+    for base, width in {(part.base, part.width) for part in parts}:
+        exact = inverse_frequencies(width, base)
+        exponents = np.arange(0, width, 2, np.float32) / np.float32(width)
+        theta = 1 / np.float32(base) ** exponents
+        for i in np.flatnonzero(exact > 0.1):  # else below 50,000 rad: 20 ulps are less
+            assert np.abs(at.astype(np.float32) * theta[i] - at * exact[i]).max() < 0.1
 
 
 def test_what_does_not_rotate_is_told_from_what_is_not_known(node):

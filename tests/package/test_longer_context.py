@@ -19,7 +19,7 @@ from transformers import PretrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import atlas
-from ropescope.configuration import load_rules, rope_of
+from ropescope.configuration import load_rules, rope_of, unrolled
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
 CHECKPOINTS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
@@ -27,7 +27,7 @@ NO_LINES = {  # what has them already, or cannot have them, and the words that s
     "google/gemma-3-27b-it": "rescaled already (linear)",
     "meta-llama/Meta-Llama-3.1-8B": "rescaled already (llama3)",
     "microsoft/Phi-3.5-mini-instruct": "rescaled already (longrope)",
-    "microsoft/phi-4": "takes no YaRN",
+    "microsoft/phi-4": "refuses YaRN when it is read",
     "Qwen/Qwen2.5-72B": "trained length is not in the file",
 }
 LINES = {  # by the part of a configuration that the lines change
@@ -139,6 +139,62 @@ def in_sglang(config: PretrainedConfig, overrides: dict) -> None:
             own.update(value)
         else:
             setattr(config, name, {**own, **value} if isinstance(own, dict) else value)
+
+
+def test_what_refuses_yarn_is_refused_as_the_file_is_read(cards):
+    """And not after it, nor where the class is said to take none."""
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+    said = {"refuses YaRN when it is read": set(), "takes no YaRN": set()}
+    for words, found in said.items():
+        found |= {
+            name for name, parts in cards.items() if words in "".join(p["said"] for p in parts)
+        }
+    assert said["refuses YaRN when it is read"] == {
+        *("microsoft/phi-4", "microsoft/Phi-mini-MoE-instruct"),
+    }
+    for words, names in said.items():
+        for name in names:
+            config = copy.deepcopy(CONFIGS[name])
+            config["rope_parameters"] = yarn | {"rope_theta": config.get("rope_theta", 1e4)}
+            config.pop("rope_scaling", None)
+            read = CONFIG_MAPPING[config["model_type"]].from_dict
+            if words == "takes no YaRN":
+                read(config)
+            else:
+                with pytest.raises(Exception, match=r"rope_parameters|rope_type"):
+                    read(config)
+
+
+def test_the_page_names_the_checkpoints_whose_rotating_layers_all_see_a_window():
+    called = {
+        "Mistral 7B v0.1": "mistralai/Mistral-7B-v0.1",
+        "StarCoder2 7B": "bigcode/starcoder2-7b",
+        "Phi-mini-MoE": "microsoft/Phi-mini-MoE-instruct",
+        "Command R7B": "CohereLabs/c4ai-command-r7b-12-2024",
+        "EXAONE 4.0 32B": "LGAI-EXAONE/EXAONE-4.0-32B",
+        "Llama 4": "meta-llama/Llama-4-",
+    }
+    page = (Path(__file__).parents[2] / "notebooks" / "check-your-model.ipynb").read_text("utf8")
+    assert f"rotate (of the checkpoints here: {', '.join(called)}) is not read" in page
+    found = set()
+    for name, config in CONFIGS.items():
+        own = made(name).get_text_config()
+        parts = [part for part in rope_of(config).parts if part.part == "text"]
+        turning = {layer for part in parts for layer in unrolled(part.layers)}
+        kinds = getattr(own, "layer_types", None)  # without them a window is that of all layers
+        near = not kinds or {kinds[i] for i in turning} <= {
+            "sliding_attention",
+            "chunked_attention",
+        }
+        field = (
+            "attention_chunk_size" if kinds and "chunked_attention" in kinds else "sliding_window"
+        )
+        window = getattr(own, field, None)
+        seen = field in json.dumps(config)
+        if turning and near and seen and window and window < own.max_position_embeddings:
+            found.add(name)
+    assert len(found) == len(called) + 1  # Scout and Maverick
+    assert all(any(name.startswith(one) for one in called.values()) for name in found)
 
 
 def test_lines_are_written_for_every_kind_of_configuration(cards, written):

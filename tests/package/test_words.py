@@ -479,6 +479,11 @@ SENTENCES = [
         "**24 of 64** pairs meet angles that training to 32,768 never showed.",
     ),
     (
+        ("model_card", CARD, 131072, "model.gguf", "interleaved"),
+        "**model.gguf** turns all 128 channels, interleaved (half-split at Hugging Face), base "
+        "1,000,000.",
+    ),
+    (
         ("model_card", {**CARD, "width": 64, "inv_freq": WAVES[::2]}, 32768, ""),
         "**Your model** turns 64 of 128 channels, half-split, base 1,000,000. At 32,768 tokens "
         "**no pair** meets a new angle.",

@@ -17,7 +17,7 @@ export function cards(texts, rules, times) {
     return spec.parts.map((part) => {
       const wanted = times * (Math.max(part.trained_length, part.max_length) || 4096);
       const write = recipe(spec, part, config, wanted, "owner/model", known);
-      const said = [words(part, wanted, "A"), write.why ?? "", ...lines(part, rows).flat()];
+      const said = [words(part, wanted, "A", rows), write.why ?? "", ...lines(part, rows).flat()];
       const code = (write.blocks ?? []).map(([title, block]) => `${title}\n${block}`);
       const { parameters: written = null, longer = null, blocks = [] } = write;
       return { said: [...said, ...code].join("\n"), written, path: part.path, kind: part.kind, wanted, blocks, longer };
