@@ -77,6 +77,9 @@ BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
     r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
     r"|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
+    r"|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleave|^rot_|^d_(head|kv)$|dim_head$"
+    r"|^attn_head_dim$|wavelength|(^|_)base_freq|frequency_base|embedding_base|position_interpol|condense"
+    r"|^scaling_(factor|type)$|^dual_chunk|^sliding_window_pattern$|^full_attention_int|attn_every_n"
     r"|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa"
     rf"|^beta_|^({'|'.join(sorted({*sum(PARAMETERS.values(), ())}))})$"
 )
@@ -838,7 +841,11 @@ class _Study:
 
     def near(self, key: str, known: set[str]) -> str | None:
         """Return the known name of which a name that no class has is a misspelling."""
-        if key in known or key in self.names:
+        if key in known:
+            return None
+        if (other := key.removesuffix("s") if key.endswith("s") else f"{key}s") in known:
+            return other
+        if key in self.names:
             return None
         if _snake(key) in known:
             return _snake(key)
@@ -880,6 +887,8 @@ class _Study:
                 fits = value in same if same and type(value) in (int, float) else off or None
                 if made and "interleave" in field:
                     fits = value == any("interleaved" in one.layout for one in made)
+                if fields.has(listed) and re.search("pattern|interval|every", field):
+                    fits = True  # layers are listed beside it
                 self.unused(where, field, value, known, fits)
             elif isinstance(value, dict) and any(value.get(k) for k in ("rope_theta", *DICTS)):
                 self.unused(where, field, value, known, off or None)

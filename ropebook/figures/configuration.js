@@ -61,6 +61,9 @@ const MEANT = [...new Set(Object.values(PARAMETERS).flat())].sort().join("|");
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
     "|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
+    "|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleave|^rot_|^d_(head|kv)$|dim_head$" +
+    "|^attn_head_dim$|wavelength|(^|_)base_freq|frequency_base|embedding_base|position_interpol|condense" +
+    "|^scaling_(factor|type)$|^dual_chunk|^sliding_window_pattern$|^full_attention_int|attn_every_n" +
     "|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa" +
     `|^beta_|^(${MEANT})$`,
 );
@@ -733,7 +736,10 @@ class Study {
   }
   /** The known name of which a name that no class has is a misspelling. */
   near(key, known) {
-    if (known.has(key) || this.names.has(key)) return null;
+    if (known.has(key)) return null;
+    const other = key.endsWith("s") ? key.slice(0, -1) : `${key}s`; // singular and plural
+    if (known.has(other)) return other;
+    if (this.names.has(key)) return null;
     if (known.has(snake(key))) return snake(key);
     const found = nearest(key, [...known], 0.84);
     return found !== null && Math.abs(found.length - key.length) <= 2 ? found : null;
@@ -776,6 +782,7 @@ class Study {
             made.some((one) => one.layout.includes("interleaved")),
           );
         }
+        if (fields.has(listed) && /pattern|interval|every/.test(field)) fits = true; // layers are listed beside it
         this.unused(where, field, value, known, fits);
       } else if (isDict(value) && ["rope_theta", ...DICTS].some((key) => truthy(get(value, key)))) {
         this.unused(where, field, value, known, off || null);

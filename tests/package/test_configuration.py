@@ -205,6 +205,12 @@ WARNED: dict[str, tuple[dict[str, Any], tuple[str, str]]] = {
         ("rescaling-of-rescaling", "rope_scaling"),
     ),
     "spelling": ({"rope_thetta": 1e6}, ("spelling", "rope_thetta")),
+    "a singular": (
+        {"model_type": "cohere2", "layer_type": ["full_attention"]}, ("spelling", "layer_type"),
+    ),
+    "words of others": (
+        {"position_embedding_base": 1e6}, ("no-effect", "position_embedding_base"),
+    ),
     "inner spelling": (
         {"rope_scaling": {**LLAMA3, "high_freq_facter": 4.0}},
         ("spelling", "rope_scaling.high_freq_facter"),

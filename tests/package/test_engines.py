@@ -246,6 +246,16 @@ def test_what_is_said_of_a_rescaling_is_what_was_heard(rule, told) -> None:
             assert f"off by {float(f'{100 * off:.2g}'):g} %" in said[name]["words"]
 
 
+@pytest.mark.parametrize("more", [{}, {"attention_factor": 1.1386294361119891}])
+def test_a_null_factor_is_the_quotient_of_the_lengths(more: dict[str, float], node: Any) -> None:
+    parameters = {"rope_type": "yarn", "factor": None, "original_max_position_embeddings": 4096}
+    config = {"model_type": "llama", "max_position_embeddings": 16384}
+    config |= {"rope_parameters": parameters | more}
+    assert said_of(config, ["yarn"])
+    (part,) = rope_of(config).to_dict()["parts"]
+    assert node.call("elsewhere.js", "rulesOf", part) == ["yarn"]
+
+
 def rescalings(entry: dict[str, Any]) -> list[Any]:
     """Return the rescalings that were heard of a runtime's rotations, without its rules."""
     return [one["rescaling"] for one in entry["rotations"]]
