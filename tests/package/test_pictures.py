@@ -1359,6 +1359,18 @@ def test_the_scores_of_words_in_an_order(node, order, positions, width):
 # ---- the card of a model ------------------------------------------------------------------------
 
 
+def test_the_card_of_a_file_names_the_layout_of_its_rows_first(node):
+    card = figures.model_card(card_data())
+    meta = {"dim": 4096, "n_layers": 32, "n_heads": 32, "n_kv_heads": 8, "rope_theta": 500000.0}
+    card.text, card.name = json.dumps(meta), "params.json"
+    says = "turns all 128 channels, interleaved (half-split at Hugging Face), base 500,000."
+    assert says in shown(node, card).says
+    card.text = json.dumps({"model_type": "llama", "rope_theta": 500000.0})
+    assert "channels, half-split, base 500,000." in shown(node, card).says
+    card.rows = "interleaved"  # a GGUF, whose configuration is written out
+    assert says in shown(node, card).says
+
+
 @WIDTHS
 def test_the_wavelengths_of_a_model_and_of_what_is_to_be_written(node, width):
     seen = shown(node, figures.model_card(card_data()), width=width)
