@@ -336,7 +336,7 @@ export default figure((fig) => {
   };
   const plot = fig.canvas({
     label: LABEL,
-    help: "Drag the red handle: each pair leaves a dot. Tap a word.",
+    help: "Drag the red handle. Tap a word.",
     height: (width) => arrangement(width, linesOf(width).bottom).height,
     point({ x, y, type }) {
       if (!lies) return;
