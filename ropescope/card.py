@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .configuration import Caution, rope_of
+from .configuration import Caution, load_rules, rope_of
 from .differences import Difference
 from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
@@ -45,7 +45,7 @@ def specification(source: str | Path) -> dict[str, Any]:
     if Path(source).exists():
         return _of(read(source))
     found = rope_of({"model_type": str(source)}).to_dict()
-    if found["known"]:
+    if found["known"] or str(source) in load_rules()["types"]:
         for part in found["parts"]:
             part["elsewhere"] = elsewhere(part)
         return {"source": f"{source}, as its class is by default", **found}
@@ -213,10 +213,15 @@ def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
     known = "" if found["known"] else ", for which no rule is known"
     rows = [("source", found["source"]), ("family", f"{found['family'] or 'not named'}{known}")]
     if found["known"] and not found["parts"]:
-        rows.append(("rotation", "none"))
+        rows.append(("rotation", "not known, see below" if _no_rules(found) else "none"))
     if found["without_effect"]:
         rows.append(("no effect", ", ".join(found["without_effect"])))
     return rows
+
+
+def _no_rules(found: dict[str, Any]) -> list[str]:
+    """Return what is said of parts that have no rule."""
+    return [one["message"] for one in found["warnings"] if one["code"] == "no-rule"]
 
 
 def sentences(found: Iterable[Caution]) -> list[str]:
@@ -307,8 +312,8 @@ FOLLOWS = {
 def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     """Return what differs between two specifications, a sentence each, and the exit code.
 
-    The code is 0 where both give the same scores, 1 where a change of weights leads from the first
-    to the second, and 2 where none does.
+    The code is 0 where both rotate alike, 1 where a change of weights leads from the first to the
+    second, and 2 where none does, or a part has no rule.
     """
     others = list(two["parts"])
     said, code = [], 0
@@ -340,10 +345,14 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     for which, side in (("first", one), ("second", two)):
         if not side["known"]:
             said.append(f"How the {which} rotates is not known.")
-            code = 2
+        elif unheard := _no_rules(side):
+            said += [f"How all of the {which} rotates is not known: {words}" for words in unheard]
+        else:
+            continue
+        code = 2
     if not said and not one["parts"] and one["family"] != two["family"]:
         return ["Neither rotates: their scores are not compared."], 2
-    return said or ["They give the same scores."], code
+    return said or ["They rotate alike."], code
 
 
 def _follows(part: dict[str, Any]) -> np.ndarray:

@@ -396,7 +396,8 @@ class _Study:
                 continue
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
-                self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
+                words = f"{where or named} has no rule: {why}."
+                self.warn("no-rule", 1, where, words)
             counts = spec.get("always") or own is None
             try:
                 self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
@@ -407,7 +408,8 @@ class _Study:
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
         for where, why in absent.items() if len(self.parts) == start else ():
-            self.warn("no-rule", 1, where, f"{where} has no rule: {why}.")
+            words = f"{where or config.get('model_type')} has no rule: {why}."
+            self.warn("no-rule", 1, where, words)
         fields = _Fields(config, rule, path, preset or {})
         turns = bool(rule.get("rotations"))
         if turns:

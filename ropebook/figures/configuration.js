@@ -264,7 +264,7 @@ class Study {
       }
       if (inner.null || !has(this.rules, named)) {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
-        this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
+        this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
       try {
         this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
@@ -275,7 +275,9 @@ class Study {
       }
     }
     if (this.parts.length === start) {
-      for (const [where, why] of absent) this.warn("no-rule", 1, where, `${where} has no rule: ${why}.`);
+      for (const [where, why] of absent) {
+        this.warn("no-rule", 1, where, `${where || get(config, "model_type")} has no rule: ${why}.`);
+      }
     }
     const fields = new Fields(config, rule, path, preset);
     const rotations = Boolean(rule.rotations?.length);

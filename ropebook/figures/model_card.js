@@ -215,8 +215,9 @@ export function words(part, wanted, name, rows) {
 }
 
 /** What is said where there is no part that rotates. */
-export function wordsWithout({ family, known }) {
-  if (known) return `**${family}** has no rotary embedding: nothing in it rotates.`;
+export function wordsWithout({ family, known, warnings = [] }) {
+  if (known && !warnings.some(({ code }) => code === "no-rule"))
+    return `**${family}** has no rotary embedding: nothing in it rotates.`;
   return `Of **${family ?? "this configuration"}** it is not known how it rotates: the sentence below says why.`;
 }
 

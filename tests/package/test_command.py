@@ -261,7 +261,7 @@ def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
     other = written(tmp_path / "c" / "config.json", LLAMA | {"rope_theta": 500000.0})
     fewer = written(tmp_path / "d" / "config.json", LLAMA | {"num_hidden_layers": 1})
     for two, code, words in (
-        (same, 0, "same scores"),
+        (same, 0, "rotate alike"),
         (rows, 1, "Permute the rows"),
         (other, 2, "another frequency"),
         (fewer, 2, "layers 0 to 1 against 0"),
@@ -284,6 +284,12 @@ def test_a_model_of_several_parts_is_as_itself(name: str) -> None:
 def test_two_without_a_rotation_are_not_compared() -> None:
     assert card.compare(specification("gpt2"), specification("bloom"))[1] == 2
     assert card.compare(specification("gpt2"), specification("gpt2"))[1] == 0
+    for family in ("gemma3n", "hunyuan_vl", "vjepa2"):  # of these, parts have no rule
+        found = specification(family)
+        assert dict(card._head(found)).get("rotation", "not known, see below")[:3] == "not"
+        said, code = card.compare(found, found)
+        assert "rotates is not known" in said[-1]
+        assert code == 2
 
 
 def test_two_that_follow_the_length_of_a_text_are_not_alike() -> None:
