@@ -20,8 +20,10 @@ const PARTS = {
 /** An encoding with a bug in its rotation; with none where nothing rotates. */
 export function broken(how, bug) {
   if (!how.theta || bug === "none") return how;
-  if (bug !== "the base is lost") return { ...how, ...PARTS[bug] };
-  return { ...how, theta: how.theta.map((bank) => bank.map((theta) => (theta ? 1 : 0))) }; // 1^(-2i/d)
+  const lost = () => ({ theta: how.theta.map((bank) => bank.map((theta) => (theta ? 1 : 0))) }); // 1^(-2i/d)
+  const other = bug === "the base is lost" ? lost() : PARTS[bug];
+  if (how.before && (other.mixed || other.backwards)) return how; // q and k come from one rotated x
+  return Object.entries(other).every(([key, value]) => String(how[key]) === String(value)) ? how : { ...how, ...other };
 }
 
 /** What is to be trained: its name, its settings, and what training.js wants. */
@@ -55,7 +57,7 @@ export function words({ phase, wanted, run, read, known, other, busy, ready }) {
       `${instead}${settings(busy)}`
     );
   if (phase === "none") {
-    const idle = wanted.idle ? " It does not rotate, so the bug changes nothing." : "";
+    const idle = wanted.idle ? " The bug changes nothing in it." : "";
     const task = `to train ${bold(wanted.name)} on ${wanted.task}, with texts of 64 tokens`;
     return `Press **Start** ${task}, and predict what it does with 512.${idle}${settings(wanted)}`;
   }

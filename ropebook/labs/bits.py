@@ -149,8 +149,8 @@ class CountBits(Lab):
                  "neighbour, so one crowd is larger and the next smaller", gap),
                 ("the token itself is one of them", true - 1),
                 ("that is one too many", true + 1),
-                ("this is as far as the next position in your format; count whom it collects",
-                 gap - 1),
+                ("the numbers half way on both sides are missing: they go to the even neighbour, "
+                 "and here that is yours", gap - 1),
                 ("the gap is twice as wide there", gap / 2),
                 ("the gap is half as wide there", 2 * gap),
                 ("you cut off instead of rounding",

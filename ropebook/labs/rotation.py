@@ -185,7 +185,7 @@ class WriteTheRotation(Lab):
              [abs(np.sum(z * np.conj(w) * t)) for t in turned]),
             ("you take the imaginary part; the score is the real part",
              [np.imag(np.sum(z * np.conj(w) * t)) for t in turned]),
-            ("the distance does not matter in yours: turned both by one angle, it cancels",
+            ("the distance does not matter in yours: nothing is turned, or both by one angle",
              [q @ k] * 5),
             ("the sign of the distance does not matter in yours: a key may stand after the query",
              true[[0, 1, 1, 3, 4]]),

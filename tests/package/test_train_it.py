@@ -172,6 +172,23 @@ def test_a_bug_changes_nothing_where_nothing_rotates(node):
             assert node.call("train_it.js", "broken", how(name), bug) == how(name)
 
 
+@pytest.mark.parametrize(
+    ("name", "bug"),
+    [
+        ("before", "q and k in different layouts"),
+        ("before", "keys turn backwards"),
+        ("mixed", "q and k in different layouts"),
+        ("one_hand", "the base is lost"),
+        ("one_plane", "the base is lost"),
+    ],
+)
+def test_a_bug_that_changes_nothing_is_none(node, name, bug):
+    assert node.call("train_it.js", "broken", how(name), bug) == how(name)
+    assert node.call("train_it.js", "broken", how(name), "positions begin again every 16") != how(
+        name
+    )
+
+
 def test_the_attention_that_is_shown_is_that_of_the_record(node):
     task = TASKS["copy"]
     models = run.build(task, "alibi", (2,))

@@ -376,7 +376,7 @@ SENTENCES = [
     ),
     (
         ("train_it", {"phase": "none", "wanted": {**PLAN, "name": "ALiBi", "idle": True}}),
-        "does with 512. It does not rotate, so the bug changes nothing.\n",
+        "does with 512. The bug changes nothing in it.\n",
     ),
     (
         ("train_it", {"phase": "training", "wanted": PLAN, "run": LEARNS}),
