@@ -1,9 +1,10 @@
 """A pytest plugin: ``pytest --lab N FILE...`` asks the answers of a class to lab N.
 
 A file is a notebook or a Python file, a folder all of them in it. Each runs in a process of its
-own, in an empty namespace and for a limited time, and pytest itself loads none of them, no
-``conftest.py`` nor ``__init__.py`` either; then each part of the lab is a test, of the
-answer that the file gave last to ``lab.check``, or else of what stands under the part's name. The
+own, in an empty namespace and for a limited time. pytest itself loads none of them, and no
+``conftest.py`` or ``__init__.py`` either, unless a ``pytest.ini`` among them, which it reads, says
+otherwise. Then each part of the lab is a test, of the answer that the file gave last to
+``lab.check``, or else of what stands under the part's name. The
 variant is drawn from the name in the file's ``labs.begin(N, name)``, once more. Two files of one
 name are told. Installing `ropebook` makes pytest know the option, and so does
 ``-p ropebook.pytest_labs``.
@@ -68,8 +69,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "LabFile |
     number = parent.config.getoption("lab")
     if number is None or file_path.suffix not in (".ipynb", ".py"):
         return None
-    file: LabFile = LabFile.from_parent(parent, path=file_path, number=number)
-    return file
+    return LabFile.from_parent(parent, path=file_path, number=number)
 
 
 @pytest.hookimpl(tryfirst=True)

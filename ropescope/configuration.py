@@ -378,6 +378,10 @@ class _Study:
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
         self.warnings[Caution(code, severity, field, message)] = None
 
+    def lacks(self, path: str, named: Any, why: str) -> None:
+        """Warn of a part without a rule; a whole model is called by its name."""
+        self.warn("no-rule", 1, path, f"{path or named} has no rule: {why}.")
+
     def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part and of its own parts."""
         flat, start = [], len(self.parts)
@@ -396,8 +400,7 @@ class _Study:
                 continue
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
-                words = f"{where or named} has no rule: {why}."
-                self.warn("no-rule", 1, where, words)
+                self.lacks(where, named, why)
             counts = spec.get("always") or own is None
             try:
                 self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
@@ -408,8 +411,7 @@ class _Study:
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
         for where, why in absent.items() if len(self.parts) == start else ():
-            words = f"{where or config.get('model_type')} has no rule: {why}."
-            self.warn("no-rule", 1, where, words)
+            self.lacks(where, config.get("model_type"), why)
         fields = _Fields(config, rule, path, preset or {})
         turns = bool(rule.get("rotations"))
         if turns:
@@ -842,12 +844,11 @@ class _Study:
             self.warn("no-effect", 0 if fits else 1, where, f"{where} has no effect.")
 
     def near(self, key: str, known: set[str]) -> str | None:
-        """Return the known name of which a name that no class has is a misspelling."""
-        if key in known:
-            return None
-        if (other := key.removesuffix("s") if key.endswith("s") else f"{key}s") in known:
+        """Return the known name that a field is the singular, the plural or a misspelling of."""
+        other = key.removesuffix("s") if key.endswith("s") else f"{key}s"
+        if key not in known and other in known:
             return other
-        if key in self.names:
+        if key in known or key in self.names:
             return None
         if _snake(key) in known:
             return _snake(key)

@@ -122,7 +122,7 @@ PRELOAD = """if (location.protocol !== "file:") for (const href of %s) {
 
 FROM_TOP = """{
     const [opened] = performance.getEntriesByType("navigation");
-    if (!location.hash && opened?.type === "navigate")
+    if (!location.hash && !["reload", "back_forward"].includes(opened?.type))
       document.documentElement.classList.add("from-top");
   }"""
 

@@ -238,6 +238,10 @@ class Study {
     const same = (one) => one.code === code && one.field === field && one.message === message;
     if (!this.warnings.some(same)) this.warnings.push({ code, severity, field, message });
   }
+  /** Warn of a part without a rule; a whole model is called by its name. */
+  lacks(path, named, why) {
+    this.warn("no-rule", 1, path, `${path || named} has no rule: ${why}.`);
+  }
   part(config, rule, path, preset = {}) {
     const [flat, absent, start] = [[], [], this.parts.length];
     for (const [name, spec] of Object.entries(rule.parts ?? {})) {
@@ -264,7 +268,7 @@ class Study {
       }
       if (inner.null || !has(this.rules, named)) {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
-        this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
+        this.lacks(where, named, why);
       }
       try {
         this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
@@ -275,9 +279,7 @@ class Study {
       }
     }
     if (this.parts.length === start) {
-      for (const [where, why] of absent) {
-        this.warn("no-rule", 1, where, `${where || get(config, "model_type")} has no rule: ${why}.`);
-      }
+      for (const [where, why] of absent) this.lacks(where, get(config, "model_type"), why);
     }
     const fields = new Fields(config, rule, path, preset);
     const rotations = Boolean(rule.rotations?.length);
@@ -736,12 +738,11 @@ class Study {
     const fine = fits ?? (none || neutral || value === /^(use_ro|rotary)/.test(key));
     this.warn("no-effect", fine ? 0 : 1, where, `${where} has no effect.`);
   }
-  /** The known name of which a name that no class has is a misspelling. */
+  /** The known name of which a name is the singular or plural, or, if no class has it, a misspelling. */
   near(key, known) {
-    if (known.has(key)) return null;
-    const other = key.endsWith("s") ? key.slice(0, -1) : `${key}s`; // singular and plural
-    if (known.has(other)) return other;
-    if (this.names.has(key)) return null;
+    const other = key.endsWith("s") ? key.slice(0, -1) : `${key}s`;
+    if (!known.has(key) && known.has(other)) return other;
+    if (known.has(key) || this.names.has(key)) return null;
     if (known.has(snake(key))) return snake(key);
     const found = nearest(key, [...known], 0.84);
     return found !== null && Math.abs(found.length - key.length) <= 2 ? found : null;

@@ -105,40 +105,43 @@ def test_formulas_and_colours_come_with_the_reader_and_nothing_moves(visit):
     assert page.locator("pre span.mi").count() > 100
 
 
-# how a chapter's sections are laid out when its text is there, and in which frame each then is
-FRAMES_OF_SECTIONS = """window.laid = { first: [], frames: [] };
+# in which frame each section of a chapter is laid out
+FRAMES_OF_SECTIONS = """window.laid = [];
 let frame = 0;
 const count = () => {
     frame += 1;
     requestAnimationFrame(count);
 };
 count();
-const sections = '.openings ~ section, .openings ~ section section';
 new MutationObserver(all => {
-    for (const { target } of all) if (target.matches(sections)) laid.frames.push(frame);
-}).observe(document, { attributes: true, attributeFilter: ['class'], subtree: true });
-document.addEventListener('DOMContentLoaded', () => {
-    const all = [...document.querySelectorAll(sections)];
-    laid.first = all.map(section => getComputedStyle(section).contentVisibility);
-});"""
+    for (const { target } of all) if (target.matches('SECTIONS')) laid.push(frame);
+}).observe(document, { attributes: true, attributeFilter: ['class'], subtree: true });"""
+SECTIONS = ".openings ~ section, .openings ~ section section"
+STYLES_OF_SECTIONS = f"""[...document.querySelectorAll('{SECTIONS}')]
+    .map(section => getComputedStyle(section).contentVisibility)"""
 
 
 @pytest.mark.parametrize(
     ("width", "place", "first"),
     [(390, "", "auto"), (390, "#exercises", "visible"), (1280, "", "visible")],
 )
-def test_on_a_phone_the_sections_of_a_chapter_are_laid_out_one_by_one(visit, width, place, first):
-    seen = visit(width=width)
-    seen.page.add_init_script(FRAMES_OF_SECTIONS)
-    page = seen.open(f"notebooks/03-linear-algebra.html{place}")
+def test_sections_wait_on_a_phone_unless_a_link_leads_into_them(visit, width, place, first):
+    page = visit(width=width).page
+    page.route("**/book.js*", lambda route: route.abort())
+    page.goto(f"{visit().site}notebooks/03-linear-algebra.html{place}")
+    styles = page.evaluate(STYLES_OF_SECTIONS)
+    assert len(styles) > 10
+    assert set(styles) == {first}
+
+
+def test_sections_are_laid_out_one_a_frame(visit):
+    seen = visit(width=390)
+    seen.page.add_init_script(FRAMES_OF_SECTIONS.replace("SECTIONS", SECTIONS))
+    page = seen.open("notebooks/03-linear-algebra.html")
     wait_for(page, "() => bootstrap.ScrollSpy.getInstance(document.body)")
-    laid = page.evaluate("laid")
-    assert len(laid["first"]) > 10
-    assert set(laid["first"]) == {first}
-    assert len(set(laid["frames"])) == len(laid["first"])
-    stands = "[...document.querySelectorAll('section')]"
-    now = page.evaluate(f"{stands}.map(at => getComputedStyle(at).contentVisibility)")
-    assert set(now) == {"visible"}
+    styles = page.evaluate(STYLES_OF_SECTIONS)
+    assert set(styles) == {"visible"}
+    assert len(set(page.evaluate("laid"))) == len(styles)
 
 
 def is_widget_code_tag(tag):
