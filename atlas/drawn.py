@@ -237,7 +237,8 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 parts[name]["always"] = any(told[k] != plain[k] for k in PRESET & plain.keys())
         with suppress(Exception):
             inner = getattr(made.from_dict({"hidden_size": 96, "num_attention_heads": 4}), name)
-            if inner.hidden_size == 96 and not hasattr(inner, "depth"):
+            plain = getattr(made.from_dict({}), name)
+            if plain.hidden_size != inner.hidden_size == 96 and not hasattr(inner, "depth"):
                 flat.append(name)
                 left = [
                     k for k in LOOSE if value_of(getattr(made.from_dict({k: 24}), name), k) != 24
@@ -317,7 +318,7 @@ def found(name: str) -> dict[str, Any]:
 
 
 def composites(rules: dict[str, Any]) -> dict[str, Any]:
-    """Return rules for classes that were not asked: those of their parts, or why there is none.
+    """Return rules for names that were not asked: those of their class or of its parts, or why not.
 
     A family that rotates no head makes a rule without parts.
     """
@@ -329,11 +330,21 @@ def composites(rules: dict[str, Any]) -> dict[str, Any]:
         if name not in rules:
             with suppress(Exception):  # a class that cannot be imported
                 made = CONFIG_MAPPING[name]
-                own, family = parts_rule(made), made.__module__.split(".")[2]
-                own["parts"] = {k: v for k, v in own["parts"].items() if v["type"] in rules}
-                if family in rotating:
-                    own = {"null": "it has not been asked"}
+                if made.model_type in rules:  # a second name of a class
+                    found[name] = rules[made.model_type]
+                    continue
+                family = made.__module__.split(".")[2]
+                own = {"null": "it has not been asked"} if family in rotating else parts_rule(made)
                 found[name] = {"family": family, **own}
+
+    def may_rotate(part: dict[str, Any]) -> bool:
+        """Return whether a part, or one of its own, has a rule, or may be of any type."""
+        inner = found.get(part["type"], {}).get("parts", {})
+        return part["any"] or part["type"] in rules or any(map(may_rotate, inner.values()))
+
+    for one in found.values():
+        if parts := one.get("parts"):
+            one["parts"] = {k: v for k, v in parts.items() if may_rotate(v)}
     return found
 
 

@@ -378,29 +378,23 @@ class _Study:
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
         self.warnings[Caution(code, severity, field, message)] = None
 
-    def lacks(self, path: str, named: Any, why: str) -> None:
-        """Warn of a part without a rule; a whole model is called by its name."""
-        self.warn("no-rule", 1, path, f"{path or named} has no rule: {why}.")
-
     def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part and of its own parts."""
         flat, start = [], len(self.parts)
-        absent: dict[str, str] = {}
         for name, spec in rule.get("parts", {}).items():
             own, named, outside = given_part(config, rule, name)
             if outside:
                 flat.append(name)
                 for field in spec.get("left", ()):
                     if config.get(field) is not None:
-                        self.unused(field, field, config[field], set())
+                        self.unused(f"{path}.{field}".lstrip("."), field, config[field], set())
             inner = self.rules.get(named, {})
             where = path if name in flat else f"{path}.{name}".lstrip(".")
-            if own is None and not inner.get("rotations"):
-                absent |= {where: inner["null"]} if "null" in inner else {}
+            if own is None and not inner.keys() & {"rotations", "parts", "null"}:
                 continue
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
-                self.lacks(where, named, why)
+                self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
             counts = spec.get("always") or own is None
             try:
                 self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
@@ -410,8 +404,6 @@ class _Study:
                     raise
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
-        for where, why in absent.items() if len(self.parts) == start else ():
-            self.lacks(where, config.get("model_type"), why)
         fields = _Fields(config, rule, path, preset or {})
         turns = bool(rule.get("rotations"))
         if turns:

@@ -238,12 +238,8 @@ class Study {
     const same = (one) => one.code === code && one.field === field && one.message === message;
     if (!this.warnings.some(same)) this.warnings.push({ code, severity, field, message });
   }
-  /** Warn of a part without a rule; a whole model is called by its name. */
-  lacks(path, named, why) {
-    this.warn("no-rule", 1, path, `${path || named} has no rule: ${why}.`);
-  }
   part(config, rule, path, preset = {}) {
-    const [flat, absent, start] = [[], [], this.parts.length];
+    const [flat, start] = [[], this.parts.length];
     for (const [name, spec] of Object.entries(rule.parts ?? {})) {
       let own = get(config, name);
       if (own === null && (rule.flat ?? []).includes(name)) {
@@ -251,7 +247,8 @@ class Study {
         const left = ["model_type", ...Object.keys(rule.parts), ...(spec.left ?? [])];
         own = Object.fromEntries(Object.entries(config).filter(([field]) => !left.includes(field)));
         for (const field of spec.left ?? []) {
-          if (get(config, field) !== null) this.unused(field, field, config[field], new Set());
+          const at = `${path}.${field}`.replace(/^\.+/, "");
+          if (get(config, field) !== null) this.unused(at, field, config[field], new Set());
         }
       }
       if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
@@ -262,13 +259,10 @@ class Study {
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : `${path}.${name}`.replace(/^\.+/, "");
-      if (own === null && !inner.rotations?.length) {
-        if (inner.null) absent.push([where, inner.null]);
-        continue;
-      }
+      if (own === null && !(inner.rotations || inner.parts || inner.null)) continue;
       if (inner.null || !has(this.rules, named)) {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
-        this.lacks(where, named, why);
+        this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
       try {
         this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
@@ -277,9 +271,6 @@ class Study {
         if (!(problem instanceof Refused) || own !== null || !astray.length) throw problem;
         throw new Refused(`${problem.message}; outside of ${where}, ${astray.join(", ")} are not read`);
       }
-    }
-    if (this.parts.length === start) {
-      for (const [where, why] of absent) this.lacks(where, get(config, "model_type"), why);
     }
     const fields = new Fields(config, rule, path, preset);
     const rotations = Boolean(rule.rotations?.length);

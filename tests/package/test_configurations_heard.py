@@ -213,3 +213,59 @@ def test_what_a_class_derives_and_saves_is_no_warning(kind: str, name: str, othe
     for value, told in ((saved[name], set()), (other, {name})):
         spec = rope_of({**saved, "model_type": kind, name: value})
         assert {one.field for one in spec.warnings if one.code == "not-known"} == told
+
+
+def read(config: dict[str, Any]) -> Any:
+    try:
+        return rope_of(config)
+    except ValueError as error:
+        return str(error)
+
+
+def bare(path: str) -> str:
+    return path.removesuffix("text_config").rstrip(".")  # whose fields may stand outside
+
+
+@pytest.mark.parametrize("chunk", range(4))
+def test_a_name_alone_is_read_as_the_class_makes_it(chunk: int) -> None:
+    rules, seen = load_rules()["types"], 0
+    for name in [*transformers.CONFIG_MAPPING][chunk::4]:
+        try:
+            made = transformers.CONFIG_MAPPING[name]()
+        except Exception:
+            continue  # a class without defaults
+        if "null" in rules[name] or made.model_type not in rules:
+            continue
+        alone, told = read({"model_type": name}), read(made.to_dict())
+        if isinstance(alone, str):
+            assert told == alone, name
+            continue
+        for one, other in zip(alone.parts, told.parts, strict=True):
+            for field in ("layers", "layout", "width", "base", "inv_freq"):
+                assert getattr(one, field) == getattr(other, field), (name, one.path, field)
+            assert bare(one.path) == bare(other.path), name
+        lacks = [
+            {bare(w.field) for w in one.warnings if w.code == "no-rule"} for one in (alone, told)
+        ]
+        assert lacks[0] <= lacks[1], name
+        seen += bool(alone.parts)
+    assert seen > 60
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "own", "path"),
+    [
+        ("instructblip", "text_config", {"model_type": "llama"}, "text_config"),
+        ("vision-encoder-decoder", "decoder", {"model_type": "llama"}, "decoder"),
+        ("colpali", "vlm_config", {"model_type": "paligemma"}, "vlm_config.text_config"),
+        ("depth_anything", "backbone_config", {"model_type": "dinov3_vit"}, "backbone_config"),
+    ],
+)
+def test_a_part_may_rotate_where_its_default_does_not(
+    kind: str, field: str, own: dict[str, Any], path: str
+) -> None:
+    spec = rope_of({"model_type": kind, field: own})
+    assert [one.path for one in spec.parts] == [path]
+    if kind != "vision-encoder-decoder":  # which wants its encoder, too
+        made = transformers.CONFIG_MAPPING[kind].from_dict({field: own})
+        assert getattr(made, field).model_type == own["model_type"]
