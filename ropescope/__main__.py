@@ -45,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     elif command == "convert":
         parser.add_argument("--to", required=True, choices=TARGETS, help="whose layout and names")
         parser.add_argument("-o", "--output", required=True, metavar="B", help="a new folder, "
-                            "file.safetensors, or, for gguf, file.gguf")  # fmt: skip
+                            "file.safetensors, or, for gguf, file.gguf; beside the weights, "
+                            "config.json alone is written, in a folder for hf or mlx: no "
+                            "params.json for meta, and no tokenizer but in a GGUF")  # fmt: skip
     else:
         form = parser.add_mutually_exclusive_group()
         form.add_argument("--json", action="store_true", help="print the specification as JSON")

@@ -246,7 +246,10 @@ class _Plan:
                          f"names as {to} has them")  # fmt: skip
         words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
                  f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
-        if source.names != "hf" and self.names == "hf":
+        if to == "meta":
+            words += (" No params.json is written: it needs ffn_dim_multiplier and multiple_of, "
+                      "which a config.json does not tell.")  # fmt: skip
+        if to != "gguf":
             words += " No tokenizer is written."
         if spelled:
             words += " rope_parameters is said as rope_theta and rope_scaling, too, for mlx-lm."

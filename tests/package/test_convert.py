@@ -648,6 +648,8 @@ def test_what_was_done_is_printed_and_how_far_it_is(tmp_path, capsys) -> None:
     assert main(["convert", str(start), "--to", "meta", "-o", str(tmp_path / "b")]) == 0
     said = capsys.readouterr()
     assert "6 tensors went from half-split to interleaved" in said.out
+    assert "No params.json is written" in said.out
+    assert [file.name for file in (tmp_path / "b").iterdir()] == ["model.safetensors"]
     assert "100 %" in said.err
     start = folder(tmp_path / "c", LLAMA, layer() | {"odd": drawn(3)})
     assert main(["convert", str(start), "--to", "meta", "-o", str(tmp_path / "d")]) == 1
