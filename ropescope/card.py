@@ -73,19 +73,24 @@ def _row(name: str) -> Checkpoint:
 def matches(name: str) -> list[tuple[int, dict[str, Any]]]:
     """Return public checkpoints that fit a name, the best first, as ``search`` in model_card.js.
 
-    Each with a rank: 0 where it is its name, the end of it or an alias, 1 where one of these begins
-    so, 2 where one holds it. Case, spaces, hyphens, underscores and dots do not count.
+    Each with a rank: 0 where it is its name, the end of it, or an alias with its owner or without,
+    1 where one of these begins so, 2 where one holds it, 3 where one fits without the owner that is
+    asked for. Case, spaces, hyphens, underscores and dots do not count.
     """
     word = _plain(name)
     ranked = []
     for row in _rows():
-        keys = [_plain(key) for key in (row["name"], row["name"].split("/")[-1], *row["aliases"])]
+        owner, end = row["name"].split("/")
+        ends = [end, *row["aliases"]]
+        keys = [_plain(key) for one in ends for key in (one, f"{owner}/{one}")]
         starts, holds = (
             any(key.startswith(word) for key in keys),
             any(word in key for key in keys),
         )
         if holds:
             ranked.append((0 if word in keys else 1 if starts else 2, row))
+    if not ranked and "/" in name:
+        return [(3, row) for _, row in matches(name.split("/")[-1])]
     return sorted(ranked, key=lambda one: one[0])
 
 

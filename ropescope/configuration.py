@@ -64,6 +64,7 @@ LAYERWISE = "per_layer_config"
 DICTS = ("rope_scaling", "rope_parameters")
 MOST_LAYERS = 10_000
 MOST_CHANNELS = 2**16
+SUM = re.compile(r"\w+( \+ \w+)+")
 
 TYPES = {
     "n": "null", "b": "true or false", "i": "an integer", "f": "a float", "s": "a text",
@@ -452,7 +453,7 @@ class _Study:
 
     def rotations(self, fields: _Fields, rule: Json) -> None:
         """Add the rotations of a part."""
-        layers = _layers(fields, rule["layers"], self.kinds, rule["rope"]["nested"])
+        layers = _layers(fields, rule["layers"], self.kinds)
         types = rule["layers"].get("types", {})
         given = fields.given.get(types.get("field"))
         if types.get("forced") and given and given[-1] != types["last"][-1]:
@@ -475,12 +476,15 @@ class _Study:
         self, fields: _Fields, rope: Json, kind: str | None, layer: int
     ) -> tuple[Json, str] | None:
         """Return what layers, ``layer`` first, are told, and their base's place; None at rest."""
-        dicts = {}
+        dicts, may = {}, rope["kinds"].get("", {}).get("scaling")  # be false, and so on
         for field in DICTS if rope["dict"] else ():
             dicts[field] = fields.get(field)
             if not isinstance(dicts[field], dict | None):
                 words = f"{fields.name(field)} must be a dict or null, got {dicts[field]!r}"
-                raise ValueError(words)
+                if dicts[field] or field != DICTS[0] or not may:
+                    raise ValueError(words)
+                self.warn("taken-as-null", 1, fields.name(field), f"{words}: it is taken as null.")
+                dicts[field] = None
         legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
         label, both = "rope_parameters", (legacy, given) if legacy and given else ()
         replaces = rope.get("replaces", "") if fields.has("rope_scaling") else ""
@@ -591,7 +595,7 @@ class _Study:
         if partial := one["partial"] or (WHOLE if kind != "default" else None):
             fraction, words = self.fraction(fields, partial, parameters, kind)
             if fraction != 1.0:
-                width_from, at = f"{width_from} x {words}", words
+                width_from, at = SUM.sub(r"(\g<0>)", f"{width_from} x {words}"), words
             if kind == "proportional":
                 told["partial_rotary_factor"] = fraction
             elif "whole" in partial and fraction != 1.0:
@@ -614,6 +618,11 @@ class _Study:
             raise ValueError(f"{words}, got {fields.get('head_dim')!r}")
         if kind in ORIGINAL:
             told = self.original(fields, told, rule, parameters, longest)
+        if kind == "yarn" and "factor" not in told:
+            told["factor"] = (longest or 0) / told["original_max_position_embeddings"]
+            where = f"{parameters['_name']}.factor"
+            text = f"{where} is null: the quotient of the two lengths is taken."
+            self.warn("factor-null", 1, where, text)
         series = _Series(kind, float(parameters["rope_theta"]), told, longest)
         try:
             inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
@@ -770,9 +779,6 @@ class _Study:
         if series.idle and (text := words.get(kind, f"{kind} changes nothing.")):
             text = f"{name}.factor is {factor or 1:g}: {text}"
             self.warn("factor-one", 1, f"{name}.factor", text)
-        elif factor is None and kind == "yarn":
-            text = f"{name}.factor is null: the quotient of the two lengths is taken."
-            self.warn("factor-null", 1, f"{name}.factor", text)
         elif factor is not None and factor < 1:
             text = f"{name}.factor {factor:g} is less than 1: {kind} makes the context shorter."
             self.warn("factor-below-one", 1, f"{name}.factor", text)
@@ -787,7 +793,7 @@ class _Study:
         if longest and original:
             field = f"{name}.original_max_position_embeddings"
             ratio = longest / original
-            if kind == "yarn" and factor not in (None, ratio) and ratio != 1:
+            if kind == "yarn" and ratio not in (factor, 1):
                 text = f"{name}.factor is {factor:g}, but max_position_embeddings / original is"
                 self.warn("lengths-differ", 1, field, f"{text} {ratio:.6g}.")
             elif ratio < 1 or (kind == "llama3" and ratio == 1):
@@ -934,9 +940,6 @@ class _Series:
             self.told["max_position_embeddings"] = longest
         if kind == "yarn":  # as released, 0 is none
             self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
-            self.told.setdefault(
-                "factor", longest / told["original_max_position_embeddings"] if longest else 0
-            )
 
     def __call__(self, dim: int) -> np.ndarray:
         if dim < 1:
@@ -1001,14 +1004,15 @@ def _sections(axes: Json, given: Any, pairs: int, name: str) -> np.ndarray:
     return which
 
 
-def _layers(
-    fields: _Fields, rule: Json, types: frozenset[str], nested: bool
-) -> dict[Any, list[list[int]]]:
+def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, list[list[int]]]:
     """Return runs of layers by kind, None for all, and ``rests`` for those that do not rotate."""
     count, name = fields.first(rule["count"])
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
     given = fields.given.get("layer_types")
+    if own := rule.get("types"):
+        lists = (rule["rotation"], rule.get("rest", ()), rule["absent"], own.get("old", ()))
+        types = frozenset[str]().union(*lists)
     if given is not None and types:
         fine = _for_each(given, count, rule.get("types", {}))
         if not (fine and all(isinstance(one, str) and one in types for one in given)):
@@ -1021,10 +1025,6 @@ def _layers(
         if not isinstance(own, list):
             raise ValueError(f"{fields.name(told['field'])} must be a list, got {own!r}")
         kinds = [told["then"] if layer in own else told["else"] for layer in range(count)]
-    known = {*rule.get("rotation", ()), *rule.get("rest", ()), *rule.get("absent", ())}
-    if nested and set(kinds) - known:
-        words = f"one of {', '.join(sorted(known))} for each layer"
-        raise ValueError(f"{fields.name(rule['types']['field'])} must be {words}, got {kinds!r}")
     found: dict[Any, list[int]] = {"rests": []}
     switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
     active = "unless" not in rule or fields.get(rule["unless"]) is not None

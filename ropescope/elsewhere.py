@@ -40,8 +40,7 @@ def rules_of(part: dict[str, Any]) -> list[str]:
     if kind != "yarn":
         return [kind]
     found = []
-    ratio = given.get("factor") or part["max_length"] / given["original_max_position_embeddings"]
-    own = 0.1 * math.log(ratio) + 1.0
+    own = 0.1 * math.log(given["factor"]) + 1.0
     factor, mscale, over = (
         given.get(key) or 0 for key in ("attention_factor", "mscale", "mscale_all_dim")
     )

@@ -68,6 +68,7 @@ const ABOUT = new RegExp(
     `|^beta_|^(${MEANT})$`,
 );
 const TURNS = /rope|rotary|theta/;
+const SUM = /\w+( \+ \w+)+/g;
 const QUANTITIES = {
   base: BASE,
   fraction: /partial|pct|percent|fraction/,
@@ -323,7 +324,7 @@ class Study {
     }
   }
   rotations(fields, rule) {
-    const layers = layersOf(fields, rule.layers, this.kinds, rule.rope.nested);
+    const layers = layersOf(fields, rule.layers, this.kinds);
     const types = rule.layers.types ?? {};
     const given = fields.given.get(types.field);
     if (types.forced && given?.length && !equal(given.at(-1), types.last.at(-1))) {
@@ -354,7 +355,10 @@ class Study {
     for (const field of rope.dict ? DICTS : []) {
       dicts[field] = fields.get(field);
       if (dicts[field] !== null && !isDict(dicts[field])) {
-        throw new Refused(`${fields.name(field)} must be a dict or null, got ${repr(dicts[field])}`);
+        const words = `${fields.name(field)} must be a dict or null, got ${repr(dicts[field])}`;
+        if (truthy(dicts[field]) || field !== DICTS[0] || !rope.kinds[""]?.scaling) throw new Refused(words);
+        this.warn("taken-as-null", 1, fields.name(field), `${words}: it is taken as null.`);
+        dicts[field] = null;
       }
     }
     let [legacy, given, label] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null, "rope_parameters"];
@@ -473,7 +477,7 @@ class Study {
     const partial = one.partial ?? (kind === "default" ? null : WHOLE);
     if (partial) {
       const [fraction, words] = this.fraction(fields, partial, parameters, kind);
-      if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`, words];
+      if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`.replace(SUM, "($&)"), words];
       if (kind === "proportional") told.partial_rotary_factor = fraction;
       else if (partial.whole && fraction !== 1) {
         const text = `${words} must be 1 with rope_type ${repr(kind)}, for its class rotates whole heads`;
@@ -496,6 +500,11 @@ class Study {
       throw new Refused(`${wanted}, got ${repr(fields.get("head_dim"))}`);
     }
     const full = ORIGINAL.includes(kind) ? this.original(fields, told, rule, parameters, longest) : told;
+    if (kind === "yarn" && !has(full, "factor")) {
+      full.factor = new Real((longest ?? 0) / full[ORIGINAL_LENGTH]);
+      const where = `${parameters._name}.factor`;
+      this.warn("factor-null", 1, where, `${where} is null: the quotient of the two lengths is taken.`);
+    }
     const base = Number(parameters.rope_theta);
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
@@ -663,9 +672,6 @@ class Study {
     const words = { dynamic: equal(factor, 1) ? grows : "", longrope: "" }[kind] ?? `${kind} changes nothing.`;
     if (idle && words) {
       this.warn("factor-one", 1, `${name}.factor`, `${name}.factor is ${general(factor ?? 1)}: ${words}`);
-    } else if (factor === null && kind === "yarn") {
-      const text = `${name}.factor is null: the quotient of the two lengths is taken.`;
-      this.warn("factor-null", 1, `${name}.factor`, text);
     } else if (factor !== null && Number(factor) < 1) {
       const text = `${name}.factor ${general(factor)} is less than 1: ${kind} makes the context shorter.`;
       this.warn("factor-below-one", 1, `${name}.factor`, text);
@@ -683,7 +689,7 @@ class Study {
     if (!longest || original === null) return;
     const field = `${name}.${ORIGINAL_LENGTH}`;
     const ratio = longest / Number(original);
-    if (kind === "yarn" && factor !== null && !equal(factor, ratio) && ratio !== 1) {
+    if (kind === "yarn" && !equal(factor, ratio) && ratio !== 1) {
       const text = `${name}.factor is ${general(factor)}, but max_position_embeddings / original is`;
       this.warn("lengths-differ", 1, field, `${text} ${general(ratio)}.`);
     } else if (ratio < 1 || (kind === "llama3" && ratio === 1)) {
@@ -909,7 +915,6 @@ class Series {
     if (kind === "ntk") this.given = { factor: given.alpha };
     if (kind === "yarn") {
       for (const name of ["beta_fast", "beta_slow"]) if (!truthy(this.given[name])) delete this.given[name];
-      this.given.factor ??= (longest ?? 0) / given[ORIGINAL_LENGTH];
     }
   }
   of(dim) {
@@ -994,13 +999,17 @@ function sectioned({ mode, count, sums }, given, pairs, name) {
 // ---- layers -------------------------------------------------------------------------------------
 
 /** Runs of layers by kind, null for all, and "rests" for those that do not rotate. */
-function layersOf(fields, rule, types, nested) {
+function layersOf(fields, rule, types) {
   const found = new Map([["rests", []]]);
   const [count, name] = fields.first(rule.count);
   if (count > MOST_LAYERS) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
   }
   const given = fields.given.get("layer_types") ?? null;
+  if (rule.types) {
+    const old = Object.keys(rule.types.old ?? {});
+    types = new Set([...Object.keys(rule.rotation), ...(rule.rest ?? []), ...rule.absent, ...old]);
+  }
   if (given !== null && types.size) {
     if (!forEach(given, count, rule.types) || !given.every((one) => types.has(one))) {
       const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;
@@ -1013,11 +1022,6 @@ function layersOf(fields, rule, types, nested) {
   if (own !== null) {
     if (!Array.isArray(own)) throw new Refused(`${fields.name(rule.numbers.field)} must be a list, got ${repr(own)}`);
     kinds = kinds.map((_, layer) => rule.numbers[own.some((one) => equal(one, layer)) ? "then" : "else"]);
-  }
-  const known = [...Object.keys(rule.rotation ?? {}), ...(rule.rest ?? []), ...(rule.absent ?? [])];
-  if (nested && !kinds.every((kind) => known.includes(kind))) {
-    const words = `one of ${[...new Set(known)].sort().join(", ")} for each layer`;
-    throw new Refused(`${fields.name(rule.types.field)} must be ${words}, got ${repr(kinds)}`);
   }
   const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
   const active = !has(rule, "unless") || fields.get(rule.unless) !== null;

@@ -9,7 +9,7 @@ export function rulesOf(part) {
   if (kind === "proportional") return []; // a matter of channels
   if (kind !== "yarn") return [kind];
   const found = [];
-  const own = 0.1 * Math.log(given.factor || part.max_length / given.original_max_position_embeddings) + 1;
+  const own = 0.1 * Math.log(given.factor) + 1;
   const [factor, mscale, over] = ["attention_factor", "mscale", "mscale_all_dim"].map((key) => Number(given[key] ?? 0));
   if (factor && Math.abs(factor - own) > 1e-6) found.push("yarn, attention_factor 1");
   if (mscale && over) found.push(`yarn, mscale 1 over ${mscale === over ? "1" : "0.707"}`);

@@ -361,6 +361,7 @@ export function search(models, wanted, most = 8) {
     return keys.some((key) => key.includes(word)) ? 2 : 9;
   };
   const found = models.map((one) => [rank(one), one]).filter(([at]) => at < 9);
+  if (!found.length && wanted.includes("/")) return search(models, wanted.split("/").at(-1), most);
   return found
     .sort((a, b) => a[0] - b[0])
     .slice(0, most)
@@ -369,12 +370,15 @@ export function search(models, wanted, most = 8) {
 
 /** All that can be chosen: public checkpoints, then families as their classes are by default. */
 export function choices(rows, rules) {
-  const checkpoints = rows.map(([name, aliases, config, unseen]) => ({
-    name,
-    text: written(config),
-    notes: unseen?.length ? [`Of this public checkpoint was not seen: ${unseen.join(", ")}.`] : [],
-    keys: [name, name.split("/")[1], ...aliases].map(bare),
-  }));
+  const checkpoints = rows.map(([name, aliases, config, unseen]) => {
+    const [owner, end] = name.split("/");
+    return {
+      name,
+      text: written(config),
+      notes: unseen?.length ? [`Of this public checkpoint was not seen: ${unseen.join(", ")}.`] : [],
+      keys: [end, ...aliases].flatMap((one) => [bare(one), bare(`${owner}/${one}`)]),
+    };
+  });
   const families = Object.entries(rules.types).filter(([, rule]) => !rule.null && (rule.rotations || rule.parts));
   return [
     ...checkpoints,
@@ -446,26 +450,28 @@ export default figure((fig) => {
   fig.draw(() => {
     const { traits } = fig;
     const found = evaluate(traits.text);
-    const spec = found.spec;
+    const refused = bring.refused();
+    const spec = refused ? null : found.spec; // the card of what stands in the field is not that file's
+    const rows = traits.rows || found.rows;
     const shown = spec && (traits.part < 0 ? first(spec.parts) : Math.min(traits.part, spec.parts.length - 1));
     const part = spec?.parts[shown];
     bring.show(traits);
-    const wrong = bring.refused() || found.wrong;
+    const wrong = refused || found.wrong;
     problem.textContent = wrong;
     problem.hidden = !wrong;
     warnings.hidden = !spec;
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
-    others.show(part, found.rows);
+    others.show(part, rows);
     turning.canvas.hidden = part?.part !== "text";
     down.hidden = true;
     link.show(traits);
     if (!spec) {
       parts.show([], 0);
-      fig.say("No card yet: **paste** a config.json, **drop** a file, or **choose** a model.");
+      const kept = refused ? " What stands in the field is kept, and its card comes back when you type there." : "";
+      fig.say(`No card yet: **paste** a config.json, **drop** a file, or **choose** a model.${kept}`);
       fig.root.dataset.values = JSON.stringify({ wrong });
       return;
     }
-    const rows = traits.rows || found.rows;
     const cautions = [...spec.warnings, ...assumed([...traits.notes, ...found.notes], rows, part)];
     showWarnings(warnings, cautions);
     parts.show(spec.parts, shown);
@@ -550,7 +556,7 @@ function makeBring(fig, models) {
     fig.redraw();
   };
   const take = (given) => {
-    wrong = "";
+    refuse("");
     fig.set({ part: -1, rows: "", weights: "", notes: [], ...given });
   };
   const seek = make("input", { type: "search", placeholder: "a model or a family", "aria-label": "Choose a model" });
@@ -680,8 +686,7 @@ function makeElsewhere(fig, runtimes) {
   const node = fig.element("details", { className: "rope-elsewhere" }, summary, table);
   return {
     show(part, rows) {
-      const layout = rows && part?.part === "text" ? rows : part?.layout;
-      const found = part ? elsewhere({ ...part, layout }, runtimes) : [];
+      const found = part ? elsewhere({ ...part, layout: rows || part.layout }, runtimes) : [];
       node.hidden = !found.length;
       const counts = VERDICTS.map((verdict) => found.filter((one) => one.verdict === verdict).length);
       const said = VERDICTS.map((verdict, i) => counts[i] && `${HEADS[verdict]} ${counts[i]}`).filter(Boolean);

@@ -234,6 +234,7 @@ def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsy
         ("Qwen/Qwen2.5-72B", "1,000,000, from"),
         ("qwen2.5-72b", "1,000,000, from"),
         ("qwen 2.5-72B", "1,000,000, from"),
+        ("meta-llama/Llama-3.1-8B", "meta-llama/Meta-Llama-3.1-8B"),
         ("qwen2", "10,000, from the class's default"),
     ):
         asked(name)
@@ -242,6 +243,41 @@ def test_a_public_checkpoint_is_known_by_its_name_and_a_family_by_its_type(capsy
     said = capsys.readouterr().err
     assert said.startswith("ropescope: Qwen2.5-72BB: no file, model_type or public checkpoint")
     assert "did you mean 'Qwen/Qwen2.5-72B'" in said
+    assert asked("unsloth/Llama-3.1-8B") == 2  # of which nothing is known
+    assert "did you mean 'meta-llama/Meta-Llama-3.1-8B'?" in capsys.readouterr().err
+
+
+def test_of_a_family_without_a_rule_the_card_says_why_and_is_a_warning(capsys) -> None:
+    assert asked("vjepa2") == 1
+    said = capsys.readouterr().out
+    assert "vjepa2, for which no rule is known" in said
+    assert "- warning: vjepa2 has no rule: it rotates nothing: cosines and sines" in said
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "code", "words"),
+    [
+        ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B", 0, "They rotate alike."),
+        ("llama 3.1 405b", "llama 3.1 70b", 2, "layers 0 to 125 against 0 to 79"),
+        ("llama 3.1 70b", "llama 3.3", 0, "They rotate alike."),
+        ("llama 3.1", "llama 3", 2, "35 of 64 pairs have another frequency"),  # slower than 2,048
+        ("llama 3.1", "llama 3.2", 2, "Heads of 128 channels against 64."),
+        ("llama 2", "llama 3", 2, "another frequency"),
+        ("llama", "llama 2", 0, "They rotate alike."),
+    ],
+)
+def test_llamas_beside_each_other(capsys, one: str, two: str, code: int, words: str) -> None:
+    assert asked("compare", one, two) == code
+    assert words in capsys.readouterr().out
+
+
+def test_an_expression_with_a_sum_has_parentheses() -> None:
+    (found,) = specification("mistral4")["parts"]
+    whole = "(qk_nope_head_dim + qk_rope_head_dim)"
+    assert found["width_from"] == f"{whole} x qk_rope_head_dim / {whole}"
+    sizes = {"qk_nope_head_dim": 64, "qk_rope_head_dim": 64}
+    value = eval(found["width_from"].replace(" x ", " * "), {}, sizes)
+    assert value == found["width"] == 64
 
 
 def test_every_public_checkpoint_can_be_chosen() -> None:

@@ -254,6 +254,16 @@ def test_a_field_without_effect_changes_nothing() -> None:
     assert spec.parts == rope_of(LLAMA).parts
 
 
+def test_a_null_factor_of_yarn_is_the_quotient_of_the_lengths_in_the_part_too() -> None:
+    sizes = {"model_type": "qwen2", "max_position_embeddings": 131_072}
+    told = {"rope_type": "yarn", "factor": None, "original_max_position_embeddings": 32_768}
+    spec = rope_of({**sizes, "rope_parameters": told})
+    plain = rope_of({**sizes, "rope_parameters": {**told, "factor": 4.0}})
+    assert spec.parts == plain.parts
+    assert spec.parts[0].rescaling[1]["factor"] == 4.0
+    assert ("factor-null", "rope_parameters.factor") in codes(spec)
+
+
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "a word": ({"hidden_size": "4096"}, "hidden_size must be a positive integer, got '4096'"),
     "no heads": ({"num_attention_heads": 0}, "num_attention_heads must be a positive integer"),

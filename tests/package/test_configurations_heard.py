@@ -148,6 +148,11 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *((kind, DEEP, {"head_dim": None}) for kind in ("deepseek_v3", "axk1", "youtu", "mistral4")),
     ("mistral4", DEEP, {"head_dim": 16}), ("longcat_flash", LONGCAT, {"head_dim": 32}),
     ("cohere2_moe", EXPERTS, {"rope_parameters": None}),
+    *((kind, {"head_dim": 64, **EXPERTS}, {"layer_types": [other, "full_attention"] * 2})
+      for kind in ("cohere2", "afmoe", "qwen3_next", "lfm2", "exaone4", "gemma3_text")
+      for other in ("chunked_attention", "conv" if kind != "lfm2" else "sliding_attention")),
+    *((kind, {"head_dim": 64}, {"rope_parameters": False}) for kind in ("llama", "gemma3_text")),
+    ("gemma3_text", {"head_dim": 64}, {"rope_scaling": False}),
     ("cosmos3_edge_text", {"hidden_size": 512}, {"head_dim": 64}),
     ("glm4_moe_lite", DEEP, NULL), ("solar_open", DEEP | {"head_dim": 64}, NULL),
     ("solar_open", DEEP | {"head_dim": 64}, {"partial_rotary_factor": 0.5}),
@@ -183,6 +188,18 @@ def test_what_makes_a_rotary_embedding_fail_is_told(
     assert not warned(config)
     assert not runs({**config, **change})
     assert warned({**config, **change})
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen2", "phi3", "mistral", "ministral3"])
+@pytest.mark.parametrize("none", [False, 0, "", []])
+def test_what_is_no_rescaling_is_taken_as_none_and_told(kind: str, none: Any) -> None:
+    made = transformers.CONFIG_MAPPING[kind].from_dict
+    told = {"rope_theta": 777.0}
+    assert made({**told, "rope_scaling": none}).to_dict() == made(dict(told)).to_dict()
+    spec, plain = (rope_of({"model_type": kind, **told, **x}) for x in ({"rope_scaling": none}, {}))
+    assert spec.parts == plain.parts
+    (found,) = set(spec.warnings) - set(plain.warnings)
+    assert (found.code, found.severity, found.field) == ("taken-as-null", 1, "rope_scaling")
 
 
 @pytest.mark.parametrize(

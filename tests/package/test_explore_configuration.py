@@ -127,7 +127,8 @@ def drawn(draw: random.Random, rule: dict[str, Any], name: str, depth: int = 0) 
         config["original_max_position_embeddings"] = draw.choice(LENGTHS)
     for key in ("rope_scaling", "rope_parameters"):
         if draw.random() < 0.45:
-            config[key] = rescaling(draw) if draw.random() < 0.95 else draw.choice([None, {}, 3])
+            wrong = draw.random() < 0.05
+            config[key] = draw.choice([None, {}, 3, False]) if wrong else rescaling(draw)
     kinds = [kind for kind in rule.get("rope", {}).get("kinds", {}) if kind]
     if kinds and draw.random() < 0.7:
         some = [kind for kind in kinds if draw.random() < 0.95]
@@ -136,6 +137,7 @@ def drawn(draw: random.Random, rule: dict[str, Any], name: str, depth: int = 0) 
     if types and draw.random() < 0.4:
         known = [*rule["layers"].get("rotation", ()), *rule["layers"].get("rest", ())]
         count = config["num_hidden_layers"] + draw.choice([0, 0, 0, 1])
+        known += ["chunked_attention"] * (draw.random() < 0.2)
         config[types["field"]] = [draw.choice(known) for _ in range(count)]
     if "switch" in rule.get("layers", {}) and draw.random() < 0.4:
         field = rule["layers"]["switch"]["field"]
@@ -176,7 +178,8 @@ def test_public_configurations_rotate_alike_in_both(node):
 
 def test_what_is_no_configuration_is_refused_alike(node):
     texts = ["[]", "7", "null", '"llama"', "1.0", "true", "{}", '{"model_type": "lama"}']
-    assert compared(node, texts) == 2
+    texts += ['{"model_type": ""}', '{"model_type": "", "rope_theta": 1e4}']
+    assert compared(node, texts) == 4
 
 
 @pytest.mark.parametrize("seed", range(5))

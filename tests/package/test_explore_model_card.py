@@ -10,12 +10,15 @@ import torch
 
 import atlas
 from rope_minimal import inverse_frequencies
-from ropebook import aliasing
+from ropebook import aliasing, figures
+from ropebook.atlas import card_data
+from ropebook.figures.alone import slim
 from ropescope.card import lines, matches
 from ropescope.configuration import load_rules, rope_of
 from ropescope.elsewhere import VERDICTS, elsewhere, load_engines
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
+DROPPED = (Path(__file__).parents[1] / "tools" / "dropped.mjs").as_uri()
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 ALL_ROWS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
@@ -87,12 +90,53 @@ def test_the_page_and_the_command_find_the_same_checkpoints(node):
     names = [name for row in ALL_ROWS for name in (row["name"], *row["aliases"])]
     names += [name.replace(" ", mark) for name in names for mark in ("", "-", "_", ".")]
     names += [name.split("/")[-1][:n] for name in names for n in (5, 8)]
-    names = sorted({*names, "qwen2.5", "qwen25", "Qwen 2.5", "qwen-2_5", "glm45", "no such model"})
+    owned = [(row["name"].split("/")[0], alias) for row in ALL_ROWS for alias in row["aliases"]]
+    names += ["/".join(pair) for pair in owned] + ["unsloth/Llama-3.1-8B", "me/no such model"]
+    names += ["", " ", "/", "qwen2.5", "qwen25", "Qwen 2.5", "qwen-2_5", "glm45", "no such model"]
+    names = sorted({*names})
     found = node.ask(TWIN, "searched", names, json.dumps(rows), json.dumps(load_rules()))
     for name, theirs in zip(names, found, strict=True):
         assert [row["name"] for _, row in matches(name)] == theirs, name
     assert found[names.index("qwen25")] == found[names.index("qwen2.5")]
     assert found[names.index("qwen25")][0] == "Qwen/Qwen2.5-7B-Instruct"
+    assert found[names.index("unsloth/Llama-3.1-8B")][0] == "meta-llama/Meta-Llama-3.1-8B"
+    assert found[names.index("me/no such model")] == []
+
+
+def onto(node, dropped, **traits):
+    """What the figure shows at first, with a file dropped onto it, and after a key in its field."""
+    figure = figures.model_card(card_data())
+    for name, value in traits.items():
+        setattr(figure, name, value)
+    return node.ask(DROPPED, "onto", slim(figure.get_state()), dropped)
+
+
+def test_a_file_that_is_refused_has_no_card_and_what_stood_there_stays(node):
+    before, refused, after = onto(node, '{"model_type": ')
+    assert before["shown"]
+    assert before["problem"] == ""
+    assert refused["shown"] == []
+    assert refused["says"].startswith("No card yet")
+    assert refused["problem"].startswith("new.json: ")
+    assert before["field"] == refused["field"] == after["field"] != ""
+    assert after["problem"] == ""
+    assert after["shown"] == before["shown"]
+    other = onto(node, '{"model_type": "qwen2", "rope_theta": 77.0}')[1]
+    assert "rope-card" in other["shown"]
+    assert "base 77" in other["says"]
+
+
+@pytest.mark.parametrize("rows", ["", "interleaved"])
+def test_other_runtimes_are_told_of_the_rows_of_a_file(node, rows):
+    """A GGUF has rows of its own, beside a configuration that speaks of Hugging Face's."""
+    told = {"model_type": "llama", "rope_theta": 1e4}
+    (part,) = rope_of(told).to_dict()["parts"]
+    found = elsewhere(part | {"layout": rows or part["layout"]})
+    said = onto(node, "", text=json.dumps(told), rows=rows)[0]["elsewhere"]
+    heads = ("differs in", "turned so by", "was asked of")
+    for verdict, words in zip(VERDICTS, heads, strict=True):
+        many = sum(one["verdict"] == verdict for one in found)
+        assert (f"{words} {many}" in said) == bool(many)
 
 
 def test_the_page_and_the_command_say_the_same_of_other_runtimes(node):

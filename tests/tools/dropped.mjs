@@ -1,5 +1,7 @@
 // What checkpoint_file.js makes of files, from their bytes in hexadecimal, and how many bytes it read.
 import { configOf, filesOf, readFiles } from "../../ropebook/figures/checkpoint_file.js";
+import card from "../../ropebook/figures/model_card.js";
+import { openPage, show } from "./stage.mjs";
 
 /** { name, text, rows, notes, config, of, read } of a file, or { refused } with what is wrong; rules by family. */
 export const dropped = (name, hex, rules) => folder([[name, hex]], false, rules);
@@ -26,6 +28,35 @@ export async function folder(named, entries = false, rules = {}) {
     if (problem.constructor.name !== "Refused") throw problem;
     return { refused: problem.message };
   }
+}
+
+/**
+ * What the card's figure shows at first, after a file with a text is dropped, and after the field is typed in
+ * without a change: { says, problem, field, elsewhere, shown }, shown what has a table, a picture, or a line on it.
+ */
+export async function onto(state, text) {
+  const page = openPage();
+  const { root } = await show(page, card, state);
+  const field = root.querySelector("textarea");
+  const look = async () => {
+    await page.pass(64);
+    const parts = [...root.querySelectorAll("canvas, .rope-card, .rope-blocks, .rope-warnings, .rope-elsewhere")];
+    return {
+      says: root.querySelector(".rope-answer").textContent,
+      problem: root.querySelector(".rope-problem").textContent,
+      field: field.value,
+      elsewhere: root.querySelector(".rope-elsewhere summary").textContent,
+      shown: parts.filter((part) => !part.closest("[hidden]")).map(({ className, tagName }) => className || tagName),
+    };
+  };
+  const seen = [await look()];
+  const all = new TextEncoder().encode(text);
+  const file = { name: "new.json", size: all.length, slice: (...ends) => new Blob([all.slice(...ends)]) };
+  const drop = new page.window.Event("drop", { cancelable: true });
+  root.dispatchEvent(Object.assign(drop, { dataTransfer: { items: [], files: [file] } }));
+  seen.push(await look());
+  field.dispatchEvent(new page.window.Event("input"));
+  return [...seen, await look()];
 }
 
 /** What a browser gives of what is dropped: entries, of which a reader tells two at a time. */
