@@ -157,6 +157,7 @@ def test_who_copies_within_the_window(name):
         assert found.max() < 0.25
     elif name in ("pope", "repo"):
         assert found.mean() > 0.4
+        assert found.max() > 0.95
     else:
         assert found.min() > 0.95
 
@@ -171,7 +172,8 @@ def test_who_reads_four_windows_better_than_rope(name):
 @drawn
 def test_who_reads_four_windows_better_when_all_see_one():
     """Refuted if, by the mean of new seeds, masked RoPE beats additive GRAPE, masked or not, or
-    masked PoPE, or loses to PoPE or FoPE that see all keys, or to masked FoPE or local RoPE."""
+    masked PoPE, loses to PoPE, FoPE or local RoPE that see all keys, or clearly to the last two
+    masked."""
 
     def near(name):
         models = trained("language", name)
@@ -183,7 +185,7 @@ def test_who_reads_four_windows_better_when_all_see_one():
     rope = near("rope")
     assert score("language", "grape_a", 4).mean() < rope
     assert max(near("pope"), near("grape_a")) < rope < score("language", "pope", 4).mean()
-    assert rope < score("language", "fourier", 4).mean()
+    assert rope < min(score("language", name, 4).mean() for name in ("fourier", "local_nope"))
     assert rope < min(near("fourier"), near("local_nope")) + 0.03
 
 
@@ -215,24 +217,23 @@ def test_it_is_the_rest_and_not_the_series():
     assert sum(with_rest > without) > 4
 
 
-@drawn
-@pytest.mark.parametrize("name", sorted({*RECENT, "rope", "nope", "t5", "alibi", "layers"}))
-def test_a_gap_in_training_hurts_little(name):
-    """Refuted if the median of eight new models misses answers at the distances left out."""
-    assert np.median(score("recall", name, 1, tuple(range(2000, 2008)))) > 0.65
+ALL = pytest.mark.parametrize("name", sorted({*RECENT, "rope", "nope", "t5", "alibi", "layers"}))
 
 
 @drawn
-def test_a_gap_in_training_hurts_less_than_its_end():
-    """Refuted if new models fail at the distances left out, are worse there than at those that
-    training had, or if RoPE goes as far as no encoding."""
-    for name in ("rope", "nope", "fourier", "t5"):
-        left_out = score("recall", name)
-        had = run.score(trained("recall", name), TASKS["recall"], "valid", NEW, 1)["accuracy"]
-        assert left_out.min() > 0.7
-        assert left_out.mean() > np.mean(had) - 0.1
-    assert score("recall", "rope", 8).mean() < 0.75
-    assert score("recall", "nope", 8).mean() > score("recall", "rope", 8).mean()
+@ALL
+def test_a_gap_in_training_hurts_less_than_its_end(name):
+    """Refuted if the median of eight new models misses answers at the distances left out or finds
+    fewer there than where training had them, or is on the other side of the claim far out."""
+    seeds = tuple(range(2000, 2008))
+    within, far = (np.median(score("recall", name, times, seeds)) for times in (1, 8))
+    models = trained("recall", name, seeds)
+    had = np.median(run.score(models, TASKS["recall"], "valid", seeds, 1)["accuracy"])
+    assert within > max(0.65, had - 0.1)
+    if name in ("nope", "t5", "fourier", "drope", "local_nope"):
+        assert far > 0.65
+    if name == "rope":
+        assert far < 0.5
 
 
 @drawn
@@ -240,23 +241,29 @@ def test_what_is_left_when_rope_is_dropped():
     """Refuted if new models copy or repeat once the rotation is gone, or read no better far out."""
     assert score("copy", "drope").max() < 0.25
     assert score("induction", "drope").max() < 0.3
-    assert score("copy", "drope").mean() < score("copy", "nope").mean() + 0.03
+    for task in ("copy", "induction"):
+        assert score(task, "drope").mean() < score(task, "nope").mean() + 0.03
     dropped, never = (score("language", name, 8).mean() for name in ("drope", "nope"))
-    assert abs(dropped - never) < 0.3
+    assert abs(dropped - never) < 0.1
     longer = recent.train(TASKS["copy"], "nope", NEW, rate("copy", "nope"), 3 * TASKS["copy"].steps)
     assert max(run.score(longer, TASKS["copy"], "test", NEW, 1)["accuracy"]) < 0.3
     assert (score("language", "drope", 8) < score("language", "rope", 8)).all()
 
 
 @drawn
-def test_who_follows_parity():
-    """Refuted if new models follow parity in 2,000 steps, or Selective RoPE finds it with every
-    seed in 4,000, or if either is right far beyond the window."""
+@ALL
+def test_who_follows_parity_in_2000_steps(name):
+    """Refuted if new models follow parity, or do better than guessing in the second window."""
+    assert score("parity", name).mean() < 0.75
+    assert abs(score("parity", name, 2).mean() - 0.5) < 0.06
+
+
+@drawn
+def test_who_follows_parity_in_4000_steps():
+    """Refuted if new models of Selective RoPE find parity with every seed or with none, or are
+    right about it far beyond the window."""
     task, seeds = TASKS["parity"], (2000, 2001, 2002, 2003)
-    for name in ("rope", "nope"):
-        assert score("parity", name).mean() < 0.8
-        assert abs(score("parity", name, 2).mean() - 0.5) < 0.06
     longer = recent.train(task, "selective", seeds, rate("parity", "selective"), 2 * task.steps)
     within, far = (run.score(longer, task, "test", seeds, n)["accuracy"] for n in (1, 8))
-    assert min(within) < 0.9
+    assert min(within) < 0.9 < 0.98 < max(within)
     assert max(far) < 0.75
