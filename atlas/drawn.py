@@ -23,7 +23,7 @@ from .families import configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
-from .types import types_of
+from .types import kind_names, types_of, words_of
 
 __all__ = ["found", "renew", "write"]
 
@@ -298,6 +298,7 @@ def found(name: str) -> dict[str, Any]:
         try:
             family = Family(made, name)
             rule |= rule_of(family)
+            rule["layers"] |= words_of(family, rule)
             rule |= types_of(family, rule)
             rule |= verified(family, rule)
             agreeing, count = rule["agreement"]
@@ -374,13 +375,6 @@ def field_names() -> list[str]:
             made = CONFIG_MAPPING[name]
             found |= {f.name for f in fields(made)} | set(made.attribute_map)
     return sorted(found)
-
-
-def kind_names() -> list[str]:
-    """Return the types of layers that any class of configurations takes, in all spellings."""
-    from transformers import configuration_utils as made
-
-    return sorted({*made.ALLOWED_ATTN_LAYER_TYPES, *made._LEGACY_LAYER_TYPE_REMAP})
 
 
 def write(rules: dict[str, Any]) -> None:

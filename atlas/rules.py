@@ -54,7 +54,8 @@ A rule
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
     counts from the last; ``cycle``, entries that recur, instead of these two; ``first`` and
     ``last`` entries; ``some``, the last if there is none of it;
-    whether the last are ``forced`` and longer lists ``cut``; ``old`` spellings of types. Or
+    whether the last are ``forced`` and longer lists ``cut``; ``old`` spellings of types; ``words``,
+    the types that its class takes, where it does not take all. Or
     ``numbers``: a field with numbers of layers of the kind ``then``, if no list is given.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
     ``except``, a field with numbers of layers that attend to something else.

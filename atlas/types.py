@@ -15,7 +15,7 @@ from ropescope.configuration import DICTS, LAYERWISE, evaluate
 
 from .asking import Family, RefusedError, disagreement, raw_of, value_of
 
-__all__ = ["types_of"]
+__all__ = ["kind_names", "types_of", "words_of"]
 
 ABOUT = re.compile(
     r"layer|pattern|interval|head|_dim|rope|rotary|window|position|hidden_size|alibi|theta|partial"
@@ -36,8 +36,42 @@ HEARD = re.compile(
 """Names of fields with which a class is not only loaded, but heard."""
 
 LAYERS = ("types", "switch")
+KNOWN = ("rotation", "rest", "absent")
 FRACTIONS = (5 / 16, 11 / 32, 0.3, 0.26)
 """Parts of a head that make odd widths."""
+
+
+def kind_names() -> list[str]:
+    """Return the types of layers that any class of configurations takes, in all spellings."""
+    from transformers import configuration_utils as made
+
+    return sorted({*made.ALLOWED_ATTN_LAYER_TYPES, *made._LEGACY_LAYER_TYPE_REMAP})
+
+
+def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
+    """Return ``words``, the types of layers with which a class runs, and as its pattern says.
+
+    None of these where they are all, or where it does not run with its own.
+    """
+    types, layers = value_of(family.loaded(family.raw()), "layer_types"), rule["layers"]
+    if not types:
+        return {}
+    windows, names = {"sliding_window": 4, "use_sliding_window": True}, fields(family.made)
+    windows = {one.name: windows[one.name] for one in names if one.name in windows}
+
+    def fine(kind: str) -> bool:
+        changed = {**windows, "layer_types": [kind, *types[1:]]}
+        if "types" not in layers:
+            return family.runs(**changed)
+        try:
+            return disagreement(rule, raw_of(family, **changed), family.hear(**changed)) is None
+        except RefusedError:
+            return False
+
+    runs, own = fine(types[0]), layers.get("types", {}).get("old", ())
+    known = {*types, *own, *(k for one in KNOWN for k in layers.get(one, ()))}
+    words = [kind for kind in kind_names() if kind in known or (runs and fine(kind))]
+    return {"words": words} if words != kind_names() and (runs or "types" in layers) else {}
 
 
 def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:

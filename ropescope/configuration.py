@@ -1010,9 +1010,7 @@ def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, lis
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
     given = fields.given.get("layer_types")
-    if own := rule.get("types"):
-        lists = (rule["rotation"], rule.get("rest", ()), rule["absent"], own.get("old", ()))
-        types = frozenset[str]().union(*lists)
+    types = frozenset(rule.get("words", types))
     if given is not None and types:
         fine = _for_each(given, count, rule.get("types", {}))
         if not (fine and all(isinstance(one, str) and one in types for one in given)):

@@ -1006,10 +1006,7 @@ function layersOf(fields, rule, types) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
   }
   const given = fields.given.get("layer_types") ?? null;
-  if (rule.types) {
-    const old = Object.keys(rule.types.old ?? {});
-    types = new Set([...Object.keys(rule.rotation), ...(rule.rest ?? []), ...rule.absent, ...old]);
-  }
+  if (rule.words) types = new Set(rule.words);
   if (given !== null && types.size) {
     if (!forEach(given, count, rule.types) || !given.every((one) => types.has(one))) {
       const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;

@@ -151,6 +151,9 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     *((kind, {"head_dim": 64, **EXPERTS}, {"layer_types": [other, "full_attention"] * 2})
       for kind in ("cohere2", "afmoe", "qwen3_next", "lfm2", "exaone4", "gemma3_text")
       for other in ("chunked_attention", "conv" if kind != "lfm2" else "sliding_attention")),
+    *((kind, {"head_dim": 64, "sliding_window": 4, **EXPERTS}, {"layer_types": [other] * 4})
+      for kind in ("qwen2", "qwen3", "gpt_oss", "gemma2", "smollm3", "ministral")
+      for other in ("chunked_attention", "linear_attention", "conv")),
     *((kind, {"head_dim": 64}, {"rope_parameters": False}) for kind in ("llama", "gemma3_text")),
     ("gemma3_text", {"head_dim": 64}, {"rope_scaling": False}),
     ("cosmos3_edge_text", {"hidden_size": 512}, {"head_dim": 64}),
