@@ -181,9 +181,11 @@ def cells(first: str, second: str = "rope") -> dict[tuple[str, int], Cell]:
     return found
 
 
-def room(task: str, times: int) -> bool:
-    """Return whether RoPE leaves room above it, or is right at every token with all seeds."""
-    return unit(task) == "bits" or min(values(_records()[task], "rope", times=times)) < 1
+def counts(task: str, times: int, said: str) -> bool:
+    """Return whether a cell counts: none does that cannot be ahead, as RoPE makes no mistake, and
+    is not behind."""
+    room = unit(task) == "bits" or min(values(_records()[task], "rope", times=times)) < 1
+    return room or said == "behind"
 
 
 def about(name: str) -> list[str]:
@@ -192,7 +194,7 @@ def about(name: str) -> list[str]:
     return [
         cell.so
         for (task, times), cell in cells(one["encoding"]).items()
-        if task in one["tasks"] and times in one["times"] and room(task, times)
+        if task in one["tasks"] and times in one["times"] and counts(task, times, cell.so)
     ]
 
 
@@ -217,7 +219,8 @@ def _matrix(caption: str, first: str, second: str, rows: list[str], columns: lis
                 line.append('<td title="not recorded">–</td>')
                 continue
             cell = known[task, times]
-            framed = " paper-about" * (task in rows and times in columns and room(task, times))
+            about = task in rows and times in columns and counts(task, times, cell.so)
+            framed = " paper-about" * about
             said = "" if cell.so == "undecided" else f"<b>{cell.so}</b> "
             line.append(
                 f'<td class="paper-{cell.so}{framed}" title="{cell.words}">{said}{cell.median}</td>'
@@ -255,10 +258,10 @@ def contest_card(name: str, **numbers: Any) -> HTML:
         else "<p>In English, at four windows, ahead of RoPE that sees one window of keys in "
         f"{wins} of 8 seeds.</p>"
     )
-    counts = (
+    told = (
         f"Of {len(said)} cells {said.count('ahead')} ahead, {said.count('behind')} behind."
         if said
         else "No cell is of the form that the claim is about."
     )
-    why = _line(f"{counts} {one.get('why', '').format(**numbers)}".strip())
+    why = _line(f"{told} {one.get('why', '').format(**numbers)}".strip())
     return _card(name, so, f'<div class="paper-tables">{tables}</div>{line}', why)

@@ -67,7 +67,7 @@ def test_a_why_is_two_short_sentences(name):
 
 
 FULL = {("copy", 1)}
-"""RoPE copies every token within the window, so nothing can be ahead there."""
+"""RoPE copies every token within the window, so that nothing can be ahead there."""
 
 
 @each_contest
@@ -88,7 +88,8 @@ def test_a_card_of_the_contest_shows_every_comparison_that_the_record_has(name):
             assert ("ahead" in cell.text, "behind" in cell.text) == (there.stands, back.stands)
             number = float(cell.text.split()[-1].replace("\N{MINUS SIGN}", "-"))
             assert number == pytest.approx(np.median(there.measured), abs=0.00501)
-            about = task in card["tasks"] and times in card["times"] and (task, times) not in FULL
+            about = task in card["tasks"] and times in card["times"]
+            about &= (task, times) not in FULL or back.stands
             assert ("paper-about" in cell["class"]) == about
 
 
@@ -107,6 +108,7 @@ def test_a_claim_is_about_whole_rows_and_columns(name):
         for task in card["tasks"]
         for times in card["times"]
         if (task, times) not in FULL
+        or compare(recent.records()[task], "rope", card["encoding"]).stands
     )
 
 
@@ -180,7 +182,7 @@ THRESHOLDS = {
 @pytest.mark.parametrize("name", THRESHOLDS)
 def test_no_verdict_is_better_than_the_thresholds_and_one_that_was_missed_is_told(name):
     met = all(asked.judged()[number] for number in THRESHOLDS[name])
-    assert (CARDS[name]["verdict"] == "holds") == met
+    assert met or CARDS[name]["verdict"] != "holds"
     assert ("threshold" in CARDS[name]["why"]) == (not met)
 
 
