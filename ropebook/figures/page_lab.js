@@ -82,7 +82,8 @@ export function format(who) {
   const seed = seedOf(`rope lab 5 for ${plainName(who).toLowerCase()}`);
   const one = drawing(seed);
   const bits = one([6, 7, 9, 10]);
-  const token = 2 ** (bits + 3) + one(below(2 ** (bits + 3)));
+  const octave = 2 ** (bits + 3); // in which the gap is 16; it is another beyond either end
+  const token = octave + 16 + one(below(octave - 31));
   const last = 2 ** (bits + 4);
   let worst = 0;
   for (let m = 0; m <= last; m++) worst = Math.max(worst, Math.abs(toBits(m, bits) - m));
@@ -330,7 +331,7 @@ export default {
       const told = seen.map(
         ([c, value], i) => `${i ? "channel" : "Channel"} ${c} ${i ? "" : "comes out "}as **${value}**`,
       );
-      setRich(reply, `${told.join(", ")}, the others as 0.`);
+      setRich(reply, `${told.join(", ")}, the others as 0 to four decimals.`);
       for (const value of out) {
         const bar = make("i");
         bar.style.height = `${Math.abs(value) * 26}px`;

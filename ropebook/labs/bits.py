@@ -45,7 +45,8 @@ class CountBits(Lab):
 
     def _draw(self, draw: Draw) -> None:
         self.bits = draw.one_of((6, 7, 9, 10))
-        self.token = (1 << self.bits + 3) + draw.below(1 << self.bits + 3)
+        octave = 1 << self.bits + 3  # in which the gap is 16; it is another beyond either end
+        self.token = octave + 16 + draw.below(octave - 31)
         self.last = 1 << self.bits + 4
         self.inv_freq = inverse_frequencies(64, 10_000.0)
         self.pair = draw.one_of([pair for pair in range(4, 28) if self._told_apart(pair)])
@@ -153,9 +154,6 @@ class CountBits(Lab):
                  "and here that is yours", gap - 1),
                 ("the gap is twice as wide there", gap / 2),
                 ("the gap is half as wide there", 2 * gap),
-                ("you cut off instead of rounding",
-                 int(np.sum(_cut(numbers * 1.0, p, np.trunc) == _cut(
-                     np.array(self.token * 1.0), p, np.trunc)))),
             ],
             "count the whole numbers that become the same as your token", tol=1e-12,
         )  # fmt: skip
@@ -176,12 +174,10 @@ class CountBits(Lab):
         found = read(answer, (), name)
         mine = self._errors(self.bits, self.pair)
         true, other = mine[which], mine[1 - which]
-        half = self._errors(self.bits, 0)[which]
         rest = [
             ("this is what rounding the other of the two does", other),
             ("in degrees; radians are wanted", np.degrees(true)),
             ("a distance has no sign", -true),
-            ("this is the error for pair 0; take your own", half),
             (
                 "twice as much as it is"
                 + ": below `lab.last` the step is 16, and the nearest number "
@@ -191,9 +187,9 @@ class CountBits(Lab):
             ("half of what it is", true / 2),
             ("this is for bfloat16; take your own format", self._errors(8, self.pair)[which]),
         ]
-        theta = self.inv_freq[self.pair]
         if which:
             rest += [
+                ("this is the error for pair 0; take your own", 0.0),
                 (
                     "this is how far the frequency is off; after so many positions it is that many "
                     "times as much",
@@ -202,7 +198,8 @@ class CountBits(Lab):
                 ("reduced to a turn; here the whole angle is asked for", true % (2 * np.pi)),
             ]
         else:
-            rest += [("this is how far the position is off, not the angle", true / theta)]
+            place = true / self.inv_freq[self.pair]
+            rest += [("this is how far the position is off, not the angle", place)]
         name_slip(found, true, rest, "not so: angle = position x frequency", tol=5.1e-3)
 
     def _check_position_error(self, answer: Any) -> None:

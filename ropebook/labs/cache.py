@@ -185,7 +185,7 @@ class MendACache(Lab):
 
     def _places(self, found: np.ndarray, raw: np.ndarray, wanted: np.ndarray) -> str:
         """Return where the keys stand that are not where they should."""
-        search = np.arange(-120, 121)
+        search = np.arange(-200, 201)
         wrong, told = [], []
         for slot, key in enumerate(found):
             would = self._turn(np.repeat(raw[slot][None], len(search), 0), search)
@@ -202,9 +202,12 @@ class MendACache(Lab):
         slot, place = wrong[-1], told[-1]
         if place is None:
             kept = agree(_lengths(found[slot]), _lengths(raw[slot]))
-            return f"the key in slot {slot} is not its raw key turned by a whole number of " + (
-                "positions: is it the right base?" if kept else "positions; its half-split pairs "
-                "have other lengths: are they the pairs, and is it the key of this slot?"
+            return (
+                f"the key in slot {slot} is not its raw key turned by any whole number of "
+                f"positions from {search[0]} to {search[-1]}"
+            ) + (
+                ": is it the right base?" if kept else "; its half-split pairs have other "
+                "lengths: are they the pairs, and is it the key of this slot?"
             )  # fmt: skip
         line = (
             f"not where they should stand: {len(wrong)} of {len(found)} keys; the last of them, in "

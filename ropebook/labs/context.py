@@ -210,9 +210,10 @@ class ExtendAContext(Lab):
                 f"pair {int(np.argmax(fast))} turns faster than in training: slow pairs down"
             )
         if (share := neighbour_contrast(found) / neighbour_contrast(self.inv_freq)) < KEPT:
+            left, wanted = apart(100 * share, 100 * KEPT, 2)
             raise Slip(
-                f"no pair meets a new angle, but the step to the next token has {share:.0%} of its "
-                f"size, and should keep {KEPT:.0%}: you have slowed down fast pairs as well"
+                f"no pair meets a new angle, but the step to the next token has {left}% of its "
+                f"size, and should keep {wanted}%: you have slowed down fast pairs as well"
             )
         by_parts = self._blend(self.inv_freq, self.length, self.factor), self._released()
         if any(agree(found, one, 1e-2, each=True) for one in by_parts):

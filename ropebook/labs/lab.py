@@ -59,7 +59,10 @@ def numbers(answer: Any, what: str) -> np.ndarray:
     """Return an answer as finite float64 numbers; raise `Slip` where it is not."""
     try:
         found = np.asarray(answer)
-        if found.dtype.kind in "bcSU":
+        if found.dtype.kind == "c":
+            got = found.dtype.name
+            raise Slip(f"{what} should be real numbers, got {got}: .real takes the real part")
+        if found.dtype.kind in "bSU":
             raise TypeError
         single = found.dtype == np.float32
         found = found.astype(np.float64)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .lab import Draw, Lab, Slip, agree, call, name_slip, numbers, read
+from .lab import Draw, Lab, Slip, agree, apart, call, name_slip, numbers, read
 from .turns import LAYOUT, Turn, explain, series
 
 __all__ = ["WriteTheRotation", "check_rotation"]
@@ -66,17 +66,17 @@ def _no_rotation(found: np.ndarray, x: np.ndarray, places: np.ndarray, true: Tur
         )
     lengths = np.hypot(found[:, a], found[:, b]) / np.hypot(x[:, a], x[:, b])
     if agree(found, true(x, places), 1e-2) and not np.allclose(lengths, true.factor, rtol=1e-5):
-        more = "" if true.factor == 1 else ", or the factor needs more digits"
-        return f"right to two digits or three, and no further: some of it is in float16{more}"
+        more = "" if true.factor == 1 else ", or does the factor need more digits"
+        return f"right to two digits or three, and no further: is some of it in float16{more}?"
     for still in sorted({*range(true.head_dim)} - {*a, *b}):
         if not agree(found[:, still], x[:, still]):
             return f"channel {still} belongs to no pair: it should come back as it was"
     if not np.allclose(lengths, true.factor, rtol=1e-6):
-        token, pair = np.argwhere(~np.isclose(lengths, true.factor, rtol=1e-6))[0]
+        token, pair = divmod(int(np.argmax(np.abs(lengths - true.factor))), len(a))
+        length, factor = apart(lengths[token, pair], true.factor)
         return (
             f"no rotation: the length of pair {pair}, channels {a[pair]} and {b[pair]}, is "
-            f"multiplied by {lengths[token, pair]:.3g} at position {places[token]}, and should be "
-            f"by {true.factor:.3g}"
+            f"multiplied by {length} at position {places[token]}, and should be by {factor}"
         )
     turned = (found[:, a] + 1j * found[:, b]) / (one + 1j * two) / true.factor
     off = np.angle(turned / np.exp(1j * angle))

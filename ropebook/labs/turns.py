@@ -107,20 +107,27 @@ def _slips(true: Turn, whose: str) -> Iterator[list[tuple[str, dict[str, Any]]]]
             {"direction": -true.direction},
         )
     ]
-    yield [
-        *(
+    if whose == "the cache":  # its keys are moved by delta
+        yield [
+            ("each key is moved by delta + 1, not by delta", {"first": 1}),
+            ("each key is moved by delta - 1, not by delta", {"first": -1}),
+            ("you move by the row, not by delta", {"by_row": True}),
+        ]
+    else:
+        yield [
+            *(
+                (
+                    f"positions start at {first} in yours, and at {true.first} in {whose}",
+                    {"first": first},
+                )
+                for first in dict.fromkeys((0, 1, -1, -true.first))
+                if first != true.first
+            ),
             (
-                f"positions start at {first} in yours, and at {true.first} in {whose}",
-                {"first": first},
-            )
-            for first in dict.fromkeys((0, 1, -1, -true.first))
-            if first != true.first
-        ),
-        (
-            "you take the row of x for its position: use the argument positions",
-            {"by_row": True},
-        ),
-    ]
+                "you take the row of x for its position: use the argument positions",
+                {"by_row": True},
+            ),
+        ]
     if true.width < true.head_dim:
         side, wrong = ("last", "first") if true.at_end else ("first", "last")
         yield [

@@ -263,6 +263,17 @@ def in_float16(turn):
     return lambda x, m: turn(x.astype(np.float16), m).astype(np.float16)
 
 
+def last_pair_doubled(lab):
+    """Doubled for the last token only, and all of it in float16."""
+
+    def rotate(x, m):
+        y = in_float16(lab._turn)(x, m)
+        y[-1, lab._turn.pairs()[-1]] *= 2
+        return y
+
+    return rotate
+
+
 def scaled_all(lab):
     turned = np.ravel(lab._turn.pairs())
     by = np.where(np.isin(np.arange(lab.head_dim), turned), 1, lab._turn.factor)
@@ -395,7 +406,8 @@ SLIPS = [
     ),
     (1, "rotate", lambda lab: bank(lab, slow(lab._turn.inv_freq, 1.001)), "and off at 5,000 or"),
     (1, "rotate", lambda lab: lambda x, m: None, "is there a return"),
-    (1, "rotate", lambda lab: in_float16(lab._turn), "in float16$"),
+    (1, "rotate", lambda lab: in_float16(lab._turn), r"is some of it in float16\?$"),
+    (1, "rotate", last_pair_doubled, "no rotation: .* multiplied by 2 at position .* by 1$"),
     (1, "slowest", lambda lab: 2 * np.pi / lab._turn.inv_freq[-1] * 1.001, "not so"),
     (1, "slowest", lambda lab: str(2 * np.pi / lab._turn.inv_freq[-1]), "real numbers, got str"),
     (
@@ -446,6 +458,7 @@ SLIPS = [
         "the sign of the distance",
     ),
     (1, "score", lambda lab: lambda q, k, far: q @ k, "the distance does not matter"),
+    (1, "score", lambda lab: lambda q, k, far: 1j * far, "got complex128: .real takes the real"),
     (2, "pairs", other_pairs, "your pairs are"),
     (2, "pairs", lambda lab: lab._turn.pairs()[::-1], "reverse order"),
     (2, "pairs", lambda lab: [(b, a) for a, b in lab._turn.pairs()], "lower channel"),
@@ -475,7 +488,7 @@ SLIPS = [
     (2, "twin", lambda lab: lab.stranger, "write a function of your own"),
     (2, "twin", lambda lab: lambda x, m: lab.stranger(x, m), "write a function of your own"),
     (2, "twin", lambda lab: lambda x, m: bank(lab, [*lab._turn.inv_freq[:-1], 0])(x, m), "radians"),
-    (2, "twin", lambda lab: in_float16(lab._turn), "in float16, or the factor"),
+    (2, "twin", lambda lab: in_float16(lab._turn), "in float16, or does the factor"),
     (2, "twin", scaled_all, "belongs to no pair"),
     (2, "inv_freq", lambda lab: np.round(lab._turn.inv_freq, 4), "four decimals"),
     (2, "inv_freq", lambda lab: slow(lab._turn.inv_freq), "not these"),
@@ -518,6 +531,12 @@ SLIPS = [
         *(4, "move", lambda lab: lambda k, d: rotate_complex(k, d, lab.base).astype(np.float16)),
         "in float16",
     ),
+    (
+        *(4, "move", lambda lab: lambda k, d: lab._turn(k, np.arange(len(k)))),
+        "^you move by the row, not by delta$",
+    ),
+    (4, "move", lambda lab: lambda k, d: lab._turn(k, d + 1), r"^each key is moved by delta \+ 1,"),
+    (4, "move", lambda lab: lambda k, d: lab._turn(k, d - 1), "^each key is moved by delta - 1,"),
     (4, "drop", drop(lambda old, new, start, stop: new), "the cache was rotated twice"),
     (4, "drop", drop(lambda old, new, start, stop: 0 * new), "the keys have not moved"),
     (4, "drop", drop(lambda old, new, start, stop: old - new), "direction reversed"),
@@ -543,7 +562,7 @@ SLIPS = [
     (4, "mended", lambda lab: lab._mended.astype(np.float16), "in float16"),
     (4, "mended", lambda lab: lab._mended[::-1], "is it the key of this slot"),
     (4, "mended", lambda lab: rotate_complex(lab._mended, lab.positions * 0 + 500, lab.base),
-     "right base"),
+     "by any whole number of positions from -200 to 200: is it the right base"),
     (4, "mended", some_turned_back, "^not where they should stand: 4 of .*, stands at 0 instead"),
     (4, "next_position", lambda lab: lambda m, pad: np.full(len(m), 8), "counts slots"),
     (4, "next_position", lambda lab: lambda m, pad: (~pad).sum(1), "counts tokens"),
@@ -579,6 +598,12 @@ SLIPS = [
         *(5, "position_error", lambda lab: 16 * lab.inv_freq[lab.pair]),
         "^twice as much .* the step is 16",
     ),
+    (
+        *(5, "position_error", lambda lab: np.abs(np.arange(lab.last) - to_bits(
+            np.arange(lab.last), lab.bits)).max()),
+        "^this is how far the position is off, not the angle$",
+    ),
+    (5, "frequency_error", lambda lab: 0.0, "for pair 0"),
     (5, "frequency_error", lambda lab: 2 * lab._errors(lab.bits, lab.pair)[1], "as it is$"),
     (5, "stage", table_is, "^then "),
     (6, "order", lambda lab: np.argsort(permute_qk(np.arange(lab.head_dim), 1,
@@ -701,6 +726,73 @@ def test_by_parts_of_the_labs_own_length_is_not_right_and_numbers_are_told_apart
         if said := lab.diagnose("mine", step * (1 + 2e-6)):
             pair = re.search(r"made (\S+) turns in training, and makes (\S+) in the", said).groups()
             assert pair[0] != pair[1]
+
+
+def test_a_number_that_is_told_to_be_wrong_is_told_apart_from_the_right_one():
+    """What a step or a length is, and what it should be, never look alike."""
+    close = 0
+    for who in (*NAMES, "kid 366"):
+        lab = labs.begin(3, who)
+        keep = np.where(lab._turns < 1, 1 / lab.factor, 1) * lab.inv_freq
+        for slower in np.linspace(0.88, 0.91, 61):
+            if not (said := lab.diagnose("mine", slower * keep)):
+                break
+            left, wanted = re.search(
+                r"has (\S+)% of its size, and should keep (\S+)%:", said
+            ).groups()
+            assert (float(left) < 90, wanted) == (True, "90")
+            close += float(left) > 89.5
+        lab = labs.begin(1, who)
+        said = lab.diagnose("rotate", lambda x, m, lab=lab: (1 + 3e-5) * lab._turn(x, m + 0.5))
+        by, wanted = re.search(
+            r"multiplied by (\S+) at position \d+, and .* by (\S+)$", said
+        ).groups()
+        assert (by, wanted) == ("1.00003", "1")
+    assert close
+
+
+def test_keys_that_were_mended_the_wrong_way_are_said_to_stand_where_they_stand():
+    """One accident taken for another; rotated twice taken for the other way, as far as 4 m."""
+    ways = {
+        "rotated twice": lambda m, c: -m,
+        "offset lost": lambda m, c: c + 0 * m,
+        "rotated the other way": lambda m, c: 2 * m,
+        "never rotated": lambda m, c: m,
+    }
+    farthest = 0
+    for who in (*NAMES[:60], "kid 259"):
+        lab = labs.begin(4, who)
+        m, c = lab.positions, lab.before
+        for name, way in ways.items():
+            now = np.where(m < c, m, ACCIDENTS[lab._accident](m, c) + way(m, c))
+            said = lab.diagnose("mended", lab._turn(lab._mended, now - m))
+            if name == lab._accident:
+                assert said == ""
+                continue
+            assert re.search(rf"in slot {m[-1]}, stands at {now[-1]} instead of {m[-1]}$", said)
+            farthest = max(farthest, now[-1])
+    assert farthest > 120
+
+
+def test_the_words_in_italics_are_those_that_the_check_takes():
+    cells = json.loads(NOTEBOOKS[4].read_text("utf8"))["cells"]
+    (text,) = (said for cell in cells if "in italics here" in (said := "".join(cell["source"])))
+    assert re.findall(r"\*([^*]+)\*", text) == list(ACCIDENTS)
+
+
+def test_the_crowd_has_halves_on_both_sides_alike(node):
+    """No token is drawn so near to a power of two that the gap is another on one side."""
+    crowds = set()
+    for who in (*NAMES, *(f"pupil {i}" for i in range(300))):
+        lab = labs.begin(5, who)
+        count = np.arange(4 * lab.token)
+        same = np.flatnonzero(to_bits(count, lab.bits) == to_bits(lab.token, lab.bits))
+        assert same[0] + same[-1] == 2 * to_bits(lab.token, lab.bits)
+        crowds.add(len(same))
+        assert "one crowd is larger and the next smaller" in lab.diagnose("crowd", 16)
+    assert crowds == {15, 17}
+    for who in ("pupil 68", "pupil 280"):
+        assert node.call("page_lab.js", "format", who)["token"] == labs.begin(5, who).token
 
 
 def test_a_tensor_that_is_no_array_yet_gets_a_sentence():
