@@ -50,14 +50,14 @@ export const breaks = (scores) => TIMES.find((_, i) => scores[i] < scores[0] / 2
 export function words({ phase, wanted, run, read, known, other, busy, ready }) {
   const settings = ({ steps, rate, borrowed, seed }) =>
     `\n${num(steps, 0)} steps, rate ${rate}${borrowed ? " (RoPE's in the record)" : ""}, seed ${seed}.`;
-  const instead = `**Start** drops it and trains ${bold(wanted.name)} on ${wanted.task}.`;
+  const instead = (what) => `**Start** drops ${what} and trains ${bold(wanted.name)} on ${wanted.task}.`;
+  const idle = wanted.idle ? ` The bug changes nothing in **${wanted.name}**.` : "";
   if (busy)
     return (
       `${bold(capital(busy.name))} is **not done on ${busy.task}** yet: choose ${busy.task} to see it. ` +
-      `${instead}${settings(busy)}`
+      `${instead("it")}${idle}${settings(busy)}`
     );
   if (phase === "none") {
-    const idle = wanted.idle ? " The bug changes nothing in it." : "";
     const task = `to train ${bold(wanted.name)} on ${wanted.task}, with texts of 64 tokens`;
     return `Press **Start** ${task}, and predict what it does with 512.${idle}${settings(wanted)}`;
   }
@@ -70,15 +70,16 @@ export function words({ phase, wanted, run, read, known, other, busy, ready }) {
   const name = bold(capital(run.name));
   const differs = wanted.name !== run.name;
   if (phase === "training") {
-    const waits = differs ? ` ${bold(capital(wanted.name))} waits until it is done.` : "";
-    return `${name} trains, ${step}: ${loss}.${waits}${settings(run)}`;
+    const next = differs ? ` You can start ${bold(wanted.name)} when it is done.` : "";
+    return `${name} trains, ${step}: ${loss}.${next}${idle}${settings(run)}`;
   }
-  if (phase === "paused") return `${name} rests at ${step}: ${loss}.${differs ? ` ${instead}` : ""}${settings(run)}`;
+  if (phase === "paused")
+    return `${name} rests at ${step}: ${loss}.${differs ? ` ${instead("it")}` : ""}${idle}${settings(run)}`;
   if (phase === "stretching")
-    return `${name} reads longer and longer texts: **${percent(read)}** are read.${settings(run)}`;
+    return `${name} reads longer and longer texts: **${percent(read)}** are read. ${instead("the stretch")}${idle}${settings(run)}`;
   if (!scores.length) {
     const next = ready ? "Now stretch the text: will it break?" : "Its weights are gone: train it again to stretch it.";
-    return `${name} is trained: ${loss}. ${next}${settings(run)}`;
+    return `${name} is trained: ${loss}. ${next}${idle}${settings(run)}`;
   }
   const at = breaks(scores);
   const verdict =
@@ -92,7 +93,7 @@ export function words({ phase, wanted, run, read, known, other, busy, ready }) {
   const ranges = known?.map(([low, high]) => `${percent(low)} to ${percent(high)}`).join(", ");
   return (
     `${name} gives ${share(scores[0])} right answers in texts as long as in training, and ${share(scores.at(-1))} ` +
-    `${asked} texts 8 times as long: ${verdict}.${far}\nAt 1, 2, 4 and 8 times: ${scores.map((s) => percent(s)).join(", ")}. ` +
+    `${asked} texts 8 times as long: ${verdict}.${far}${idle}\nAt 1, 2, 4 and 8 times: ${scores.map((s) => percent(s)).join(", ")}. ` +
     `Guessing gives ${percent(1 / GUESS)}.${known ? ` Eight seeds of the record: ${ranges}.` : ""}`
   );
 }

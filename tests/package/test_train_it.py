@@ -235,6 +235,9 @@ def test_encodings_and_tasks_are_those_of_the_record():
     assert [*words, *(recent.RECENT[name].words for name in FIXED)] == ENCODINGS
     assert list(data["encodings"]) == ENCODINGS
     assert list(data["tasks"]) == OFFERED
+    assert len(FIXED) == 3, "so the page says of chapter 16"
+    page = (FOLDER.parents[1] / "notebooks" / "train-it-yourself.ipynb").read_text("utf8")
+    assert "for the last three of the list, [chapter 16]" in page
     assert figures.train_it(data).data == data
     entry = data["tasks"]["copy"]["record"]["RoPE"]
     scores = summary.values(summary.load("copy"), "rope", times=8)

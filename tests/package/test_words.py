@@ -157,6 +157,8 @@ LEARNS = {**PLAN, "losses": [3.1, 0.094], "scores": []}
 SPREAD = [[1, 1], [0.9541, 1], [0.06445, 1], [0.0625, 0.9805]]
 LEARNT = {"phase": "done", "wanted": PLAN, "known": None}
 LEARNT |= {"run": {**LEARNS, "scores": [0.999, 0.8, 0.41, 0.07]}}
+IDLE = {**PLAN, "name": "ALiBi", "idle": True}
+IDLE_SAID = " The bug changes nothing in **ALiBi**.\n"
 
 SENTENCES = [
     (
@@ -375,8 +377,16 @@ SENTENCES = [
         "and predict what it does with 512.\n1,000 steps, rate 0.1, seed 0.",
     ),
     (
-        ("train_it", {"phase": "none", "wanted": {**PLAN, "name": "ALiBi", "idle": True}}),
-        "does with 512. The bug changes nothing in it.\n",
+        ("train_it", {"phase": "none", "wanted": IDLE}),
+        "does with 512. The bug changes nothing in **ALiBi**.\n",
+    ),
+    *(
+        (("train_it", {**LEARNT, "wanted": IDLE, "run": LEARNS, "read": 0.5, **own}), IDLE_SAID)
+        for own in (
+            *({"phase": phase} for phase in ("training", "paused", "stretching", "done")),
+            {"run": LEARNT["run"]},
+            {"busy": LEARNS},
+        )
     ),
     (
         ("train_it", {"phase": "training", "wanted": PLAN, "run": LEARNS}),
@@ -385,7 +395,8 @@ SENTENCES = [
     ),
     (
         ("train_it", {"phase": "training", "wanted": PLAN, "run": {**LEARNS, "name": "RoPE"}}),
-        "where guessing costs 2.77. **RoPE, keys turn backwards**, waits until it is done.\n1,000",
+        "where guessing costs 2.77. You can start **RoPE, keys turn backwards**, when it is done.\n"
+        "1,000",
     ),
     (
         ("train_it", {"phase": "training", "wanted": PLAN, "run": {**LEARNS, "losses": []}}),
@@ -403,7 +414,8 @@ SENTENCES = [
     ),
     (
         ("train_it", {"phase": "stretching", "wanted": PLAN, "run": LEARNS, "read": 0.5}),
-        "**RoPE, keys turn backwards**, reads longer and longer texts: **50%** are read.\n",
+        "**RoPE, keys turn backwards**, reads longer and longer texts: **50%** are read. "
+        "**Start** drops the stretch and trains **RoPE, keys turn backwards**, on copy.\n",
     ),
     (
         ("train_it", {"phase": "done", "wanted": PLAN, "run": LEARNS, "ready": True}),

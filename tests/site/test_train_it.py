@@ -62,7 +62,7 @@ def test_it_trains_pauses_resumes_stretches_and_goes_back(visit, width):
     answer = ours.figure.locator(".rope-answer")
     ours.choose("Encoding", "T5 bias")
     assert "RoPE trains, step" in (said := read(ours, answer))
-    assert "T5 bias waits until it is done." in said
+    assert "You can start T5 bias when it is done." in said
     ours.choose("Encoding", "RoPE")
     ours.button("Pause")
     rests = ours.until(phase="paused", step=5)["step"]
