@@ -24,8 +24,9 @@ accepted, transformers alone can say."""
 
 
 CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike, 1 where
-they do after rows are moved, 2 where they do not, or a part has no rule; what scores are divided
-by, norms and gains, and queries that grow with their position are not compared."""
+they do after rows are moved, negated or multiplied, 2 where they do not, or a part has no rule;
+what scores are divided by, norms and gains, and queries that grow with their position are not
+compared."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

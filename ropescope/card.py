@@ -151,7 +151,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
     if part["attention_factor"] not in (None, 1.0):
         rows.append(("factor", f"{part['attention_factor']:.10g} on rotated queries and keys"))
     if part["sections"]:
-        rows.append(("axes", ", ".join(f"axis {a}: {n} pairs" for a, n in part["sections"])))
+        rows.append(("axes", _axes(part["sections"])))
     if len(speed):
         turn = 2.0 * np.pi / speed
         unit = "tokens" if part["part"] == "text" else "positions"
@@ -164,6 +164,8 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
             words = "" if part["rescaling"] or near else f"{words}beyond"
             if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
                 words = " before the rescaling"
+            elif part["rescaling"] and part["rescaling"][0] == "linear":
+                words = ", before or after the rescaling, the file does not say"
             rows.append(("trained for", f"{trained:,} tokens{words}"))
     if part["max_length"] not in (None, part["trained_length"]):
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
@@ -194,11 +196,22 @@ def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
 
 def _layers(ranges: list[list[int]]) -> str:
     """Return layers in words: 0 to 31, or 3 to 31 in steps of 4."""
-    words = [
-        str(a) if a == b else f"{a} to {b}" + (f" in steps of {step}" if step > 1 else "")
-        for a, b, step in ranges
-    ]
+    words: list[str] = []
+    for a, b, step in ranges:
+        if a == b or (step > 1 and b - a == step):
+            words += map(str, sorted({a, b}))
+        else:
+            words.append(f"{a} to {b}" + (f" in steps of {step}" if step > 1 else ""))
     return ", ".join(words) or "unknown"
+
+
+def _axes(sections: list[list[int]]) -> str:
+    """Return how many pairs each axis has: of axes that take turns, counted."""
+    axes = sorted({axis for axis, _ in sections})
+    if len(sections) == len(axes):
+        return ", ".join(f"axis {axis}: {pairs} pairs" for axis, pairs in sections)
+    sums = [sum(pairs for axis, pairs in sections if axis == one) for one in axes]
+    return f"axes {', '.join(map(str, axes))} in turn: {', '.join(map(str, sums))} pairs"
 
 
 def _rescaling(found: list[Any] | None) -> str:
@@ -212,6 +225,11 @@ def _value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{value[0]:.6g}, ..., {value[-1]:.6g}]" if value else "[]"
     return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def _ordered(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts with attention before what chooses for it."""
+    return sorted(parts, key=lambda part: part["kind"] == "indexer")
 
 
 def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
@@ -241,7 +259,7 @@ def _said(found: dict[str, Any]) -> list[str]:
 
 def text(found: dict[str, Any]) -> str:
     """Return the card as text."""
-    blocks = [_head(found), *map(lines, found["parts"])]
+    blocks = [_head(found), *map(lines, _ordered(found["parts"]))]
     cards = ["\n".join(f"{name:<12} {value}" for name, value in block) for block in blocks]
     return "\n\n".join([*cards, "\n".join(f"- {one}" for one in _said(found))]).rstrip()
 
@@ -257,7 +275,7 @@ def page(found: dict[str, Any]) -> str:
 
     parts = "".join(
         f"<section>{pairs_ring(report_of(part))}{table(lines(part))}</section>"
-        for part in found["parts"]
+        for part in _ordered(found["parts"])
     )
     said = "".join(f"<li>{html.escape(one)}</li>" for one in _said(found))
     title = html.escape(Path(found["source"]).name)

@@ -535,7 +535,8 @@ class _Study:
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
         joins = label == "rope_parameters" and (rope["nested"] or entry is given)
         if not (both and self.two(fields, *both, joins, source, base)) and source == DEFAULT:
-            self.lost(fields, told or given, name, base, list(rope["kinds"].values()))
+            at = fields.name("rope_scaling") if legacy and not entry else name
+            self.lost(fields, told or given, name, base, list(rope["kinds"].values()), at)
         origin = dict.fromkeys(entry or {}, name)
         origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
         found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None}
@@ -567,8 +568,10 @@ class _Study:
                     self.warn("no-effect", 0 if fits else 1, f"{other}.{where}", text)
         return found
 
-    def lost(self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[Json]) -> None:
-        """Warn where the default is taken for a base that was given or forgotten."""
+    def lost(
+        self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[Json], at: str
+    ) -> None:
+        """Warn where the default is taken for a base that was given or forgotten, in a field."""
         apart = {field for one in kinds if one["default"] != base for field in one["theta"]}
         others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
         others = [k for k in others if k not in apart]  # another kind of layer has those
@@ -578,7 +581,10 @@ class _Study:
             text = f"{field} is not read{f' for {where}' if len(kinds) > 1 else ''}: {words}"
             self.warn("base-lost", 2, field, text)
         elif entry:
-            self.warn("base-lost", 1, name, f"{name} has no rope_theta: {words}")
+            kind = name.rsplit(".")[-1]
+            if at != name:
+                words = f"{kind} layers take the class's default {base:,.15g}."
+            self.warn("base-lost", 1, at, f"{at} has no rope_theta: {words}")
 
     def rotation(
         self, fields: _Fields, rule: Json, one: Json, parameters: Json, source: str
@@ -635,7 +641,8 @@ class _Study:
             raise ValueError(f"{width_from} makes {width} channels, more than a head's {head_dim}")
         place = "all" if width == head_dim else one["place"] if rotated.all() else "elsewhere"
         if kind != "default":
-            self.advise(series, told, parameters["_name"], longest)
+            given = longest if fields.has("max_position_embeddings") else None
+            self.advise(series, told, parameters["_name"], given)
         self.keys(fields, parameters, kind, one, rule["rope"])
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None

@@ -128,7 +128,7 @@ def _with_config(path: Path, beside: Path, tensors: dict[str, Stored]) -> Checkp
     if file is None:
         if not tensors:
             raise broken(path, "expected config.json, params.json, *.safetensors or *.pth in this "
-                               "folder; of several GGUFs name one")  # fmt: skip
+                               "folder; a GGUF is named itself, not by its folder")  # fmt: skip
         return Checkpoint(path, None, tensors)
     twice: list[str] = []
     config, told, whose = _json(file, twice), None, "hf"

@@ -73,6 +73,10 @@ CLIP = ("clip is a tower for pictures: its projector_type decides how it rotates
         "read here.")  # fmt: skip
 """What is known of llama.cpp's files mmproj, whatever the tower in them."""
 
+TRUNCATES = ("The published config.json of gpt-oss has truncate false, which a GGUF cannot say: "
+             "its card truncates.")  # fmt: skip
+"""What YaRN in a file of llama.cpp leaves open; it rounds the ends of the ramp as it runs."""
+
 PARAMS = {
     "hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads",
     "num_key_value_heads": "n_kv_heads", "rms_norm_eps": "norm_eps",
@@ -253,7 +257,7 @@ def _scaled(keys: _Keys, four: bool) -> Json:
         keys.assumed(words)
         return {"rope_scaling": rope}
     words = "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond"
-    keys.assumed(f"{words} 8,192 tokens; Llama 3.2 has 32.")
+    keys.assumed(f"{words} 8,192 tokens, to 131,072; Llama 3.2 has 32.")
     return {"rope_scaling": rope, "max_position_embeddings": 131072}
 
 
@@ -411,6 +415,8 @@ def _scaling(keys: _Keys, tensors: dict[str, Stored], config: Json) -> Json:
     if divisors:
         return _named(np.array(divisors), float(config["rope_theta"]), keys)
     if kind == "yarn":
+        if config["model_type"] == "gpt_oss":
+            keys.assumed(TRUNCATES)
         latent = config["model_type"] in LATENT  # llama.cpp keeps a tenth of it for these
         scale = (keys.number("rope.scaling.yarn_log_multiplier") or 0.0) * (10.0 if latent else 1.0)
         found = {"rope_type": "yarn", **told, "factor": factor,

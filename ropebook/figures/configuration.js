@@ -415,7 +415,8 @@ class Study {
     const joins = label === "rope_parameters" && (rope.nested || entry === given);
     if (!(both && this.two(fields, ...both, joins, source, found.rope_theta)) && source === DEFAULT) {
       const seen = truthy(told) ? told : given;
-      this.lost(fields, seen, name, found.rope_theta, Object.values(rope.kinds));
+      const at = legacy && !truthy(entry) ? fields.name("rope_scaling") : name;
+      this.lost(fields, seen, name, found.rope_theta, Object.values(rope.kinds), at);
     }
     const origin = Object.fromEntries(Object.keys(entry ?? {}).map((key) => [key, name]));
     for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
@@ -450,7 +451,7 @@ class Study {
     }
     return found;
   }
-  lost(fields, entry, name, base, kinds) {
+  lost(fields, entry, name, base, kinds, at) {
     const apart = kinds.flatMap((one) => (equal(one.default, base) ? [] : one.theta)); // another kind of layer's
     const others = [...fields.given].filter(
       ([field, value]) => BASE.test(field) && positive(value) && !apart.includes(field),
@@ -461,7 +462,9 @@ class Study {
       const whose = kinds.length > 1 ? ` for ${name.split(".").at(-1)}` : "";
       this.warn("base-lost", 2, field, `${field} is not read${whose}: ${words}`);
     } else if (truthy(entry)) {
-      this.warn("base-lost", 1, name, `${name} has no rope_theta: ${words}`);
+      const layers = `${name.split(".").at(-1)} layers take the class's default`;
+      const taken = at === name ? words : `${layers} ${digits15(base)}.`;
+      this.warn("base-lost", 1, at, `${at} has no rope_theta: ${taken}`);
     }
   }
   /** All of a part but its place in the model. */
@@ -517,9 +520,9 @@ class Study {
     const width = 2 * rotated.length;
     if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than a head's ${head}`);
     const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
-    if (kind !== "default") this.advise(series, full, parameters._name, longest);
-    this.keys(fields, parameters, kind, one, rule.rope);
     const tells = fields.has("max_position_embeddings");
+    if (kind !== "default") this.advise(series, full, parameters._name, tells ? longest : null);
+    this.keys(fields, parameters, kind, one, rule.rope);
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
     return {
       head_dim: head,

@@ -9,7 +9,7 @@ import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { compact, parse, Real, Refused, truthy, written } from "./published.js";
+import { compact, nearest, parse, Real, Refused, truthy, written } from "./published.js";
 import { inverseFrequencies } from "./rope.js";
 import { renamed } from "./translation.js";
 
@@ -32,11 +32,11 @@ export function speeds(part, length = 0) {
 /** Whether layers look back by a window alone, so that a longer text brings them no new distance. */
 const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
 
-/** The rotation that is shown first: of the text, in layers that look back all the way. */
-const first = (parts) =>
+/** The rotation that is shown first: of the text, in attention that looks back all the way. */
+export const first = (parts) =>
   Math.max(
     0,
-    parts.findIndex((part) => part.part === "text" && !near(part)),
+    parts.findIndex((part) => part.part === "text" && !near(part) && part.kind !== "indexer"),
   );
 
 /** The same without its rescaling. */
@@ -51,7 +51,9 @@ export function plainSpeeds(part) {
 /** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
 export function seenAngles(part) {
   const { trained_length: trained, max_length: longest } = part;
-  if (!trained || part.part !== "text" || near(part) || part.rescaling?.[0] === "linear") return null;
+  const kind = part.rescaling?.[0];
+  if (!trained || part.part !== "text" || near(part) || kind === "linear") return null;
+  if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
   const now = speeds(part, longest);
   return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
 }
@@ -102,8 +104,20 @@ const whole = (n) => num(n, 0);
 const ends = (list) => `${short(Number(list[0]), 3)} to ${short(Number(list.at(-1)), 3)}`;
 const runs = (layers) =>
   layers
-    .map(([a, b, step]) => (a === b ? `${a}` : step > 1 ? `${a} to ${b} in steps of ${step}` : `${a} to ${b}`))
+    .map(([a, b, step]) => {
+      if (a === b || b - a === step) return a === b ? `${a}` : step > 1 ? `${a}, ${b}` : `${a} to ${b}`;
+      return step > 1 ? `${a} to ${b} in steps of ${step}` : `${a} to ${b}`;
+    })
     .join(", ");
+
+/** How many pairs each axis has: of axes that take turns, counted. */
+function axesWords(sections) {
+  const all = [...new Set(sections.map(([axis]) => axis))].sort();
+  if (sections.length === all.length)
+    return sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ");
+  const sums = all.map((one) => sections.reduce((sum, [axis, pairs]) => sum + (axis === one ? pairs : 0), 0));
+  return `axes ${all.join(", ")} in turn: ${sums.join(", ")} pairs`;
+}
 
 /** How many pairs keep their frequency, and how many are divided by the whole factor. */
 function moved(part, factor) {
@@ -157,7 +171,7 @@ export function lines(part, rows) {
       "factor",
       `${num(part.attention_factor, 4)} on rotated queries and keys`,
     ],
-    part.sections && ["axes", part.sections.map(([axis, pairs]) => `${pairs} pairs of axis ${axis}`).join(", ")],
+    part.sections && ["axes", axesWords(part.sections)],
     [
       "wavelengths",
       `${short(Math.min(...turns))} to ${whole(Math.max(...turns))} ${part.part === "text" ? "tokens" : "positions"}, ${now.length} pairs`,
@@ -166,9 +180,11 @@ export function lines(part, rows) {
       "trained for",
       trained
         ? `${whole(trained)} tokens${part.rescaling?.[1].original_max_position_embeddings ? " before the rescaling" : ""}`
-        : "not told",
+        : part.unseen
+          ? "not seen"
+          : "not told",
     ],
-    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, as the file says`],
+    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, ${part.taken ?? "as the file says"}`],
     ["16 bits", sixteen(part)],
   ];
   return found.filter(Boolean);
@@ -185,12 +201,14 @@ function sixteen(part) {
   );
 }
 
+const placeOf = ({ kind }) => (kind === "indexer" ? "its indexer" : `${kind} layers`);
+
 /** What is said of a part: the answer first. */
 export function words(part, wanted, name, rows) {
   const fresh = newAngles(part, wanted);
   const which = part.width === part.head_dim ? "all" : `${part.width} of`;
   const where =
-    part.part === "text" ? (part.kind ? ` in ${part.kind} layers` : "") : ` in its part ${part.path || part.part}`;
+    part.part === "text" ? (part.kind ? ` in ${placeOf(part)}` : "") : ` in its part ${part.path || part.part}`;
   const layout = otherRows(rows, part) ? `${rows} (${part.layout} at Hugging Face)` : part.layout;
   const turns = `turns ${which} ${part.head_dim} channels${where}, ${layout}, base ${whole(part.base)}`;
   const start = `**${name || "Your model"}** ${turns}.`;
@@ -200,9 +218,12 @@ export function words(part, wanted, name, rows) {
     return `${start} A position there is **${axes === 1 ? "one number" : `${axes} numbers`}**.`;
   }
   if (!fresh) {
-    const of = part.trained_length
-      ? `Whether ${whole(part.trained_length)} tokens are before or after the rescaling`
-      : "For what length it was trained";
+    if (part.unseen) return `${start} For what length it was trained was not seen.`;
+    const of = !part.trained_length
+      ? "For what length it was trained"
+      : part.rescaling[0] === "llama3"
+        ? `How far beyond ${whole(part.trained_length)} tokens it was trained`
+        : `Whether ${whole(part.trained_length)} tokens are before or after the rescaling`;
     return `${start} ${of}, the file does not say.`;
   }
   const some = count(fresh);
@@ -231,11 +252,11 @@ const namesIn = (path) => path.split(".").filter(Boolean);
 /** The fields of a part's own configuration. */
 const fieldsOf = (part, config) => namesIn(part.path).reduce((inside, name) => inside?.[name], config) ?? {};
 
-/** Parameters of the rotation as the file has them, without a rescaling. */
+/** Parameters of the rotation as the file has them, by the newer name of its kind. */
 function present(part, config) {
   const own = fieldsOf(part, config);
   const all = own.rope_parameters ?? own.rope_scaling ?? {};
-  const { type: _, attention_factor: __, ...kept } = all[part.kind] ?? all; // these two do not survive a new factor
+  const { type: _, ...kept } = all[part.kind] ?? all;
   const partial = own.partial_rotary_factor ?? own.rotary_pct;
   if (partial !== undefined) kept.partial_rotary_factor ??= partial;
   if (/ x |rotary/.test(part.width_from)) kept.partial_rotary_factor ??= new Real(part.width / part.head_dim);
@@ -248,19 +269,49 @@ function present(part, config) {
  */
 export function recipe(spec, part, config, wanted, name, rules) {
   const { trained_length: trained, max_length: longest } = part;
-  const model = /^[\w.-]+\/[\w.-]+$/.test(name ?? "") ? name : "MODEL";
-  const kind = part.rescaling?.[0];
+  const model = /^([\w.-]+\/[\w.-]+|NEW_FOLDER)$/.test(name ?? "") ? name : "MODEL";
+  const [kind, scaling] = part.rescaling ?? [];
   if (part.part !== "text" || near(part)) return { why: "" };
-  if (!trained)
-    return { why: "The trained length is not in the file; type it as max_position_embeddings to see the lines." };
-  const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(part.rescaling[1].factor ?? 1) : 0);
+  if (!trained) {
+    const typed = "type it as max_position_embeddings, to see the lines.";
+    return {
+      why: part.unseen
+        ? `Its trained length was not seen: paste its config.json, or ${typed}`
+        : `The trained length is not in the file: ${typed}`,
+    };
+  }
+  const given = present(part, config);
+  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
+  const nested = kinds.length > 1;
+  const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
+  const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : 0);
   if (wanted <= reach) {
-    const fits = longest >= wanted; // the servers take no text beyond it
-    const vllm = fits
-      ? ""
-      : ", but for vLLM and SGLang a larger max_position_embeddings, with original_max_position_embeddings beside";
-    const why = `Nothing is to be written${vllm}: ${whole(wanted)} tokens are within the ${whole(reach)} that the file is for.`;
-    return { why, blocks: fits ? [["vLLM", `vllm serve ${model} --max-model-len ${wanted}`]] : [] };
+    const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
+    const why = `${within} ${part.taken ? `are taken, ${part.taken}` : "the file is for"}.`;
+    if (longest >= wanted) {
+      const line = `vllm serve ${model} --max-model-len ${wanted}`;
+      return { why: `Nothing is to be written: ${why}`, blocks: [["vLLM", line]] };
+    }
+    // the servers take no text beyond max_position_embeddings
+    const same = {
+      ...given,
+      rope_type: kind,
+      rope_theta: new Real(part.base),
+      original_max_position_embeddings: trained,
+    };
+    const all = among(same);
+    const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
+    return {
+      why: `Nothing is to be written but for vLLM and SGLang, a larger max_position_embeddings: ${why}`,
+      blocks: lines.filter(([program]) => program === "vLLM"),
+    };
+  }
+  if (kind === "proportional") {
+    return {
+      why: newAngles(part, wanted).some(Boolean)
+        ? "It turns by p-RoPE, and no line for a longer context is known here."
+        : "Its slowest pairs rest, and no pair meets a new angle: nothing need be written for the angles.",
+    };
   }
   if (kind && kind !== "yarn") {
     return {
@@ -268,15 +319,15 @@ export function recipe(spec, part, config, wanted, name, rules) {
     };
   }
   const factor = stretch(wanted, trained);
+  const { attention_factor: left, ...kept } = given; // which a new factor does not keep
   const parameters = {
     rope_type: "yarn",
     rope_theta: new Real(part.base),
     factor: new Real(factor),
     original_max_position_embeddings: trained,
   };
-  for (const [name, value] of Object.entries(present(part, config))) parameters[name] ??= value;
-  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  const all = kinds.length > 1 ? { ...unchanged(kinds, part, config), [part.kind]: parameters } : parameters;
+  for (const [name, value] of Object.entries(kept)) parameters[name] ??= value;
+  const all = among(parameters);
   const then = longerSpec(stretched(part, config, all), rules);
   const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
   if (!then) {
@@ -288,8 +339,8 @@ export function recipe(spec, part, config, wanted, name, rules) {
     };
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
-  const blocks = linesFor({ spec, part, rules, model, wanted, factor, parameters, all, wide });
-  return { factor, trained, parameters, longer, blocks };
+  const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
+  return { factor, trained, parameters, longer, blocks, left };
 }
 
 /** What rope_parameters says of the other kinds of layers, which stay. */
@@ -303,8 +354,13 @@ function unchanged(kinds, part, config) {
   );
 }
 
+/** Types whose models/*.py in SGLang 0.5.23 hands get_rope no rope_scaling, as read in its wheel. */
+export const UNSCALED = ["gemma", "gemma2", "mixtral", "olmo", "phi", "stablelm", "starcoder2"];
+/** Types with one rotation of which llama.cpp gives the layers with a window a scale of their own. */
+export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
+
 /** What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part. */
-function linesFor({ spec, part, rules, model, wanted, factor, parameters, all, wide }) {
+function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
   // the class of a file with everything at the top keeps the text model in a part
   const names = part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
   const holder = ["config", ...names].join(".");
@@ -329,7 +385,12 @@ function linesFor({ spec, part, rules, model, wanted, factor, parameters, all, w
         `  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`,
     ],
   ];
-  return nested ? lines.slice(0, 2) : lines; // of the other two it is not known which layers they reach
+  const type = fieldsOf(part, config).model_type ?? spec.family;
+  const silent = {
+    SGLang: nested || UNSCALED.includes(type),
+    "llama.cpp": nested || WINDOWED.includes(type),
+  }; // where nested, it is not known which layers they reach
+  return lines.filter(([title]) => !silent[title.split(",")[0]]);
 }
 
 /** A value that is no number or list, as Python writes it. */
@@ -368,6 +429,19 @@ export function search(models, wanted, most = 8) {
     .map(([, one]) => one);
 }
 
+/** Up to three public checkpoints whose names are like one that none has. */
+export function alike(models, wanted) {
+  const left = new Map(models.filter(({ name }) => name.includes("/")).map((one) => [one.keys[0], one]));
+  const found = [];
+  while (found.length < 3) {
+    const key = nearest(bare(wanted), [...left.keys()]);
+    if (key === null) break;
+    found.push(left.get(key));
+    left.delete(key);
+  }
+  return found;
+}
+
 /** All that can be chosen: public checkpoints, then families as their classes are by default. */
 export function choices(rows, rules) {
   const checkpoints = rows.map(([name, aliases, config, unseen]) => {
@@ -375,6 +449,7 @@ export function choices(rows, rules) {
     return {
       name,
       text: written(config),
+      unseen: unseen ?? [],
       notes: unseen?.length ? [`Of this public checkpoint was not seen: ${unseen.join(", ")}.`] : [],
       keys: [end, ...aliases].flatMap((one) => [bare(one), bare(`${owner}/${one}`)]),
     };
@@ -438,11 +513,15 @@ export default figure((fig) => {
     let told = { said: {} };
     try {
       told = configOf(content, rules.types);
-      known = { content, ...told, spec: renamed(ropeOf(told.config, rules), told.said), wrong: "" };
+      const spec = renamed(ropeOf(told.config, rules), told.said);
+      const row = models.find(({ text: own }) => own === content);
+      const unseen = row?.unseen?.includes("max_position_embeddings");
+      const taken = told.said.max_position_embeddings === "use_scaled_rope" && "as assumed of Llama 3.1";
+      spec.parts = spec.parts.map((part) => ({ ...part, ...(unseen && { unseen }), ...(taken && { taken }) }));
+      known = { content, ...told, spec, wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;
-      const words = renamed(wrong.message, told.said);
-      known = { content, wrong: words.replace(/^\w/, (first) => first.toUpperCase()) };
+      known = { content, wrong: renamed(wrong.message, told.said) };
     }
     return known;
   };
@@ -472,7 +551,8 @@ export default figure((fig) => {
       fig.root.dataset.values = JSON.stringify({ wrong });
       return;
     }
-    const cautions = [...spec.warnings, ...assumed([...traits.notes, ...found.notes], rows, part)];
+    const command = otherRows(rows, part) ? convertLine(found) : "";
+    const cautions = [...spec.warnings, ...assumed([...traits.notes, ...found.notes], rows, part, command)];
     showWarnings(warnings, cautions);
     parts.show(spec.parts, shown);
     if (!part) {
@@ -480,7 +560,7 @@ export default figure((fig) => {
       fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
       return;
     }
-    const write = recipe(spec, part, found.config, traits.wanted, traits.name, rules);
+    const write = recipe(spec, part, found.config, traits.wanted, command ? "NEW_FOLDER" : traits.name, rules);
     const { longer } = write;
     plot.fit();
     drawWaves(plot, part, traits.wanted, longer);
@@ -491,8 +571,9 @@ export default figure((fig) => {
       ["no effect", idle.join(", ")],
     ];
     showLines(table, [...lines(part, rows), ...rest.filter(([, what]) => what)]);
-    const meant = [["config.json at Hugging Face", written(found.config)]].filter(() => truthy(found.said));
-    if (otherRows(rows, part)) meant.push(["the rows of the weights, in a terminal", CONVERT]);
+    const what = found.architecture ? "the header" : "the file";
+    const meant = [[`${what} in the words of a config.json`, written(found.config)]].filter(() => truthy(found.said));
+    if (command) meant.push(["first the rows of the weights, in a terminal", command]);
     const all = [...meant, ...(write.blocks ?? [])];
     showBlocks(blocks, { ...write, blocks: all }, part, traits, longer);
     down.hidden = !all.length;
@@ -532,17 +613,28 @@ function longerSpec(config, rules) {
   }
 }
 
-const CONVERT = "python -m ropescope convert FOLDER --to hf -o NEW_FOLDER";
+/** Architectures with other rows than at Hugging Face that `ropescope convert` leads back from a GGUF. */
+export const BACK = ["llama", "smollm3"];
+
+/** The command that permutes the rows; of most GGUFs llama.cpp's converter has changed more than these. */
+function convertLine({ architecture }) {
+  if (architecture && !BACK.includes(architecture)) return "";
+  const source = architecture ? "FILE.gguf" : "FOLDER";
+  return `python -m ropescope convert ${source} --to hf -o NEW_FOLDER`;
+}
 
 /** Whether the rows of a file stand in another layout than those of its family at Hugging Face. */
 const otherRows = (rows, part) => rows && part && rows !== part.layout;
 
-function assumed(notes, rows, part) {
+function assumed(notes, rows, part, command) {
   const found = notes.map((message) => ({ code: "assumed", severity: 1, message }));
   if (otherRows(rows, part)) {
     const message =
       `The query and key rows of this file are ${rows}; those of a Hugging Face checkpoint of this family are ` +
-      `${part.layout}. To convert, permute the rows of each head: the command below does.`;
+      `${part.layout}. ` +
+      (command
+        ? "To convert, permute the rows of each head: the command below does."
+        : "No command here converts it: llama.cpp's converter changes more than rows.");
     found.push({ code: "other-rows", severity: 0, message });
   }
   return found;
@@ -566,13 +658,14 @@ function makeBring(fig, models) {
   const list = () => {
     const popular = POPULAR.map((name) => models.find((one) => one.name === name)).filter(Boolean);
     hits = seek.value.trim() ? search(models, seek.value) : popular;
-    const buttons = hits.map((one) => {
+    const near = hits.length ? [] : alike(models, seek.value);
+    const buttons = [...hits, ...near].map((one) => {
       const button = make("button", { type: "button", className: "rope-button" }, one.name);
       button.addEventListener("click", () => choose(one));
       return button;
     });
-    const none = "No model has this name. Paste its config.json below.";
-    chips.replaceChildren(...(buttons.length ? buttons : [make("span", {}, none)]));
+    const none = `No model has this name. Paste its config.json below${near.length ? "; or did you mean" : "."}`;
+    chips.replaceChildren(...(hits.length ? [] : [make("span", {}, none)]), ...buttons);
   };
   seek.addEventListener("input", list);
   seek.addEventListener("keydown", (event) => {
@@ -714,16 +807,17 @@ function runtimeRow({ runtime, call, words: said, limits }) {
   return make("tr", {}, make("th", { scope: "row" }, runtime), what);
 }
 
-function showBlocks(node, { why, blocks = [], factor, trained }, part, { wanted }, longer) {
+function showBlocks(node, { why, blocks = [], factor, trained, left }, part, { wanted }, longer) {
   const lead = make("p");
   if (why !== undefined) setRich(lead, why);
   else {
     const before = count(newAngles(part, wanted));
     const after = longer ? count(newAngles({ ...longer, max_length: null, trained_length: trained }, wanted)) : null;
     const even = after ? `, and ${after} meet new angles even then` : "";
+    const lost = left === undefined ? "" : ` The file’s attention_factor ${Number(left)} is left out.`;
     setRich(
       lead,
-      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${even}.`,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${even}.${lost}`,
     );
   }
   const made = blocks.flatMap(([title, code]) => [

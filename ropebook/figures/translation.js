@@ -202,7 +202,8 @@ function scaled(keys, four) {
     return { rope_scaling: rope };
   }
   keys.notes.push(
-    "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond 8,192 tokens; Llama 3.2 has 32.",
+    "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond 8,192 tokens, to 131,072; " +
+      "Llama 3.2 has 32.",
   );
   return { rope_scaling: rope, max_position_embeddings: 131072 };
 }
@@ -258,6 +259,10 @@ function withTower(keys, text, mistral, meta) {
 
 /** What is known of llama.cpp's files mmproj, whatever the tower in them. */
 const CLIP = "clip is a tower for pictures: its projector_type decides how it rotates, which is not read here.";
+
+/** What YaRN in such a file leaves open. */
+const TRUNCATES =
+  "The published config.json of gpt-oss has truncate false, which a GGUF cannot say: its card truncates.";
 
 function ofGguf(metadata, rules) {
   const name = metadata["general.architecture"];
@@ -319,7 +324,7 @@ function ofGguf(metadata, rules) {
     Object.fromEntries(Object.entries(fields).map(([key, value]) => [SPELLED[family]?.[key] ?? key, value]));
   const { "": _, ...known } = spelt(told(config));
   const rows = INTERLEAVED.includes(name) ? "interleaved" : HALF_SPLIT.includes(name) ? "half-split" : "";
-  return { config: known, rows, notes: keys.notes, said: spelt(keys.said) };
+  return { config: known, rows, notes: keys.notes, said: spelt(keys.said), architecture: name };
 }
 
 /** The types of layers, by their windows and their key heads. */
@@ -381,6 +386,7 @@ function scalingOf(keys, config) {
   }
   if (divisors.length) return named(divisors.map(Number), Number(config.rope_theta), keys.notes);
   if (kind === "yarn") {
+    if (config.model_type === "gpt_oss") keys.notes.push(TRUNCATES);
     const latent = LATENT.includes(config.model_type);
     const multiplier = Number(keys.number("rope.scaling.yarn_log_multiplier") ?? 0) * (latent ? 10 : 1);
     const scale = multiplier ? rounded(multiplier) : null;

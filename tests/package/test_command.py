@@ -281,10 +281,23 @@ def test_an_expression_with_a_sum_has_parentheses() -> None:
 
 
 def test_every_public_checkpoint_can_be_chosen() -> None:
-    """Of GLM-4.1V's file transformers' class reads no field of the text, and fails."""
-    names = [row["name"] for row in json.loads(rows.rows())]
-    wrong = {name for name in names if asked(name) == 2}
-    assert wrong == {"zai-org/GLM-4.1V-9B-Thinking"}
+    found = {row["name"]: asked(row["name"]) for row in json.loads(rows.rows())}
+    assert 2 not in found.values(), found
+    (text,) = [one for one in specification("glm 4.1v")["parts"] if one["part"] == "text"]
+    assert (text["width"], text["head_dim"], text["layout"]) == (64, 128, "interleaved")
+    assert text["sections"] == [[0, 8], [1, 12], [2, 12]]
+
+
+def test_whether_a_length_is_before_or_after_positions_are_divided_is_not_told(capsys) -> None:
+    asked("google/gemma-3-27b-it")
+    said = capsys.readouterr().out
+    assert "131,072 tokens, before or after the rescaling, the file does not say" in said
+
+
+def test_a_folder_with_a_gguf_is_told_to_name_the_file(tmp_path, capsys) -> None:
+    written(tmp_path / "m.gguf", gguf(GGUF_LLAMA))
+    assert asked(tmp_path) == 2
+    assert "a GGUF is named itself, not by its folder" in capsys.readouterr().err
 
 
 # What differs -------------------------------------------------------------------------------------

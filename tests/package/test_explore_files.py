@@ -43,6 +43,11 @@ FILES = {
     "unknown architecture": gguf(GGUF_LLAMA | {"general.architecture": "marvin"}),
     "a tower": gguf({"general.architecture": "clip", "clip.vision.block_count": 24}),
     "version 2": gguf(GGUF_LLAMA, version=2),
+    "gpt-oss": gguf(
+        {k.replace("llama", "gpt-oss"): v for k, v in GGUF_LLAMA.items()}
+        | {k.replace("qwen2", "gpt-oss"): v for k, v in YARN.items()}
+        | {"general.architecture": "gpt-oss"}
+    ),
     "a long vocabulary": gguf(GGUF_LLAMA | {"x": ["word" * 9] * 60_000}),
 }
 

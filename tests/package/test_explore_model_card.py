@@ -13,9 +13,14 @@ from rope_minimal import inverse_frequencies
 from ropebook import aliasing, figures
 from ropebook.atlas import card_data
 from ropebook.figures.alone import slim
+from ropebook.figures.model_card import _as_written as as_written
+from ropescope.__main__ import main
 from ropescope.card import lines, matches
 from ropescope.configuration import load_rules, rope_of
 from ropescope.elsewhere import VERDICTS, elsewhere, load_engines
+from ropescope.gguf_file import LAYOUTS
+from ropescope.names import ARCHITECTURES
+from ropescope.translation import FAMILIES
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
 DROPPED = (Path(__file__).parents[1] / "tools" / "dropped.mjs").as_uri()
@@ -103,12 +108,12 @@ def test_the_page_and_the_command_find_the_same_checkpoints(node):
     assert found[names.index("me/no such model")] == []
 
 
-def onto(node, dropped, **traits):
+def onto(node, dropped, sought="", **traits):
     """What the figure shows at first, with a file dropped onto it, and after a key in its field."""
     figure = figures.model_card(card_data())
     for name, value in traits.items():
         setattr(figure, name, value)
-    return node.ask(DROPPED, "onto", slim(figure.get_state()), dropped)
+    return node.ask(DROPPED, "onto", slim(figure.get_state()), dropped, sought)
 
 
 def test_a_file_that_is_refused_has_no_card_and_what_stood_there_stays(node):
@@ -124,6 +129,118 @@ def test_a_file_that_is_refused_has_no_card_and_what_stood_there_stays(node):
     other = onto(node, '{"model_type": "qwen2", "rope_theta": 77.0}')[1]
     assert "rope-card" in other["shown"]
     assert "base 77" in other["says"]
+
+
+def shown(node, config, **traits):
+    """What the figure shows of a configuration, or of a row by its name."""
+    if isinstance(config, str):
+        (config,) = (row["config"] for row in ALL_ROWS if row["name"] == config)
+    return onto(node, "", text=as_written(config), **traits)[0]
+
+
+def test_attention_comes_before_its_indexer(node, capsys):
+    for name in ("deepseek-ai/DeepSeek-V3.2", "zai-org/GLM-5"):
+        assert "indexer" not in shown(node, name)["says"]
+        main([name])
+        said = capsys.readouterr().out
+        assert said.count("indexer, layers") == 1
+        assert said.index("text, layers") < said.index("indexer, layers")
+
+
+def test_a_length_that_was_not_seen_is_no_length_that_the_file_lacks(node, capsys):
+    found = shown(node, "zai-org/GLM-4.5")
+    assert "For what length it was trained was not seen." in found["says"]
+    assert "trained fornot seen" in found["table"]
+    assert "was not seen: paste its config.json, or type it" in found["blocks"]
+    (config,) = (row["config"] for row in ALL_ROWS if row["name"] == "zai-org/GLM-4.5")
+    found = shown(node, config | {"hidden_size": 4096})  # a file of a reader's
+    assert "the file does not say" in found["says"]
+    assert "is not in the file: type it" in found["blocks"]
+    name = "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"
+    found = shown(node, name, wanted=131_072)
+    assert "new" not in found["says"] + found["warnings"]
+    assert "not less than" not in found["warnings"]
+    main([name])
+    assert "not less than" not in capsys.readouterr().out
+
+
+def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
+    meta = {"dim": 4096, "n_layers": 32, "n_heads": 32, "rope_theta": 5e5, "use_scaled_rope": True}
+    found = shown(node, meta, wanted=131_072)
+    assert "131,072 tokens, as assumed of Llama 3.1" in found["table"]
+    assert "131,072 that are taken, as assumed of Llama 3.1" in found["blocks"]
+    assert "a factor of 8 beyond 8,192 tokens, to 131,072;" in found["warnings"]
+    assert "the file is for" not in found["blocks"]
+    assert "the file in the words of a config.json" in found["blocks"]
+    assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
+    assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
+
+
+@pytest.mark.parametrize("architecture", ["llama", "granite", "qwen2", "smollm3", "cohere2"])
+def test_a_gguf_has_the_command_that_takes_it_or_none(node, architecture):
+    sizes = {"embedding_length": 4096, "block_count": 2, "context_length": 8192,
+             "attention.head_count": 32, "rope.freq_base": 1e4}  # fmt: skip
+    header = {f"{architecture}.{key}": value for key, value in sizes.items()}
+    found = shown(node, {"general.architecture": architecture} | header)
+    assert "the header in the words of a config.json" in found["blocks"]
+    family = FAMILIES.get(architecture, architecture)
+    differs = rope_of({"model_type": family}).parts[0].layout != LAYOUTS[architecture]
+    assert ("query and key rows" in found["warnings"]) == differs
+    back = differs and architecture in ARCHITECTURES.values()
+    command = "python -m ropescope convert FILE.gguf --to hf -o NEW_FOLDER"
+    assert (command in found["blocks"]) == back
+    assert ("No command here converts it" in found["warnings"]) == (differs and not back)
+
+
+def test_where_no_pair_meets_a_new_angle_of_p_rope_nothing_is_to_be_written(node):
+    found = shown(node, "google/gemma-4-E2B", wanted=262_144)
+    assert found["blocks"] == (
+        "Its slowest pairs rest, and no pair meets a new angle: nothing need be written for the "
+        "angles."
+    )
+
+
+def test_a_factor_that_is_left_out_is_named(node):
+    told = {"model_type": "qwen2", "max_position_embeddings": 32768}
+    found = shown(node, told | {"rope_scaling": {**YARN, "attention_factor": 1.0}}, wanted=2**20)
+    assert "The file’s attention_factor 1 is left out." in found["blocks"]
+    assert "attention_factor" not in shown(node, told | {"rope_scaling": YARN})["blocks"]
+
+
+def test_a_name_that_none_has_offers_those_that_are_like_it(node, capsys):
+    chips = onto(node, "", "phi-3-mini-128k")[0]["chips"]
+    assert chips.startswith("No model has this name. Paste its config.json below; or did you mean")
+    assert main(["phi-3-mini-128k"]) == 2
+    names = re.findall("'([^']+)'", capsys.readouterr().err)
+    assert names
+    assert chips.endswith("".join(names))
+    assert onto(node, "", "zzzzzzzz")[0]["chips"].endswith("Paste its config.json below.")
+
+
+def test_a_refusal_begins_with_the_fields_own_name(node):
+    said = onto(node, "", text='{"model_type": "llama", "rope_theta": -1}')[0]["problem"]
+    assert said.startswith("rope_theta must be a positive number")
+
+
+def test_layers_and_axes_in_short(node):
+    (part,) = rope_of({"model_type": "llama", "num_hidden_layers": 6}).to_dict()["parts"]
+    turns = [[pair % 3, 1] for pair in range(60)] + [[0, 4]]
+    part |= {"layers": [[0, 5, 5], [7, 13, 3]], "sections": turns}
+    page = dict(node.call("model_card.js", "lines", part, ""))
+    ours = dict(lines(part))
+    assert page["axes"] == ours["axes"] == "axes 0, 1, 2 in turn: 24, 20, 20 pairs"
+    assert page["layers"] == "0, 5, 7 to 13 in steps of 3"
+    assert ours["part"].endswith("layers 0, 5, 7 to 13 in steps of 3")
+
+
+def test_a_base_that_a_short_form_lacks_is_named_in_the_files_own_field(node):
+    told = {"model_type": "gemma3", "text_config": {
+        "model_type": "gemma3_text", "num_hidden_layers": 12, "sliding_window": 1024,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}  # fmt: skip
+    words = ("text_config.rope_scaling has no rope_theta: full_attention layers take the class's "
+             "default 1,000,000.")  # fmt: skip
+    assert words in {one.message for one in rope_of(told).warnings}
+    assert words in shown(node, told)["warnings"]
 
 
 @pytest.mark.parametrize("rows", ["", "interleaved"])

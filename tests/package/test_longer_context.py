@@ -43,6 +43,16 @@ LINES = {  # by the part of a configuration that the lines change
 }
 
 
+UNSCALED = {  # the page's words for types that SGLang 0.5.23 turns without any rescaling
+    "mixtral": "Mixtral", "starcoder2": "StarCoder2", "gemma": "Gemma", "gemma2": "Gemma 2",
+    "olmo": "OLMo", "stablelm": "StableLM", "phi": "Phi",
+}  # fmt: skip
+WINDOWED = {  # of which llama.cpp gives layers with a window a scale of their own
+    "gemma2": "Gemma 2", "gpt_oss": "gpt-oss", "cohere2": "Command R7B", "llama4": "Llama 4",
+}  # fmt: skip
+PAGE = Path(__file__).parents[2] / "notebooks" / "check-your-model.ipynb"
+
+
 def known(config: dict) -> bool:
     try:
         return rope_of(config).known and config["model_type"] in CONFIG_MAPPING
@@ -76,6 +86,11 @@ def made(name: str) -> PretrainedConfig:
 def code(part: dict, program: str) -> str:
     """Return what is to be written for a program; empty where nothing is."""
     return next((text for title, text in part["blocks"] if title.startswith(program)), "")
+
+
+def type_of(name: str) -> str:
+    config = CONFIGS[name]
+    return config.get("text_config", config).get("model_type", config["model_type"])
 
 
 def argument(command: str, name: str) -> str:
@@ -175,7 +190,7 @@ def test_the_page_names_the_checkpoints_whose_rotating_layers_all_see_a_window()
         "Llama 4": "meta-llama/Llama-4-",
     }
     page = (Path(__file__).parents[2] / "notebooks" / "check-your-model.ipynb").read_text("utf8")
-    assert f"rotate (of the checkpoints here: {', '.join(called)}) is not read" in page
+    assert f"rotate (for example in {', '.join(called)}) is not read" in page
     found = set()
     for name, config in CONFIGS.items():
         own = made(name).get_text_config()
@@ -227,7 +242,8 @@ def test_what_the_servers_are_told_gives_the_same_configuration(written, program
     wrong, count = {}, 0
     for name, part in written:
         if not (command := code(part, program)):
-            assert '["' in code(part, "transformers").splitlines()[0], name  # one kind of layers
+            one_kind = '["' in code(part, "transformers").splitlines()[0]
+            assert one_kind or (program == "SGLang" and type_of(name) in UNSCALED), name
             continue
         config = made(name)
         width = re.search(r"^config\.head_dim.*$", code(part, "transformers"), re.MULTILINE)
@@ -240,6 +256,44 @@ def test_what_the_servers_are_told_gives_the_same_configuration(written, program
         count += 1
     assert wrong == {}
     assert count > 60
+
+
+def test_what_a_program_does_not_hear_has_no_line_for_it(written):
+    """As read in the models of SGLang 0.5.23's wheel, and in llama.cpp (get_rope_freq_scale)."""
+    page = PAGE.read_text("utf8")
+    *some, last = UNSCALED.values()
+    assert f"SGLang 0.5.23 turns {', '.join(some)} and {last} without any rescaling" in page
+    *some, last = WINDOWED.values()
+    assert f"so that {', '.join(some)} and {last}, and models" in page
+    for program, types in (("SGLang", UNSCALED), ("llama.cpp", WINDOWED)):
+        found = {type_of(name).removesuffix("_text") for name, part in written
+                 if not code(part, program) and '["' not in code(part, "transformers")}  # fmt: skip
+        assert found <= {*types}
+        assert len(found) > 2, found
+
+
+@pytest.mark.parametrize("holder", ["", "text_config"])
+def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(node, holder):
+    """The card of Qwen2.5 says how: YaRN by 4 from 32,768, and the length stays."""
+    length = {"max_position_embeddings": 32768}
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    sizes = {"hidden_size": 3584, "num_attention_heads": 28}
+    own = {**sizes, **length, "rope_theta": 1e6, "rope_scaling": yarn}
+    family = "qwen2_5_vl" if holder else "qwen2"
+    raw = {"model_type": family, **({holder: own} if holder else own)}
+    found = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
+    (part,) = [part for part in found if part["path"] == holder]
+    command = code(part, "vLLM")
+    assert int(argument(command, "--max-model-len")) == 131072
+    config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
+    in_vllm(config, json.loads(argument(command, "--hf-overrides")))
+    text = config.get_text_config()
+    assert text.max_position_embeddings == 131072
+    (kind,) = rotary_classes(config)
+    before = kind(config=CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw)).get_text_config())
+    after = kind(config=text)
+    assert after.inv_freq.equal(before.inv_freq)
+    assert after.attention_scaling == before.attention_scaling
 
 
 def test_vllm_is_told_a_length_that_it_takes(written):

@@ -505,6 +505,23 @@ SENTENCES = [
         "For what length it was trained, the file does not say.",
     ),
     (
+        ("model_card", {**CARD, "trained_length": None, "unseen": True}, 4096, "m"),
+        "For what length it was trained was not seen.",
+    ),
+    (
+        (
+            "model_card",
+            {**CARD, "max_length": None, "rescaling": ["llama3", {"factor": 8.0}]},
+            131072,
+            "m",
+        ),
+        "How far beyond 32,768 tokens it was trained, the file does not say.",
+    ),
+    (
+        ("model_card", {**CARD, "kind": "indexer"}, 32768, "m"),
+        "**m** turns all 128 channels in its indexer, half-split, base 1,000,000.",
+    ),
+    (
         ("model_card", {**CARD, "kind": "sliding_attention"}, 2**20, "m"),
         "**m** turns all 128 channels in sliding_attention layers, half-split, base 1,000,000. "
         "They see a window: a longer text brings them **no new distance**.",

@@ -117,7 +117,7 @@ def test_metas_llama_3_1_to_hugging_face(visit, capsys):
     expect(card.figure.locator(".rope-warnings")).to_contain_text("a factor of 8")
     expect(line(card, "layout")).to_contain_text("interleaved in this file; half-split in Hugging")
     expect(line(card, "rescaling")).to_contain_text("Llama 3's, from 8,192 tokens")
-    config = json.loads(block(card, "config.json at Hugging Face"))
+    config = json.loads(block(card, "in the words of a config.json"))
     assert config["rope_theta"] == 500000.0
     assert config["rope_scaling"]["factor"] == 8.0
     command = block(card, "the rows of the weights").split()
@@ -254,7 +254,7 @@ def test_broken_files_are_refused_in_a_sentence_and_nothing_is_lost(visit):
     expect(problem).to_contain_text("a comma or } was expected, and there is the end")
     assert area.input_value() == typed[:-1]
     paste(card, json.dumps({"model_type": "llama", "rope_theta": -1}))
-    expect(problem).to_contain_text("Rope_theta must be a positive number")
+    expect(problem).to_contain_text("rope_theta must be a positive number")
     assert seen.problems == []
 
 

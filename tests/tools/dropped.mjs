@@ -32,9 +32,10 @@ export async function folder(named, entries = false, rules = {}) {
 
 /**
  * What the card's figure shows at first, after a file with a text is dropped, and after the field is typed in
- * without a change: { says, problem, field, elsewhere, shown }, shown what has a table, a picture, or a line on it.
+ * without a change: { says, problem, field, elsewhere, table, warnings, blocks, chips, shown }, shown what has a
+ * table, a picture, or a line on it, chips what is offered for a name that is sought.
  */
-export async function onto(state, text) {
+export async function onto(state, text, sought = "") {
   const page = openPage();
   const { root } = await show(page, card, state);
   const field = root.querySelector("textarea");
@@ -46,9 +47,16 @@ export async function onto(state, text) {
       problem: root.querySelector(".rope-problem").textContent,
       field: field.value,
       elsewhere: root.querySelector(".rope-elsewhere summary").textContent,
+      table: root.querySelector(".rope-card").textContent,
+      warnings: root.querySelector(".rope-warnings").textContent,
+      blocks: root.querySelector(".rope-blocks").textContent,
+      chips: root.querySelector(".rope-chips").textContent,
       shown: parts.filter((part) => !part.closest("[hidden]")).map(({ className, tagName }) => className || tagName),
     };
   };
+  const seek = root.querySelector("input");
+  seek.value = sought;
+  seek.dispatchEvent(new page.window.Event("input"));
   const seen = [await look()];
   const all = new TextEncoder().encode(text);
   const file = { name: "new.json", size: all.length, slice: (...ends) => new Blob([all.slice(...ends)]) };
