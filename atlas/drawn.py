@@ -62,7 +62,10 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[spelt] = {kind: _rescaling(rule, raw, rng, True) for kind in kinds}
         elif not kinds or any(one["scaling"] for one in rope["kinds"].values()):
             raw[spelt] = _rescaling(rule, raw, rng, spelt == "rope_parameters")
-    if re.search("'(dynamic|longrope|su)'", str(raw)):  # frequencies of a short text are heard
+    longs = [kind for kind, own in rule["rescalings"].items() if own == "longrope"]
+    if re.search(
+        f"'({'|'.join(['dynamic', 'longrope', 'su', *longs])})'", str(raw)
+    ):  # frequencies of a short text are heard
         raw["max_position_embeddings"] = FAR
         if "original_max_position_embeddings" in {*raw, *rule["defaults"]}:
             raw["original_max_position_embeddings"] = FAR
@@ -105,20 +108,23 @@ def _rescaling(
     rule: dict[str, Any], raw: dict[str, Any], rng: random.Random, new: bool
 ) -> dict[str, Any]:
     """Return parameters of a rescaling that is not refused, at random."""
-    names = [name for name, kind in rule["rescalings"].items() if kind != "refused"]
+    names = [
+        name for name, kind in rule["rescalings"].items() if kind not in ("refused", "unknown")
+    ]
     name = rng.choice(names)
-    told = dict(STYLES.get(name, {}))
+    style = "longrope" if rule["rescalings"][name] == "longrope" else name
+    told = dict(STYLES.get(style, {}))
     if "factor" in told:
         told["factor"] = rng.choice((1.5, 2.0, 4.0, 8.0, 32.0))
     if name == "dynamic" and rule["rope"].get("alpha") and rng.random() < 0.5:
         told["alpha"] = rng.choice((50.0, 1000.0))
-    if name == "yarn":
+    if style == "yarn":
         for key, values in YARN.items():
             if rng.random() < 0.3:
                 told[key] = rng.choice(values)
-    if name in ("yarn", "llama3"):
+    if style in ("yarn", "llama3"):
         told["original_max_position_embeddings"] = rng.choice((160, 512, 4096))
-    if rule["rescalings"][name] == "longrope":
+    if style == "longrope":
         told |= {"short_factor": None, "long_factor": None}  # as many as pairs: set later
     if rule["rotations"][0]["partial"] is not None and rng.random() < 0.3:
         told["partial_rotary_factor"] = rng.choice((0.25, 0.5, 0.75, 1.0))

@@ -34,14 +34,16 @@ A rule
     outside counts; ``listed``: fields outside that may have an entry for each layer; ``keeps``,
     ``wants``: their keys about something else, and those without which a class fails.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
+    ``scaled``: keys of numbers that any rescaling must have;
     ``alpha``: this key makes ``dynamic`` a fixed rescaling of a larger base.
     ``kinds``, by kind (``""`` if one):
     ``theta``, fields of the base outside; ``default``, the base without any; ``scaling``, whether
     a legacy ``rope_scaling`` counts; ``absent``, what stands for ``rope_parameters`` if null;
     ``over``, fields that overrule the dict's base.
 ``rescalings``
-    By ``rope_type``: the published rescaling that it is, ``default`` if it has no effect, or
-    ``refused``.
+    By ``rope_type``: the published rescaling that it is, ``default`` if it has no effect,
+    ``unknown`` if it is none of these, or ``refused``, also with the further keys that a class
+    may want.
 ``rotations``
     Each ``kind``, ``layout``, ``direction``, ``place`` (of a part of a head), ``head_dim`` and
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
@@ -172,6 +174,9 @@ STYLES: dict[str, dict[str, Any]] = {
     "axial": {},
 }  # fmt: skip
 """Types of rescaling to ask for, with parameters."""
+
+SCALED = ("linear", "dynamic", "yarn", "longrope", "llama3")
+"""Those that are asked for again with further keys."""
 
 
 def rule_of(family: Family) -> dict[str, Any]:
@@ -952,6 +957,15 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
     found = {"default": "default"}
     if not rule["rope"]["dict"]:
         return found
+
+    def wanted(plain: dict[str, Any], **sizes: Any) -> None:
+        """Note the keys without which a class fails, where it runs with all."""
+        for key in (
+            sorted({*plain} - {"rope_type", "factor"}) if _fine(family, plain, **sizes) else ()
+        ):
+            if not _fine(family, {k: v for k, v in plain.items() if k != key}, **sizes):
+                rule["rope"].setdefault("wants", []).append(key)
+
     own = [entry["absent"] for entry in rule["rope"]["kinds"].values()]
     extras = {
         k: v for one in own for k, v in (one or {}).items() if k in rule["rope"].get("keeps", ())
@@ -970,18 +984,24 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
             unset, sizes = _unset_sections(family)
             plain = family.resolved() | {"mrope_section": unset}
         plain = {**plain, "rope_type": "default", "rope_theta": 5000.0}
-        for key in plain if _fine(family, plain, **sizes) else ():
-            if not _fine(family, {k: v for k, v in plain.items() if k != key}, **sizes):
-                rule["rope"].setdefault("wants", []).append(key)
+        wanted(plain, **sizes)
     for name, told in STYLES.items():
         rope = {"rope_type": name, "rope_theta": 5000.0, **told}
         found[name] = _answer(family, rule, rope, nested)
+        if found[name] == "refused" and name in SCALED and rule["part"] == "text":
+            found[name] = _answer(family, rule, rope | FURTHER, nested)
+    told = {"rope_type": "linear", "rope_theta": 5000.0, **STYLES["linear"], **FURTHER}
+    if found["default"] == "refused" and found["linear"] == "linear" and not nested:
+        wanted(told, head_dim="leave out")
+    elif found["linear"] == "unknown" and _fine(family, told):
+        keys = sorted({*FURTHER} - OWN)
+        rule["rope"]["scaled"] = [k for k in keys if not _fine(family, {**told, k: None})]
     found |= {
         one["rope_type"]: one["rope_type"]
         for one in own
         if one and "rope_type" in one and one["rope_type"] in PARAMETERS
     }
-    return {k: v for k, v in found.items() if v != "unknown"}
+    return found
 
 
 def _fine(family: Family, parameters: dict[str, Any], **sizes: Any) -> bool:
@@ -1020,10 +1040,18 @@ def stretches(family: Family, rule: dict[str, Any]) -> bool:
     return disagreement(trial, raw_of(family, rope_parameters=rope), heard) is None
 
 
+FURTHER = {
+    "short_mscale": 1.25, "long_mscale": 1.5, "llama_4_scaling_beta": 0.1,
+    "original_max_position_embeddings": FAR,
+}  # fmt: skip
+"""Further keys that classes want with a rescaling, also where it has no such key elsewhere."""
+
+
 def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: list[str]) -> str:
     """Return as which type a class computes these parameters."""
     name, more = rope["rope_type"], {}
-    if name in ("longrope", "su"):
+    further = rope.keys() >= FURTHER.keys()  # lists for all types, and widths by other fields
+    if name in ("longrope", "su") or further:
         own = {family.made.model_type: {**rule, "read": [], "rescalings": TYPES}}
         plain = evaluate(raw_of(family), own).parts
         if not plain:
@@ -1031,7 +1059,7 @@ def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: 
         pairs = plain[-1].width // 2
         with suppress(ValueError, RefusedError):  # some classes look at another width first
             other = evaluate(raw_of(family, head_dim="leave out"), own).parts[-1].width // 2
-            if other != pairs:
+            if other != pairs or further:
                 pairs, more = other, {"head_dim": "leave out"}
         rope |= {"short_factor": [1.0 + i / 9 for i in range(pairs)], "long_factor": [2.0] * pairs}
     rope = (family.small.get("rope_parameters") or {}) | rope if not nested else rope
@@ -1039,7 +1067,7 @@ def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: 
         part = family.resolved()[nested[0]].get("partial_rotary_factor")
         rope["partial_rotary_factor"] = part
     more["rope_parameters"] = {k: dict(rope) for k in nested} if nested else rope
-    if name in ("dynamic", "longrope", "su") and rule["lengths"]:
+    if (further or name in ("dynamic", "longrope", "su")) and rule["lengths"]:
         more["max_position_embeddings"] = FAR
         more |= {
             k: FAR

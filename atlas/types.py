@@ -18,7 +18,7 @@ from .asking import Family, RefusedError, disagreement, raw_of, value_of
 __all__ = ["kind_names", "types_of", "words_of"]
 
 ABOUT = re.compile(
-    r"layer|pattern|interval|head|_dim|rope|rotary|window|position|hidden_size|alibi|theta|partial"
+    r"layer|pattern|interval|block_type|head|_dim|rope|rotary|window|position|hidden_size|alibi|theta|partial"
     r"|pct|every|dense|context_len"
 )
 """Names of fields that may reach a rotation."""
@@ -30,7 +30,7 @@ POPPED = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)""")
 """Fields that a class takes without having them."""
 
 HEARD = re.compile(
-    r"layer|pattern|interval|dense|window|every|rope|rotary|theta|alibi|position_embedding|interleave"
+    r"layer|pattern|interval|block_type|dense|window|every|rope|rotary|theta|alibi|position_embedding|interleave"
     r"|^head_dim$"
 )
 """Names of fields with which a class is not only loaded, but heard."""
@@ -197,6 +197,8 @@ def _neutral(family: Family, rule: dict[str, Any], name: str) -> Any:
     """
     config = family.loaded(family.raw())
     own = value_of(config, name)
+    if isinstance(own, list) and own and own == value_of(family.made(), name):
+        return own  # whatever the number of layers
     if isinstance(own, list) and len({*own}) == 1:
         value, changed = own[0], {name: own}
         if not isinstance(value, str):

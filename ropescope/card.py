@@ -6,6 +6,7 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
+import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -261,7 +262,17 @@ def text(found: dict[str, Any]) -> str:
     """Return the card as text."""
     blocks = [_head(found), *map(lines, _ordered(found["parts"]))]
     cards = ["\n".join(f"{name:<12} {value}" for name, value in block) for block in blocks]
-    return "\n\n".join([*cards, "\n".join(f"- {one}" for one in _said(found))]).rstrip()
+    cards.append("\n".join(f"- {one}" for one in _said(found)))
+    if found["others"]:
+        cards.append(textwrap.fill(": ".join(_others(found)), 100, break_on_hyphens=False))
+    return "\n\n".join(one for one in cards if one)
+
+
+def _others(found: dict[str, Any]) -> tuple[str, str]:
+    """Return how many fields were not used, and their names."""
+    count = len(found["others"])
+    head = f"{count} other field{'s'[: count > 1]}, taken to be about something else"
+    return head, ", ".join(found["others"])
 
 
 def page(found: dict[str, Any]) -> str:
@@ -278,14 +289,18 @@ def page(found: dict[str, Any]) -> str:
         for part in _ordered(found["parts"])
     )
     said = "".join(f"<li>{html.escape(one)}</li>" for one in _said(found))
+    head, names = _others(found)
+    others = f"<details><summary>{head}</summary><p>{html.escape(names)}</p></details>" * bool(
+        names
+    )
     title = html.escape(Path(found["source"]).name)
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
         '<meta name="viewport" content="width=device-width"><style>:root{color-scheme:light dark}'
         "body{font:16px/1.5 system-ui,sans-serif;margin:1em auto;max-width:60em;padding:0 1em}"
         "section{display:flex;flex-wrap:wrap;gap:1em}table{flex:1 1 16em}"
-        "td{overflow-wrap:anywhere}th{text-align:left;vertical-align:top;padding-right:1em;white-space:nowrap}"
-        f"</style><h1>{title}</h1>{table(_head(found))}{parts}<ul>{said}</ul></html>\n"
+        "td,p{overflow-wrap:anywhere}th{text-align:left;vertical-align:top;padding-right:1em;white-space:nowrap}"
+        f"</style><h1>{title}</h1>{table(_head(found))}{parts}<ul>{said}</ul>{others}</html>\n"
     )
 
 

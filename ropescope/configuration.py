@@ -164,8 +164,10 @@ class Specification:
         Its ``model_type``; whether there is a rule for it.
     parts
         One for each kind of layer of each part that rotates.
-    read, without_effect
-        Fields that decide, and fields about rotation that its class does not read.
+    read, without_effect, others
+        Fields that decide, fields about rotation that its class does not read, and all others,
+        which are taken to be about something else. If a field of yours stands there, it was not
+        used. Each stands in one of the three, but for a part, whose own fields do.
     warnings
         The most severe first.
     """
@@ -175,6 +177,7 @@ class Specification:
     parts: tuple[RotatedPart, ...]
     read: tuple[str, ...]
     without_effect: tuple[str, ...]
+    others: tuple[str, ...]
     warnings: tuple[Caution, ...]
 
     def to_dict(self) -> Json:
@@ -202,7 +205,7 @@ def rope_of(config: Json) -> Specification:
     Specification
         As transformers' own class of this ``model_type`` computes it: what the rotary embedding
         does if the model runs with this file. Whether everything else in the file is accepted,
-        transformers alone can say.
+        transformers alone can say; look through ``others`` for fields that should have counted.
 
     Raises
     ------
@@ -236,12 +239,13 @@ def evaluate(
     if family == "mistral" and "layer_types" in config:
         rule = rules.get("ministral", rule)  # as AutoConfig does
     if rule is None or rule.get("null"):
-        return Specification(family, False, (), (), (), (_no_rule(config, rule, rules),))
+        return Specification(family, False, (), (), (), (), (_no_rule(config, rule, rules),))
+    study.read["model_type"] = None
     study.part(config, rule, "")
     said = tuple(sorted(study.warnings, key=lambda one: -one.severity))
-    return Specification(
-        family, True, tuple(study.parts), tuple(study.read), tuple(study.unread), said
-    )
+    unread = tuple(name for name in study.unread if name not in study.read)
+    left = tuple(name for name in study.others if name not in study.read | study.unread)
+    return Specification(family, True, tuple(study.parts), tuple(study.read), unread, left, said)
 
 
 def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
@@ -288,18 +292,20 @@ class _Fields:
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
+        self.path, self.preset = path, preset
+        self.read: dict[str, None] = {}
         for name, types in rule.get("unset", {}).items():  # as if not given
             if name in self.given and _types(self.given[name]) <= {*types}:
                 del self.given[name]
+                self.read[self.name(name)] = None
+        self.twice = {name: config[name] for name in names if name not in self.named.values()}
         self.defaults: Json = {**rule.get("defaults", {}), **preset}
-        self.path, self.preset = path, preset
-        self.read: dict[str, None] = {}
         self.listed: list[str] = rule.get("rope", {}).get("listed", [])
 
     def name(self, name: str) -> str:
         """Return the dotted path of a field, spelt as given."""
         name = self.aliases.get(name, name)
-        return f"{self.path}.{self.named.get(name, name)}".lstrip(".")
+        return _at(self.path, self.named.get(name, name))
 
     def has(self, name: str) -> bool:
         return self.aliases.get(name, name) in self.given
@@ -374,6 +380,7 @@ class _Study:
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
+        self.others: dict[str, None] = {}
         self.warnings: dict[Caution, None] = {}
 
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
@@ -388,11 +395,15 @@ class _Study:
                 flat.append(name)
                 for field in spec.get("left", ()):
                     if config.get(field) is not None:
-                        self.unused(f"{path}.{field}".lstrip("."), field, config[field], set())
+                        self.unused(_at(path, field), field, config[field], set())
             inner = self.rules.get(named, {})
-            where = path if name in flat else f"{path}.{name}".lstrip(".")
+            where = path if name in flat else _at(path, name)
             if own is None and not inner.keys() & {"rotations", "parts", "null"}:
                 continue
+            if config.get(name, 0) is None:  # defaults stand for it
+                self.read[_at(path, name)] = None
+            elif spec["any"] and own and "model_type" in own:
+                self.read[_at(where, "model_type")] = None
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
@@ -423,6 +434,12 @@ class _Study:
             )
             self.warn("by-head", 1, path or "model_type", f"{text} not know the order of tokens.")
         self.read.update(fields.read)
+        entered = {*rule.get("parts", ()), *rule.get("inner", ())}
+        for name in fields.named.values() if rule and not rule.get("null") else ():
+            if not (name in entered and isinstance(config.get(name), dict)):
+                self.others[_at(path, name)] = None
+        for name, value in fields.twice.items():
+            self.unused(_at(path, name), name, value, set(), value == fields.get(name))
         if not flat and not rule.get("null"):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
 
@@ -443,13 +460,17 @@ class _Study:
         for name, value in {**rule.get("reaches", {}), LAYERWISE: None}.items():
             own, where = given.get(name), fields.name(name)
             same = bases if value == "base" and len(bases) == 1 else [value]
-            fine = all(one in same for one in own) if isinstance(own, list) else own == value
+            fine = own == value or (isinstance(own, list) and all(one in same for one in own))
             if not (fine or own in (None, {}) or (name == LAYERWISE and _as_made(own, rule, made))):
                 without = "without it" if value in (None, "base") else f"with {value!r}"
-                text = f"{where} changes what rotates by a rule that is not known: this is the card"
-                self.warn("not-known", 1, where, f"{text} {without}.")
+                self.unknown(where, without)
             if own is not None:
                 fields.read[where] = None
+
+    def unknown(self, where: str, instead: str) -> None:
+        """Warn of a value of which it is not known what it does."""
+        text = f"{where} changes what rotates by a rule that is not known: this is the card"
+        self.warn("not-known", 1, where, f"{text} {instead}.")
 
     def rotations(self, fields: _Fields, rule: Json) -> None:
         """Add the rotations of a part."""
@@ -634,6 +655,13 @@ class _Study:
             inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
         except (TypeError, ArithmeticError) as error:
             raise ValueError(f"{parameters['_name']} does not fit: {error}") from error
+        if one["axes"] and one["axes"]["mode"] == "interleaved":
+            given = parameters.get("mrope_section", one["axes"].get("sections"))
+            counts = np.count_nonzero(inv_freq, axis=0).tolist()
+            where = f"{parameters['_name']}.mrope_section"
+            text = f"{where} is {given}, and the {len(inv_freq)} pairs of a head make it "
+            if given != counts:
+                self.warn("sections-differ", 1, where, f"{text}{counts}.")
         inv_freq = inv_freq * self.scale(fields, one)
         rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
         width = 2 * int(rotated.sum())
@@ -643,7 +671,7 @@ class _Study:
         if kind != "default":
             given = longest if fields.has("max_position_embeddings") else None
             self.advise(series, told, parameters["_name"], given)
-        self.keys(fields, parameters, kind, one, rule["rope"])
+        self.keys(fields, parameters, kind, one, rule)
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None
         return {
@@ -690,6 +718,12 @@ class _Study:
             hint = f" (did you mean {near[0]!r}?)" if near and near[0] != asked else ""
             known = ", ".join(k for k, v in rescalings.items() if v != "refused")
             raise ValueError(f"{name}.{field} must be one of {known}, got {asked!r}{hint}")
+        for key in rope.get("scaled", ()) if asked != "default" else ():
+            if type(parameters.get(key)) not in (int, float):
+                raise ValueError(f"{name} must have {key}, a number, for {field} {asked!r}")
+        if kind == "unknown":
+            self.unknown(f"{name}.{field}", "with 'default'")
+            kind = "default"
         if field == "rope_type" and parameters.get("type", asked) != asked:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
             self.warn("no-effect", 1, f"{name}.type", words)
@@ -807,8 +841,9 @@ class _Study:
                 text = f"{field} {original!r} is not less than max_position_embeddings {longest}."
                 self.warn("lengths-differ", 1, field, text)
 
-    def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rope: Json) -> None:
+    def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
+        rope = rule["rope"]
         used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind], *rope.get("keeps", ())}
         used -= {"truncate"} if rope["nested"] else set()
         for key in rope.get("wants", ()) if parameters["_given"] else ():
@@ -818,6 +853,9 @@ class _Study:
         if one["partial"] is not None or kind != "default":
             used.add("partial_rotary_factor")
         used |= {"mrope_section"} if one["axes"] else set()
+        if rule["rescalings"].get(_type_in(parameters)) == "unknown":
+            used |= {*parameters["_from"]}
+            fields.get("original_max_position_embeddings")
         known = {*used, *sum(PARAMETERS.values(), ())}
         for key, name in parameters["_from"].items():
             where, value = f"{name}.{key}", parameters[key]
@@ -835,8 +873,9 @@ class _Study:
                 self.unused(where, key, value, known, fits)
 
     def unused(
-        self, where: str, key: str, value: Any, known: set[str], fits: bool | None = None
-    ) -> None:
+        self, where: str, key: str, value: Any, known: set[str], fits: bool | None = None,
+        more: str = "",
+    ) -> None:  # fmt: skip
         """Note a field without effect, and the name that was perhaps meant."""
         self.unread[where] = None
         if near := self.near(key, known):
@@ -846,7 +885,7 @@ class _Study:
             if fits is None:
                 fits = value in (1, None, "rope", "rotary", "default") and value is not True
                 fits = fits or value in ([], {}) or value is key.startswith(("use_ro", "rotary"))
-            self.warn("no-effect", 0 if fits else 1, where, f"{where} has no effect.")
+            self.warn("no-effect", 0 if fits else 1, where, f"{where} has no effect{more}.")
 
     def near(self, key: str, known: set[str]) -> str | None:
         """Return the known name that a field is the singular, the plural or a misspelling of."""
@@ -879,11 +918,15 @@ class _Study:
             where = fields.name(field)
             if field in DICTS:
                 if value and not (made and rope["dict"] and (scales or field == DICTS[1])):
-                    self.unused(where, field, value, {field}, off or None)
+                    plain = isinstance(value, dict) and _type_in(value) == "default"
+                    more = "" if plain else ", and its class may refuse the file"
+                    self.unused(where, field, value, {field}, off or None, more)
             elif where in fields.read or field in rule.get("parts", ()) or (
                 field[:1] == "_" and (field[1:] not in every or fields.has(listed))
             ):  # fmt: skip
                 continue
+            elif not (made or off) and isinstance(value, str) and TURNS.fullmatch(value.lower()):
+                self.unused(where, field, value, known, False)  # nothing turns, and it is asked to
             elif (
                 (field.lstrip("_") in every and type(value) is int)
                 or about.search(_snake(field))
@@ -925,6 +968,11 @@ def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
         and not {*own} & {*rule["read"]} - fine
         for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
     )  # fmt: skip
+
+
+def _at(path: str, name: str) -> str:
+    """Return the dotted name of a field of a part."""
+    return f"{path}.{name}".lstrip(".")
 
 
 def _snake(name: str) -> str:

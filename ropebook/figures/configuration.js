@@ -80,6 +80,8 @@ const has = (object, name) => Object.hasOwn(object ?? {}, name);
 const get = (object, name, otherwise = null) => (has(object, name) ? object[name] : otherwise);
 /** A name such as headDim or head-dim with its words set apart by underscores. */
 const snake = (name) => name.replace(/[-. ]|(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
+/** The dotted name of a field of a part. */
+const at = (path, name) => `${path}.${name}`.replace(/^\.+/, "");
 const typeIn = (parameters) => get(parameters, "rope_type", get(parameters, "type", "default"));
 const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
@@ -105,13 +107,16 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   const rule = typeof family === "string" ? get(rules, named) : null;
   if (rule === null || rule.null) {
     const warnings = [noRule(config, rule, rules)];
-    return { family, known: false, parts: [], read: [], without_effect: [], warnings };
+    return { family, known: false, parts: [], read: [], without_effect: [], others: [], warnings };
   }
   const study = new Study(rules, new Set(names), new Set(kinds));
+  study.read.add("model_type");
   study.part(config, rule, "");
   study.warnings.sort((a, b) => b.severity - a.severity);
-  const { parts, warnings } = study;
-  return { family, known: true, parts, read: [...study.read], without_effect: [...study.unread], warnings };
+  const { parts, read, unread, warnings } = study;
+  const idle = [...unread].filter((name) => !read.has(name));
+  const others = [...study.others].filter((name) => !read.has(name) && !unread.has(name));
+  return { family, known: true, parts, read: [...read], without_effect: idle, others, warnings };
 }
 
 function noRule(config, rule, rules) {
@@ -149,21 +154,23 @@ class Fields {
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
+    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [], read: new Set() });
     for (const [name, types] of Object.entries(rule.unset ?? {})) {
       if (this.given.has(name) && typesOf(this.given.get(name)).every((one) => types.includes(one))) {
         this.given.delete(name); // as if not given
+        this.read.add(this.name(name));
       }
     }
+    const last = [...this.named.values()];
+    this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
     this.defaults = { ...rule.defaults, ...preset };
-    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [] });
-    this.read = new Set();
   }
   plain(name) {
     return get(this.aliases, name, name);
   }
   name(name) {
     const plain = this.plain(name);
-    return `${this.path}.${this.named.get(plain) ?? plain}`.replace(/^\.+/, "");
+    return at(this.path, this.named.get(plain) ?? plain);
   }
   has(name) {
     return this.given.has(this.plain(name));
@@ -233,7 +240,8 @@ class Fields {
 /** Evaluates rules on a configuration and its parts. */
 class Study {
   constructor(rules, names, kinds) {
-    Object.assign(this, { rules, names, kinds, parts: [], read: new Set(), unread: new Set(), warnings: [] });
+    Object.assign(this, { rules, names, kinds, parts: [], warnings: [] });
+    Object.assign(this, { read: new Set(), unread: new Set(), others: new Set() });
   }
   warn(code, severity, field, message) {
     const same = (one) => one.code === code && one.field === field && one.message === message;
@@ -248,8 +256,7 @@ class Study {
         const left = ["model_type", ...Object.keys(rule.parts), ...(spec.left ?? [])];
         own = Object.fromEntries(Object.entries(config).filter(([field]) => !left.includes(field)));
         for (const field of spec.left ?? []) {
-          const at = `${path}.${field}`.replace(/^\.+/, "");
-          if (get(config, field) !== null) this.unused(at, field, config[field], new Set());
+          if (get(config, field) !== null) this.unused(at(path, field), field, config[field], new Set());
         }
       }
       if (own !== null && !isDict(own)) throw new Refused(`${name} must be a dict, got ${kindOf(own)}`);
@@ -259,8 +266,11 @@ class Study {
       }
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
-      const where = flat.includes(name) ? path : `${path}.${name}`.replace(/^\.+/, "");
+      const where = flat.includes(name) ? path : at(path, name);
       if (own === null && !(inner.rotations || inner.parts || inner.null)) continue;
+      if (get(config, name, 0) === null)
+        this.read.add(at(path, name)); // defaults stand for it
+      else if (spec.any && has(own, "model_type")) this.read.add(at(where, "model_type"));
       if (inner.null || !has(this.rules, named)) {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
         this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
@@ -290,6 +300,13 @@ class Study {
       this.warn("by-head", 1, path || "model_type", text);
     }
     for (const name of fields.read) this.read.add(name);
+    const entered = [...Object.keys(rule.parts ?? {}), ...(rule.inner ?? [])];
+    for (const name of truthy(rule) && !rule.null ? fields.named.values() : []) {
+      if (!(entered.includes(name) && isDict(get(config, name)))) this.others.add(at(path, name));
+    }
+    for (const [name, value] of fields.twice) {
+      this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
+    }
     if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
   }
   /** Warn of values of a type that a class does not take, and of effects not known. */
@@ -316,12 +333,16 @@ class Study {
       if (own === null) continue;
       fields.read.add(where);
       const same = value === "base" && bases.size === 1 ? [...bases][0] : value;
-      const fine = Array.isArray(own) ? own.every((one) => equal(one, same)) : equal(own, value);
+      const fine = alike(own, value) || (Array.isArray(own) && own.every((one) => equal(one, same)));
       if (fine || (isDict(own) && !truthy(own)) || (name === LAYERWISE && asMade(own, rule, made))) continue;
       const without = value === null || value === "base" ? "without it" : `with ${repr(value)}`;
-      const text = `${where} changes what rotates by a rule that is not known: this is the card ${without}.`;
-      this.warn("not-known", 1, where, text);
+      this.unknown(where, without);
     }
+  }
+  /** Warn of a value of which it is not known what it does. */
+  unknown(where, instead) {
+    const text = `${where} changes what rotates by a rule that is not known: this is the card ${instead}.`;
+    this.warn("not-known", 1, where, text);
   }
   rotations(fields, rule) {
     const layers = layersOf(fields, rule.layers, this.kinds);
@@ -511,6 +532,13 @@ class Study {
     const base = Number(parameters.rope_theta);
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
+    if (one.axes?.mode === "interleaved") {
+      const told = get(parameters, "mrope_section", one.axes.sections ?? null);
+      const counts = told.map((_, axis) => waves.filter((wave) => wave[axis] !== 0).length);
+      const where = `${parameters._name}.mrope_section`;
+      const text = `${where} is ${repr(told)}, and the ${waves.length} pairs of a head make it ${repr(counts)}.`;
+      if (!alike(told, counts)) this.warn("sections-differ", 1, where, text);
+    }
     const scale = this.scale(fields, one);
     for (const [i, wave] of waves.entries()) {
       waves[i] = Array.isArray(wave) ? wave.map((own) => own * scale) : wave * scale;
@@ -522,7 +550,7 @@ class Study {
     const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
     const tells = fields.has("max_position_embeddings");
     if (kind !== "default") this.advise(series, full, parameters._name, tells ? longest : null);
-    this.keys(fields, parameters, kind, one, rule.rope);
+    this.keys(fields, parameters, kind, one, rule);
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
     return {
       head_dim: head,
@@ -572,6 +600,15 @@ class Study {
       const known = Object.entries(rescalings).filter(([, what]) => what !== "refused");
       const names = known.map(([type]) => type).join(", ");
       throw new Refused(`${name}.${field} must be one of ${names}, got ${repr(asked)}${meant}`);
+    }
+    for (const key of asked === "default" ? [] : (rope.scaled ?? [])) {
+      const value = get(parameters, key);
+      if (isReal(value) && typeof value !== "boolean") continue;
+      throw new Refused(`${name} must have ${key}, a number, for ${field} ${repr(asked)}`);
+    }
+    if (kind === "unknown") {
+      this.unknown(`${name}.${field}`, "with 'default'");
+      kind = "default";
     }
     if (field === "rope_type" && !equal(get(parameters, "type", asked), asked)) {
       const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
@@ -701,7 +738,7 @@ class Study {
     }
   }
   /** Note keys of rope_parameters that are read and those that are not. */
-  keys(fields, parameters, kind, one, rope) {
+  keys(fields, parameters, kind, one, { rope, rescalings }) {
     const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...(rope.keeps ?? [])].filter(
       (key) => key !== "truncate" || !rope.nested,
     );
@@ -712,6 +749,10 @@ class Study {
     }
     if (one.partial !== null || kind !== "default") used.push("partial_rotary_factor");
     if (one.axes) used.push("mrope_section");
+    if (get(rescalings, typeIn(parameters)) === "unknown") {
+      used.push(...Object.keys(parameters._from));
+      fields.get(ORIGINAL_LENGTH);
+    }
     const known = new Set([...used, ...Object.values(PARAMETERS).flat()]);
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
@@ -726,7 +767,7 @@ class Study {
     }
   }
   /** Note a field without effect, and the name that was perhaps meant. */
-  unused(where, key, value, known, fits = null) {
+  unused(where, key, value, known, fits = null, more = "") {
     this.unread.add(where);
     const near = this.near(key, known);
     if (near !== null) {
@@ -736,7 +777,7 @@ class Study {
     const none = (Array.isArray(value) || isDict(value)) && !truthy(value);
     const neutral = [null, "rope", "rotary", "default"].includes(value) || (value !== true && equal(value, 1));
     const fine = fits ?? (none || neutral || value === /^(use_ro|rotary)/.test(key));
-    this.warn("no-effect", fine ? 0 : 1, where, `${where} has no effect.`);
+    this.warn("no-effect", fine ? 0 : 1, where, `${where} has no effect${more}.`);
   }
   /** The known name of which a name is the singular or plural, or, if no class has it, a misspelling. */
   near(key, known) {
@@ -766,9 +807,13 @@ class Study {
       const where = fields.name(field);
       if (DICTS.includes(field)) {
         const fine = made.length && rope.dict && (scales || field === "rope_parameters");
-        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]), off || null);
+        const plain = isDict(value) && typeIn(value) === "default";
+        const more = plain ? "" : ", and its class may refuse the file";
+        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]), off || null, more);
       } else if (fields.read.has(where) || hidden(field) || has(rule.parts, field)) {
         // read, or a part
+      } else if (!made.length && !off && typeof value === "string" && /^(rope|rotary|theta)$/i.test(value)) {
+        this.unused(where, field, value, known, false); // nothing turns, and it is asked to
       } else if (
         (every.includes(field.replace(/^_+/, "")) && isWhole(value)) ||
         about.test(snake(field)) ||

@@ -490,6 +490,7 @@ export default figure((fig) => {
   const bring = makeBring(fig, models);
   const problem = fig.element("p", { className: "rope-problem", role: "alert" });
   const warnings = fig.element("ul", { className: "rope-warnings" });
+  const unused = makeUnused(fig);
   const parts = makeParts(fig);
   const down = fig.element("button", { type: "button", className: "rope-button rope-down" }, "What to write ↓");
   down.addEventListener("click", () => blocks.scrollIntoView({ behavior: fig.reducedMotion ? "auto" : "smooth" }));
@@ -539,6 +540,7 @@ export default figure((fig) => {
     problem.textContent = wrong;
     problem.hidden = !wrong;
     warnings.hidden = !spec;
+    unused.show(spec?.others ?? []);
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
     others.show(part, rows);
     turning.canvas.hidden = part?.part !== "text";
@@ -763,6 +765,21 @@ function showWarnings(list, cautions) {
     return item;
   });
   list.replaceChildren(...items);
+}
+
+/** Fields that the card did not use, folded: { show(names) }. */
+function makeUnused(fig) {
+  const [summary, names] = [make("summary"), make("p")];
+  const node = fig.element("details", { className: "rope-others" }, summary, names);
+  return {
+    show(others) {
+      const count = others.length;
+      node.hidden = !count;
+      const words = count > 1 ? "other fields are taken" : "other field is taken";
+      summary.textContent = `${count} ${words} to be about something else`;
+      names.textContent = others.join(", ");
+    },
+  };
 }
 
 function showLines(table, found) {

@@ -94,7 +94,8 @@ def test_old_and_new_spelling_are_the_same() -> None:
 def test_a_specification_is_json() -> None:
     told = rope_of({**QWEN, "rope_scaling": YARN}).to_dict()
     assert json.loads(json.dumps(told)) == told
-    assert list(told) == ["family", "known", "parts", "read", "without_effect", "warnings"]
+    names = ["family", "known", "parts", "read", "without_effect", "others", "warnings"]
+    assert list(told) == names
     assert "rope_scaling.factor" in told["read"]
 
 
@@ -679,3 +680,93 @@ def test_a_null_width_is_told_where_its_class_fails() -> None:
         config = transformers.CONFIG_MAPPING[name].from_dict(sizes | more | width)
         with pytest.raises(TypeError):
             transformers.AutoModel.from_config(config)
+
+
+def test_fields_about_something_else_are_listed() -> None:
+    spec = rope_of({**LLAMA, "head_dim": 128, "vocab_size": 9, "quantization_config": {"bits": 4}})
+    assert spec.others == (
+        "hidden_size",
+        "num_attention_heads",
+        "vocab_size",
+        "quantization_config",
+    )
+    inner = {"model_type": "clip_vision_model", "image_size": 224}
+    spec = rope_of({"model_type": "llava", "text_config": LLAMA, "vision_config": inner, "x": {}})
+    assert {"vision_config.image_size", "x"} <= {*spec.others}
+    assert not {"vision_config", "text_config"} & {*spec.others}
+    assert rope_of({"model_type": "none_such", "x": 1}).others == ()
+
+
+@needs("gptj")
+def test_of_two_spellings_of_a_field_the_lost_one_is_named() -> None:
+    spec = rope_of({"model_type": "gptj", "hidden_size": 2048, "n_embd": 1024, "n_head": 16})
+    assert ("no-effect", "n_embd") in codes(spec)
+    assert spec.without_effect == ("n_embd",)
+    transformers = pytest.importorskip("transformers")
+    made = transformers.GPTJConfig.from_dict({"hidden_size": 2048, "n_embd": 1024})
+    assert made.n_embd == made.hidden_size == spec.parts[0].head_dim * 16
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "gpt2", "gpt_bigcode"])
+@pytest.mark.parametrize("value", ["rope", "rotary"])
+def test_a_family_that_does_not_rotate_and_is_asked_to_has_a_warning(family, value) -> None:
+    spec = rope_of({"model_type": family, "position_embedding_type": value})
+    assert [(one.code, one.severity) for one in spec.warnings] == [("no-effect", 1)]
+    assert not rope_of({"model_type": family, "position_embedding_type": "absolute"}).warnings
+
+
+@needs("qwen3_vl_text")
+def test_interleaved_sections_that_a_head_has_not_are_told() -> None:
+    config = {"model_type": "qwen3_vl_text", "head_dim": 128, "rope_theta": 5e6}
+    for sections, fine in (([24, 20, 20], True), ([99, 20, 20], False), ([4, 40, 20], False)):
+        rope = {"rope_type": "default", "mrope_section": sections, "mrope_interleaved": True}
+        spec = rope_of({**config, "rope_scaling": rope})
+        told = ("sections-differ", "rope_scaling.mrope_section") in codes(spec)
+        assert told != fine, sections
+    assert "the 64 pairs of a head make it [23, 21, 20]." in str(spec.warnings)
+
+
+@needs("llava")
+def test_a_rescaling_where_nothing_rotates_may_be_refused() -> None:
+    for rope, may in ((YARN, True), ({"type": "default"}, False)):
+        spec = rope_of({"model_type": "llava", "text_config": LLAMA, "rope_scaling": rope})
+        said = "rope_scaling has no effect" + ", and its class may refuse the file" * may + "."
+        assert said in [one.message for one in spec.warnings]
+
+
+@needs("recurrent_gemma")
+def test_a_list_from_which_a_class_makes_its_layers_is_not_silent() -> None:
+    own = {"model_type": "recurrent_gemma", "num_hidden_layers": 3, "head_dim": 256}
+    released = ["recurrent", "recurrent", "attention"]
+    assert not rope_of({**own, "block_types": released}).warnings
+    spec = rope_of({**own, "block_types": ["recurrent", "attention"]})
+    assert codes(spec) == [("not-known", "block_types")]
+
+
+LISTS = {"short_factor": [1.0 + i / 9 for i in range(32)], "long_factor": [2.0] * 32}
+
+
+@needs("phi3", "phimoe", "mistral4")
+def test_types_that_a_class_takes_with_keys_of_its_own_are_not_refused() -> None:
+    lengths = {"max_position_embeddings": 131072, "original_max_position_embeddings": 4096}
+    sizes = {"hidden_size": 256, "num_attention_heads": 4, **lengths}
+    for kind in ("yarn", "su", "longrope"):
+        part = only({"model_type": "phi3", **sizes, "rope_scaling": {"type": kind, **LISTS}})
+        assert part.rescaling[0] == "longrope"
+    rope = {**LISTS, "type": "longrope", "original_max_position_embeddings": 4096}
+    rope |= {"short_mscale": 1.24, "long_mscale": 1.24}
+    spec = rope_of({"model_type": "phimoe", **sizes, "rope_scaling": rope})
+    assert ("not-known", "rope_scaling.type") in codes(spec)
+    assert not spec.without_effect
+    del rope["short_mscale"]
+    with pytest.raises(ValueError, match="must have short_mscale"):
+        rope_of({"model_type": "phimoe", **sizes, "rope_scaling": rope})
+    rope = {"type": "linear", "factor": 2.0, "original_max_position_embeddings": 8192}
+    rope |= {"llama_4_scaling_beta": 0.1, "rope_theta": 1e4}
+    spec = rope_of({"model_type": "mistral4", "rope_parameters": rope})
+    assert spec.parts[0].rescaling == ["linear", {"factor": 2.0}]
+    assert "key-missing" not in dict(codes(spec))
+    del rope["llama_4_scaling_beta"]
+    assert "key-missing" in dict(
+        codes(rope_of({"model_type": "mistral4", "rope_parameters": rope}))
+    )

@@ -186,3 +186,31 @@ def test_what_is_no_configuration_is_refused_alike(node):
 @pytest.mark.drawn(1)
 def test_a_thousand_drawn_configurations_rotate_alike_in_both(node, seed):
     assert compared(node, draw_texts(seed, 1000)) > 300, "most are to be ones that rotate"
+
+
+def fields_of(config: dict[str, Any], path: str = "") -> set[str]:
+    """Dotted names of the fields of a configuration, and of its parts in their place."""
+    found = set()
+    parts = load_rules()["types"].get(config.get("model_type"), {}).get("parts", {})
+    for name, value in config.items():
+        entered = isinstance(value, dict) and name in parts
+        found |= fields_of(value, f"{path}{name}.") if entered else {f"{path}{name}"}
+    return found
+
+
+def test_each_field_of_a_file_is_in_one_of_three_lists_or_warned_of():
+    seen = 0
+    for text in [json.dumps(row["config"]) for row in ROWS] + draw_texts(7, 2000):
+        config = json.loads(text)
+        try:
+            spec = rope_of(config)
+        except ValueError:
+            continue
+        lists = [*spec.read, *spec.without_effect, *spec.others]
+        assert len(lists) == len(set(lists)), text[:1500]
+        warned = [one.field for one in spec.warnings]
+        for name in fields_of(config) if spec.known else ():
+            inside = any(name == one or name.startswith(f"{one}.") for one in warned)
+            assert name in lists or inside, (name, text[:1500])
+        seen += len(spec.others)
+    assert seen > 3000
