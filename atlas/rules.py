@@ -1141,7 +1141,7 @@ def _foreign(family: Family, rule: dict[str, Any]) -> list[str] | None:
             family.hear(head_dim=40)
         except RefusedError:
             return one["dim"]
-    elif rule["part"] == "text" and not one["axes"]:
+    elif rule["part"] == "vision" or (rule["part"] == "text" and not one["axes"]):
         sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 4}
         rope = family.loaded(family.raw()).to_dict().get("qk_rope_head_dim")
         runs = [n for n in {16, 32, 64, rope} - {None} if _runs(family, **sizes, head_dim=n)]
@@ -1162,7 +1162,9 @@ def _runs(family: Family, **more: Any) -> bool:
         with suppress(Exception), torch.no_grad():  # whatever it raises
             if own and not model.__name__.endswith("PreTrainedModel"):
                 made = model(family.loaded(family.raw(**more))).eval()
+                size = getattr(made.config, "image_size", None) or 32
                 for told in (
+                    {"pixel_values": torch.zeros(1, 3, size, size)},
                     {"input_ids": torch.ones(1, 3, dtype=torch.long)},
                     {"inputs_embeds": torch.zeros(1, 3, made.config.hidden_size)},
                 ):

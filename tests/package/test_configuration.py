@@ -743,6 +743,26 @@ def test_a_list_from_which_a_class_makes_its_layers_is_not_silent() -> None:
     assert codes(spec) == [("not-known", "block_types")]
 
 
+@needs("pixtral")
+def test_a_tower_whose_attention_takes_no_head_width_refuses_another() -> None:
+    sizes = {"model_type": "pixtral", "hidden_size": 64, "num_attention_heads": 2}
+    assert only({**sizes, "head_dim": 32}).head_dim == 32
+    with pytest.raises(ValueError, match="head_dim must be 32"):
+        rope_of({**sizes, "head_dim": 64})
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    more = {"num_hidden_layers": 1, "intermediate_size": 8, "image_size": 32}
+    for width, fine in ((32, True), (64, False)):
+        config = transformers.PixtralVisionConfig.from_dict({**sizes, **more, "head_dim": width})
+        model = transformers.AutoModel.from_config(config)
+        try:
+            model(torch.zeros(1, 3, 32, 32))
+        except RuntimeError:
+            assert not fine
+        else:
+            assert fine
+
+
 LISTS = {"short_factor": [1.0 + i / 9 for i in range(32)], "long_factor": [2.0] * 32}
 
 
