@@ -349,7 +349,8 @@ function unchanged(kinds, part, config) {
   return Object.fromEntries(
     others.map((one) => {
       const [kind, given] = one.rescaling ?? ["default", {}];
-      return [one.kind, { ...present(one, config), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
+      const { attention_factor: _, ...kept } = present(one, config); // given again where it is read
+      return [one.kind, { ...kept, ...given, rope_type: kind, rope_theta: new Real(one.base) }];
     }),
   );
 }
