@@ -844,7 +844,8 @@ class _Study:
     def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
         rope = rule["rope"]
-        used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind], *rope.get("keeps", ())}
+        used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind]}
+        used |= {*rope.get("keeps", ()), *rope.get("wants", ())}
         used -= {"truncate"} if rope["nested"] else set()
         for key in rope.get("wants", ()) if parameters["_given"] else ():
             if key not in parameters["_from"] and key not in PARAMETERS[kind]:

@@ -739,10 +739,11 @@ class Study {
   }
   /** Note keys of rope_parameters that are read and those that are not. */
   keys(fields, parameters, kind, one, { rope, rescalings }) {
-    const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...(rope.keeps ?? [])].filter(
+    const [keeps, wants] = [rope.keeps ?? [], rope.wants ?? []];
+    const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...keeps, ...wants].filter(
       (key) => key !== "truncate" || !rope.nested,
     );
-    for (const key of parameters._given ? (rope.wants ?? []) : []) {
+    for (const key of parameters._given ? wants : []) {
       if (has(parameters._from, key) || PARAMETERS[kind].includes(key)) continue;
       const text = `${parameters._name} must have ${key}: its class fails without it.`;
       this.warn("key-missing", 2, parameters._name, text);

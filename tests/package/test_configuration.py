@@ -790,3 +790,12 @@ def test_types_that_a_class_takes_with_keys_of_its_own_are_not_refused() -> None
     assert "key-missing" in dict(
         codes(rope_of({"model_type": "mistral4", "rope_parameters": rope}))
     )
+
+
+@pytest.mark.parametrize("family", ["mistral4", "ministral3"])
+def test_a_key_that_a_class_wants_for_something_else_is_not_said_to_do_nothing(family: str) -> None:
+    wanted = {"original_max_position_embeddings": 8192, "llama_4_scaling_beta": 0.1}
+    told = {"rope_type": "linear", "factor": 2.0, "rope_theta": 1e6, **wanted}
+    config = {**LLAMA, "model_type": family, "rope_parameters": told}
+    spec = rope_of({k: v for k, v in config.items() if k != "rope_theta"})
+    assert not {one.field.split(".")[-1] for one in spec.warnings} & {*wanted}
