@@ -342,6 +342,8 @@ def composites(rules: dict[str, Any]) -> dict[str, Any]:
                     continue
                 family = made.__module__.split(".")[2]
                 own = {"null": "it has not been asked"} if family in rotating else parts_rule(made)
+                if own.get("parts") == {} and hasattr(made(), "rope_parameters"):
+                    own = {"null": "it has not been asked"}
                 found[name] = {"family": family, **own}
 
     def may_rotate(part: dict[str, Any]) -> bool:

@@ -486,6 +486,7 @@ SMALL: dict[str, dict[str, Any]] = {
 """Fields to ask with, where the defaults leave a kind of layer out or are big."""
 
 WHY = {
+    "csm": "its backbone, whose fields stand beside its parts, has not been asked",
     "hunyuan_vl_text": (
         "the tokens of an image are not rotated but mixed (four coordinates, each section twice); "
         "text alone is rotated"

@@ -356,7 +356,10 @@ function unchanged(kinds, part, config) {
 }
 
 /** Types whose models/*.py in SGLang 0.5.23 hands get_rope no rope_scaling, as read in its wheel. */
-export const UNSCALED = ["gemma", "gemma2", "mixtral", "olmo", "phi", "stablelm", "starcoder2"];
+export const UNSCALED = [
+  ...["dbrx", "gemma", "gemma2", "granitemoe", "granitemoeshared", "mixtral", "olmo", "persimmon"],
+  ...["phi", "stablelm", "starcoder2"],
+];
 /** Types with one rotation of which llama.cpp gives the layers with a window a scale of their own. */
 export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
 

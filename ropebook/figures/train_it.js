@@ -180,7 +180,7 @@ export default figure((fig) => {
   }
 
   const main = fig.button("Start", () => {
-    if (now?.phase === "training") {
+    if (now?.phase === "training" && now.run.task === wanted().task) {
       tell?.({ pause: true });
       now.phase = "paused";
     } else if (now?.phase === "paused" && same(now.run, wanted())) {

@@ -47,7 +47,7 @@ def begin(number: int, who: str | int) -> Lab:
     number
         Which lab, 1 to 6.
     who
-        The reader's name or number. Case and spaces do not matter.
+        The reader's name or number. Case does not matter, nor how many spaces are between words.
 
     Raises
     ------

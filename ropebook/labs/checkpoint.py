@@ -123,7 +123,8 @@ class ConvertACheckpoint(Lab):
         if not isinstance(new, Mapping):
             raise Slip(f"convert should return a dict of arrays, got {type(new).__name__}")
         if lost := [name for name in old if name not in new]:
-            raise Slip(f"{lost[0]} is missing: tensors that stay belong to a checkpoint as well")
+            what = "it has to move" if lost[0] in MOVES else "what stays belongs to it as well"
+            raise Slip(f"{lost[0]} is missing: a checkpoint keeps its names, and {what}")
         if more := [name for name in new if name not in old]:
             raise Slip(f"{more[0]!r} is new: a conversion keeps the names")
         told = [words for name in old if (words := self._wrong(name, old[name], new[name]))]

@@ -69,15 +69,13 @@ class ExtendAContext(Lab):
             if found and found == slip != true:
                 raise Slip(words)
         if missing := sorted(set(true) - set(found)):
-            turns = self._turns[missing[0]]
-            raise Slip(f"pair {missing[0]} is missing: it made {turns:.2f} turns in training")
+            turns, _ = apart(self._turns[missing[0]], 1)
+            raise Slip(f"pair {missing[0]} is missing: it made {turns} turns in training")
         if extra := sorted(set(found) - set(true)):
             if extra[0] not in range(half):
                 raise Slip(f"there is no pair {extra[0]}: your head has 0 to {half - 1}")
-            turns = self._turns[extra[0]]
-            raise Slip(
-                f"pair {extra[0]} has made {turns:.2f} turns in training: nothing is new to it"
-            )
+            turns, _ = apart(self._turns[extra[0]], 1)
+            raise Slip(f"pair {extra[0]} has made {turns} turns in training: nothing is new to it")
 
     def _check_interpolated(self, answer: Any) -> None:
         theta, s = self.inv_freq, self.factor
@@ -184,8 +182,9 @@ class ExtendAContext(Lab):
         pair = int(np.argmax(np.abs(found / true - 1)))
         theta = self.inv_freq[pair]
         share, wanted = apart(found[pair] / theta, true[pair] / theta)
+        turns, _ = apart(self._turns[pair], 1)
         return (
-            f"pair {pair} made {self._turns[pair]:.2f} turns in training; yours leaves it "
+            f"pair {pair} made {turns} turns in training; yours leaves it "
             f"{share} of its speed, it should be {wanted}"
         )
 

@@ -77,6 +77,9 @@ class FindTheLayout(Lab):
             moved = "more channels" if len(found) < len(true) else "fewer channels"
             raise Slip(f"you name {len(found)} pairs; the stranger turns {moved} than that")
         one = next(pair for pair in found if pair not in true)
+        head = range(self._turn.head_dim)
+        if beyond := [channel for channel in one if channel not in head]:
+            raise Slip(f"there is no channel {beyond[0]}: the stranger's are 0 to {head[-1]}")
         turned = {channel for pair in true for channel in pair}
         if still := [channel for channel in one if channel not in turned]:
             raise Slip(

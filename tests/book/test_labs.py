@@ -751,6 +751,37 @@ def test_a_number_that_is_told_to_be_wrong_is_told_apart_from_the_right_one():
     assert close
 
 
+def test_a_pair_that_missed_a_turn_by_little_is_not_said_to_have_made_one():
+    short = 0
+    for who in (*NAMES, "w450"):
+        lab = labs.begin(3, who)
+        fresh = np.flatnonzero(lab._turns < 1).tolist()
+        told = re.search(r"it made (\S+) turns", lab.diagnose("fresh", fresh[1:]) or "")
+        if told:
+            assert float(told[1]) < 1
+            short += float(told[1]) > 0.99
+    assert short
+
+
+def test_a_channel_that_a_stranger_does_not_have_is_said_not_to_be_there():
+    told = [labs.begin(2, who) for who in NAMES]
+    said = [
+        lab.diagnose("pairs", [(a, a + lab._turn.head_dim // 2) for a, _ in lab._turn.pairs()])
+        for lab in told if lab._turn.at_end and lab._turn.width < lab._turn.head_dim
+    ]  # fmt: skip
+    assert any("there is no channel" in one for one in said)
+    assert not any("comes back as it was" in one for one in said if "there is no" in one)
+
+
+def test_gains_that_are_left_out_of_a_checkpoint_have_to_move():
+    lab = labs.begin(6, "y0")
+
+    def left(old):
+        return {name: rows for name, rows in old.items() if name != "q_norm.weight"}
+
+    assert "it has to move" in lab.diagnose("convert", left)
+
+
 def test_keys_that_were_mended_the_wrong_way_are_said_to_stand_where_they_stand():
     """One accident taken for another; rotated twice taken for the other way, as far as 4 m."""
     ways = {

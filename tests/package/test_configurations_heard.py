@@ -289,3 +289,14 @@ def test_a_part_may_rotate_where_its_default_does_not(
     if kind != "vision-encoder-decoder":  # which wants its encoder, too
         made = transformers.CONFIG_MAPPING[kind].from_dict({field: own})
         assert getattr(made, field).model_type == own["model_type"]
+
+
+@pytest.mark.parametrize("kind", ["internlm3", "iquestcoder", "csm"])
+def test_a_class_with_a_rotation_that_was_not_asked_is_not_said_to_rest(kind: str) -> None:
+    assert hasattr(transformers.CONFIG_MAPPING[kind](), "rope_parameters")
+    spec = rope_of({"model_type": kind, "rope_theta": 5e5})
+    assert not spec.known
+    assert [one.code for one in spec.warnings] == ["no-rule"]
+    if kind != "csm":
+        inside = {"model_type": "internvl", "text_config": {"model_type": kind}}
+        assert "no-rule" in {one.code for one in rope_of(inside).warnings}

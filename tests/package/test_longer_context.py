@@ -45,7 +45,8 @@ LINES = {  # by the part of a configuration that the lines change
 
 UNSCALED = {  # the page's words for types that SGLang 0.5.23 turns without any rescaling
     "mixtral": "Mixtral", "starcoder2": "StarCoder2", "gemma": "Gemma", "gemma2": "Gemma 2",
-    "olmo": "OLMo", "stablelm": "StableLM", "phi": "Phi",
+    "olmo": "OLMo", "stablelm": "StableLM", "persimmon": "Persimmon", "dbrx": "DBRX",
+    "granitemoe": "GraniteMoe", "granitemoeshared": "GraniteMoeShared", "phi": "Phi",
 }  # fmt: skip
 WINDOWED = {  # of which llama.cpp gives layers with a window a scale of their own
     "gemma2": "Gemma 2", "gpt_oss": "gpt-oss", "cohere2": "Command R7B", "llama4": "Llama 4",
