@@ -132,6 +132,7 @@ def test_the_linear_bias_is_where_nothing_turns(opened_once):
     box = page.locator(f".rope-box:has({AXIOMS})")
     turn = box.get_by_label("Turn per position θ (rad)", exact=True)
     box.locator(".rope-kind", has_text="Counting").first.click()
+    expect(box.locator(".rope-family")).to_have_text("Counting")
     turn.press("Home")
     expect(box.locator(".rope-family")).to_have_text("Linear bias")
     box.locator(".rope-kind", has_text="RoPE").first.click()
