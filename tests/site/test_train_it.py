@@ -84,6 +84,13 @@ def test_it_trains_pauses_resumes_stretches_and_goes_back(visit, width):
     ours.button("Pause")
     ours.choose("Encoding", "no encoding")
     assert "Start drops it and trains no encoding on copy." in read(ours, answer)
+    ours.button("Start")
+    ours.until(phase="training", step=1)
+    ours.press("Task", "find")
+    assert "Start drops it and trains no encoding on find." in read(ours, answer)
+    ours.button("Start")
+    ours.until(phase="training", step=1)
+    assert "No encoding trains, step" in read(ours, answer)
     ours.button("Reset")
     assert ours.until(phase="none")["runs"] == 0
     page.wait_for_timeout(600)
