@@ -166,8 +166,8 @@ class Specification:
         One for each kind of layer of each part that rotates.
     read, without_effect, others
         Fields that decide, fields about rotation that its class does not read, and all others,
-        which are taken to be about something else. If a field of yours stands there, it was not
-        used. Each stands in one of the three, but for a part, whose own fields do.
+        which are taken to be about something else or belong to a part without a rule. If a field
+        of yours stands there, it was not used. Of a dict, its own fields stand in one of the three.
     warnings
         The most severe first.
     """
@@ -244,7 +244,7 @@ def evaluate(
     study.part(config, rule, "")
     said = tuple(sorted(study.warnings, key=lambda one: -one.severity))
     unread = tuple(name for name in study.unread if name not in study.read)
-    left = tuple(name for name in study.others if name not in study.read | study.unread)
+    left = tuple(where for where in _leaves(config) if not study.met(where))
     return Specification(family, True, tuple(study.parts), tuple(study.read), unread, left, said)
 
 
@@ -380,11 +380,16 @@ class _Study:
         self.parts: list[RotatedPart] = []
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
-        self.others: dict[str, None] = {}
         self.warnings: dict[Caution, None] = {}
 
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
         self.warnings[Caution(code, severity, field, message)] = None
+
+    def met(self, where: str) -> bool:
+        """Return whether a field, or a dict that it stands in, is read or without effect."""
+        names = [where[: end.start()] for end in re.finditer(r"\.|$", where)]
+        whole = (name for name in names if name == where or name.rsplit(".")[-1] not in DICTS)
+        return any(name in self.read for name in whole) or any(n in self.unread for n in names)
 
     def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part and of its own parts."""
@@ -434,10 +439,6 @@ class _Study:
             )
             self.warn("by-head", 1, path or "model_type", f"{text} not know the order of tokens.")
         self.read.update(fields.read)
-        entered = {*rule.get("parts", ()), *rule.get("inner", ())}
-        for name in fields.named.values() if rule and not rule.get("null") else ():
-            if not (name in entered and isinstance(config.get(name), dict)):
-                self.others[_at(path, name)] = None
         for name, value in fields.twice.items():
             self.unused(_at(path, name), name, value, set(), value == fields.get(name))
         if not flat and not rule.get("null"):
@@ -484,7 +485,7 @@ class _Study:
         rests, found = unrolled(layers["rests"]), []
         for one in rule["rotations"]:
             if own := layers.get(None if one["kind"] == "indexer" else one["kind"]):
-                told = self.parameters(fields, rule["rope"], one["kind"], own[0][0])
+                told = self.parameters(fields, rule["rope"], one["kind"], own[0][0], {*layers})
                 if told is None:
                     rests |= unrolled(own)
                     continue
@@ -494,9 +495,12 @@ class _Study:
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
 
     def parameters(
-        self, fields: _Fields, rope: Json, kind: str | None, layer: int
+        self, fields: _Fields, rope: Json, kind: str | None, layer: int, kinds: set[Any]
     ) -> tuple[Json, str] | None:
-        """Return what layers, ``layer`` first, are told, and their base's place; None at rest."""
+        """Return what layers, ``layer`` first, are told, and their base's place; None at rest.
+
+        ``kinds`` are those that layers have.
+        """
         dicts, may = {}, rope["kinds"].get("", {}).get("scaling")  # be false, and so on
         for field in DICTS if rope["dict"] else ():
             dicts[field] = fields.get(field)
@@ -530,9 +534,13 @@ class _Study:
                 raise ValueError(f"{name} must have an entry for {kind!r}")
             name = f"{name}.{kind}"
             for key, value in (given or {}).items():
-                if key not in rope["kinds"]:
+                if key not in kinds:
+                    one = rope["kinds"].get(key, {})
+                    made = {"rope_theta": one.get("default"), **(one.get("absent") or {})}
+                    fits = bool(one) and (value is None or value == made)  # as its class saves it
+                    more = ": no layer is of this kind" if one else ""
                     where = f"{fields.name(label)}.{key}"
-                    self.unused(where, key, value, set(rope["kinds"]), False)
+                    self.unused(where, key, value, set(rope["kinds"]), fits, more)
         else:
             entry, legacy = legacy or given, None
             name = fields.name("rope_scaling") if entry is not given else name
@@ -942,8 +950,10 @@ class _Study:
                 if fields.has(listed) and re.search("pattern|interval|every", field):
                     fits = True  # layers are listed beside it
                 self.unused(where, field, value, known, fits)
-            elif isinstance(value, dict) and any(value.get(k) for k in ("rope_theta", *DICTS)):
-                self.unused(where, field, value, known, off or None)
+            elif isinstance(value, dict):
+                for key in ("rope_theta", *DICTS):
+                    if value.get(key):
+                        self.unused(f"{where}.{key}", key, value[key], {key}, off or None)
 
 
 def _type_in(parameters: Json) -> Any:
@@ -979,6 +989,14 @@ def _at(path: str, name: str) -> str:
 def _snake(name: str) -> str:
     """Return a name such as headDim or head-dim with its words set apart by underscores."""
     return re.sub(r"[-. ]|(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def _leaves(config: Json, path: str = "") -> Iterable[str]:
+    """Return the dotted names of fields, and of those in dicts but for lists of labels."""
+    for name, value in config.items():
+        where, inside = _at(path, name), isinstance(value, dict)
+        named = inside and all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", own) for own in value)
+        yield from _leaves(value, where) if named else [where]
 
 
 def _positive(value: Any) -> bool:

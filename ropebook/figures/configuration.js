@@ -87,6 +87,9 @@ const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
 const alike = (a, b) =>
   Array.isArray(a) ? a.length === b?.length && a.every((one, i) => equal(one, b[i])) : equal(a, b);
+/** Whether two dicts have the same fields. */
+const alikeIn = (a, b) =>
+  isDict(a) && Object.keys({ ...a, ...b }).every((name) => has(a, name) && has(b, name) && alike(a[name], b[name]));
 /** A number with commas and up to 15 digits, as Python's ,.15g writes it. */
 const digits15 = (value) => {
   const x = Number(value);
@@ -115,7 +118,7 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   study.warnings.sort((a, b) => b.severity - a.severity);
   const { parts, read, unread, warnings } = study;
   const idle = [...unread].filter((name) => !read.has(name));
-  const others = [...study.others].filter((name) => !read.has(name) && !unread.has(name));
+  const others = leaves(config).filter((where) => !study.met(where));
   return { family, known: true, parts, read: [...read], without_effect: idle, others, warnings };
 }
 
@@ -241,11 +244,17 @@ class Fields {
 class Study {
   constructor(rules, names, kinds) {
     Object.assign(this, { rules, names, kinds, parts: [], warnings: [] });
-    Object.assign(this, { read: new Set(), unread: new Set(), others: new Set() });
+    Object.assign(this, { read: new Set(), unread: new Set() });
   }
   warn(code, severity, field, message) {
     const same = (one) => one.code === code && one.field === field && one.message === message;
     if (!this.warnings.some(same)) this.warnings.push({ code, severity, field, message });
+  }
+  /** Whether a field, or a dict that it stands in, is read or without effect. */
+  met(where) {
+    const names = [...where.matchAll(/\.|$/g)].map((end) => where.slice(0, end.index));
+    const whole = (name) => name === where || !DICTS.includes(name.split(".").at(-1));
+    return names.some((name) => this.unread.has(name) || (this.read.has(name) && whole(name)));
   }
   part(config, rule, path, preset = {}) {
     const [flat, start] = [[], this.parts.length];
@@ -300,10 +309,6 @@ class Study {
       this.warn("by-head", 1, path || "model_type", text);
     }
     for (const name of fields.read) this.read.add(name);
-    const entered = [...Object.keys(rule.parts ?? {}), ...(rule.inner ?? [])];
-    for (const name of truthy(rule) && !rule.null ? fields.named.values() : []) {
-      if (!(entered.includes(name) && isDict(get(config, name)))) this.others.add(at(path, name));
-    }
     for (const [name, value] of fields.twice) {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
     }
@@ -357,7 +362,7 @@ class Study {
     for (const one of rule.rotations) {
       const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (!own.length) continue;
-      const [parameters, source] = this.parameters(fields, rule.rope, one.kind, own[0][0]);
+      const [parameters, source] = this.parameters(fields, rule.rope, one.kind, own[0][0], layers);
       if (parameters === null) {
         rests.push(...unrolled(own));
         continue;
@@ -371,7 +376,7 @@ class Study {
     }
   }
   /** What a kind of layer, of which layer is the first, has in rope_parameters (null: it rests), and its base's place. */
-  parameters(fields, rope, kind, layer) {
+  parameters(fields, rope, kind, layer, layers) {
     const dicts = {};
     for (const field of rope.dict ? DICTS : []) {
       dicts[field] = fields.get(field);
@@ -407,7 +412,12 @@ class Study {
         throw new Refused(`${name} must have an entry for ${repr(kind)}`);
       }
       for (const [key, value] of Object.entries(given ?? {})) {
-        if (!has(rope.kinds, key)) this.unused(`${name}.${key}`, key, value, new Set(kinds), false);
+        if (layers.has(key)) continue;
+        const one = get(rope.kinds, key);
+        const more = one === null ? "" : ": no layer is of this kind";
+        const made = { rope_theta: one?.default, ...one?.absent };
+        const fits = one !== null && (value === null || alikeIn(value, made)); // as its class saves it
+        this.unused(`${name}.${key}`, key, value, new Set(kinds), fits, more);
       }
       name = `${name}.${kind}`;
     } else {
@@ -833,12 +843,21 @@ class Study {
         }
         if (fields.has(listed) && /pattern|interval|every/.test(field)) fits = true; // layers are listed beside it
         this.unused(where, field, value, known, fits);
-      } else if (isDict(value) && ["rope_theta", ...DICTS].some((key) => truthy(get(value, key)))) {
-        this.unused(where, field, value, known, off || null);
+      } else if (isDict(value)) {
+        for (const key of ["rope_theta", ...DICTS].filter((name) => truthy(get(value, name)))) {
+          this.unused(`${where}.${key}`, key, value[key], new Set([key]), off || null);
+        }
       }
     }
   }
 }
+
+/** The dotted names of fields, and of those in dicts but for lists of labels. */
+const leaves = (config, path = "") =>
+  Object.entries(config).flatMap(([name, value]) => {
+    const named = isDict(value) && Object.keys(value).every((own) => /^[A-Za-z_][A-Za-z_0-9]*$/.test(own));
+    return named ? leaves(value, at(path, name)) : [at(path, name)];
+  });
 
 /** The letters of the types of a value, of all entries of a list. */
 function typesOf(value) {

@@ -688,13 +688,33 @@ def test_fields_about_something_else_are_listed() -> None:
         "hidden_size",
         "num_attention_heads",
         "vocab_size",
-        "quantization_config",
+        "quantization_config.bits",
     )
-    inner = {"model_type": "clip_vision_model", "image_size": 224}
-    spec = rope_of({"model_type": "llava", "text_config": LLAMA, "vision_config": inner, "x": {}})
-    assert {"vision_config.image_size", "x"} <= {*spec.others}
-    assert not {"vision_config", "text_config"} & {*spec.others}
+    inner = {"model_type": "clip_vision_model", "image_size": 224, "id2label": {"0": "European"}}
+    more = {"x": {"y": {"z": 1}, "rope_scaling": YARN}, "none": {}}
+    spec = rope_of({"model_type": "llava", "text_config": LLAMA, "vision_config": inner} | more)
+    assert {"vision_config.image_size", "vision_config.id2label", "x.y.z"} <= {*spec.others}
+    assert spec.without_effect == ("x.rope_scaling",)
+    assert not {"vision_config", "text_config", "x", "none"} & {*spec.others}
     assert rope_of({"model_type": "none_such", "x": 1}).others == ()
+
+
+@needs("gemma3", "modernbert", "olmo3")
+def test_an_entry_for_a_kind_that_no_layer_has_is_told() -> None:
+    for family in ("gemma3_text", "modernbert", "olmo3"):
+        full = {"rope_type": "default", "rope_theta": 1e6}
+        given = {"full_attention": full, "sliding_attention": {**full, "rope_theta": 5.0}}
+        layers = {"num_hidden_layers": 2, "layer_types": ["full_attention"] * 2}
+        spec = rope_of({"model_type": family, "rope_parameters": given} | layers)
+        assert [part.base for part in spec.parts] == [1e6]
+        assert spec.without_effect == ("rope_parameters.sliding_attention",)
+        said = next(one for one in spec.warnings if one.code == "no-effect")
+        assert said.severity == 1
+        assert said.message.endswith("no layer is of this kind.")
+        made = load_rules()["types"][family]["rope"]["kinds"]["sliding_attention"]["default"]
+        given["sliding_attention"] = {"rope_type": "default", "rope_theta": made}
+        spec = rope_of({"model_type": family, "rope_parameters": given} | layers)
+        assert [one.severity for one in spec.warnings if one.code == "no-effect"] == [0]
 
 
 @needs("gptj")
