@@ -995,7 +995,7 @@ def _leaves(config: Json, path: str = "") -> Iterable[str]:
     """Return the dotted names of fields, and of those in dicts but for lists of labels."""
     for name, value in config.items():
         where, inside = _at(path, name), isinstance(value, dict)
-        named = inside and all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", own) for own in value)
+        named = inside and all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", str(own)) for own in value)
         yield from _leaves(value, where) if named else [where]
 
 
