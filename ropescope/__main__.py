@@ -5,11 +5,12 @@ Exit codes: 0 fine, 1 warnings, 2 wrong; those of compare stand in ``CODES``.
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 
 from . import card
-from .convert import TARGETS, convert
+from .convert import TARGETS, NothingToDoError, convert
 
 USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
        ropescope compare A B [--json]
@@ -23,10 +24,11 @@ rotary embedding does if the model runs with this file; whether everything else 
 accepted, transformers alone can say."""
 
 
-CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike, 1 where
-they do after rows are moved, negated or multiplied, 2 where they do not, or a part has no rule;
-what scores are divided by, norms and gains, and queries that grow with their position are not
-compared."""
+CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike in the
+layers that both have (one may have more), 1 where they do after rows are moved, negated or
+multiplied, 2 where they do not, or a part has no rule; what scores are divided by, norms and gains,
+and queries that grow with their position are not compared. Of convert: 0 where there was nothing
+to do, too, and then nothing is written."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,6 +65,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 2
 
 
+def _say(words: str) -> None:
+    """Print; whoever reads, such as ``head``, may have gone."""
+    try:
+        print(words, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _words(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.strerror else str(error)
 
@@ -70,13 +80,13 @@ def _words(error: OSError) -> str:
 def _card(options: argparse.Namespace) -> int:
     found = card.specification(options.source)
     form = card.as_json if options.json else card.page if options.html else card.text
-    print(form(found))
+    _say(form(found))
     return card.exit_code(found)
 
 
 def _compare(options: argparse.Namespace) -> int:
     said, code = card.compare(*map(card.specification, (options.source, options.other)))
-    print(json.dumps({"messages": said, "code": code}) if options.json else "\n".join(said))
+    _say(json.dumps({"messages": said, "code": code}) if options.json else "\n".join(said))
     return code
 
 
@@ -90,9 +100,13 @@ def _convert(options: argparse.Namespace) -> int:
             shown = part // 5
             print(f"{part:3} % of {total / 1e9:.2f} GB", file=sys.stderr)
 
-    said = convert(options.source, options.to, options.output, progress=progress)
-    print("\n".join(f"- {one}" for one in card.sentences(said)))
-    print(f"{options.output} is written.")
+    try:
+        said = convert(options.source, options.to, options.output, progress=progress)
+    except NothingToDoError as done:
+        _say(str(done))
+        return 0
+    lines = [*(f"- {one}" for one in card.sentences(said)), f"{options.output} is written."]
+    _say("\n".join(lines))
     return max(one.severity for one in said)
 
 

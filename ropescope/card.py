@@ -6,6 +6,7 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
+import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -14,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .configuration import Caution, load_rules, rope_of
+from .configuration import Caution, load_rules, rope_of, unrolled
 from .differences import Difference
 from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
@@ -43,14 +44,19 @@ def specification(source: str | Path) -> dict[str, Any]:
     OSError, ValueError, ImportError
         As `read`, and where a checkpoint has no configuration.
     """
-    if Path(source).exists():
+    if not str(source).strip() or Path(source).exists():
         return _of(read(source))
     found = rope_of({"model_type": str(source)}).to_dict()
     if found["known"] or str(source) in load_rules()["types"]:
         for part in found["parts"]:
             part["elsewhere"] = elsewhere(part)
         return {"source": f"{source}, as its class is by default", **found}
-    return _of(_row(str(source)))
+    found = _of(row := _row(str(source)))
+    if row.told:  # of a public file, nobody here can see more
+        gaps = [o for o in found["warnings"] if o["code"].endswith(("assumed", "-guessed"))]
+        for one in gaps:
+            one["severity"] = 0
+    return found
 
 
 def _row(name: str) -> Checkpoint:
@@ -61,11 +67,15 @@ def _row(name: str) -> Checkpoint:
         found = [(3, rows[near]) for near in difflib.get_close_matches(_plain(name), rows, 3)]
     if found and (found[0][0] == 0 or (found[0][0] < 3 and len(found) == 1)):
         row = found[0][1]
-        unseen = ", ".join(row.get("unseen", ()))
-        words = f"Not seen of it, and taken from its class where that counts: {unseen}."
-        notes = (Caution("assumed", 1, "", words),) if unseen else ()
-        told = Translation(row["config"], {}, notes)
-        return Checkpoint(Path(row["name"]), row["config"], told=told)
+        unseen = " or ".join(row.get("unseen", ()))
+        unseen = unseen.replace("config.json", "the whole config.json", 1)
+        words = (
+            f"Public sources quote this checkpoint and do not show {unseen}: where that counts, "
+            "its class's defaults are taken. To be sure, give its own config.json in place of its "
+            "name."
+        )
+        told = Translation(row["config"], {}, (Caution("assumed", 0, "", words),))
+        return Checkpoint(Path(row["name"]), row["config"], told=told if unseen else None)
     names = " or ".join(repr(row["name"]) for _, row in found[:3])
     hint = f"; did you mean {names}?" if names else ""
     raise ValueError(f"{name}: no file, model_type or public checkpoint has this name{hint}")
@@ -112,7 +122,10 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
         raise ValueError(f"{checkpoint.path}: no config.json or params.json is beside the weights")
     told = checkpoint.told or Translation(checkpoint.config, {}, ())
     try:
-        found = renamed(rope_of(checkpoint.config).to_dict(), told.said)
+        found = rope_of(checkpoint.config).to_dict()
+        for part in found["parts"]:
+            part["window"] = _window(part, checkpoint.config)
+        found = renamed(found, told.said)
     except ValueError as error:
         raise ValueError(renamed(str(error), told.said)) from error
     warnings = [asdict(note) for note in told.notes]
@@ -126,6 +139,21 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
         part["elsewhere"] = elsewhere(part)
     found["warnings"] = [*found["warnings"], *warnings]
     return {"source": str(checkpoint.path), **found}
+
+
+def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
+    """Return what is known of a window of layers that are not told apart; "" where none is."""
+    own: Any = config
+    for name in filter(None, part["path"].split(".")):
+        own = own.get(name) or {}
+    if part["part"] != "text" or part["kind"] or own.get("use_sliding_window") is False:
+        return ""
+    for field in ("sliding_window", "attention_chunk_size"):
+        size = own.get(field)
+        if type(size) is int and 0 < size < (part["max_length"] or math.inf):
+            words = "layers that look back no further meet no new distance in a longer text"
+            return f"{field} is {size:,}: {words}; which do is not read"
+    return ""
 
 
 def exit_code(found: dict[str, Any]) -> int:
@@ -162,27 +190,30 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
             slow = int((turn > trained).sum())
             words = f": {slow} of {len(speed)} pairs make less than a turn, and turn to new angles "
             near = any(word in (part["kind"] or "") for word in ("sliding", "chunked", "local"))
-            words = "" if part["rescaling"] or near else f"{words}beyond"
+            words += "beyond" + ", where a layer looks so far back" * bool(part.get("window"))
+            words = "" if part["rescaling"] or near else words
             if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
                 words = " before the rescaling"
             elif part["rescaling"] and part["rescaling"][0] == "linear":
                 words = ", before or after the rescaling, the file does not say"
             rows.append(("trained for", f"{trained:,} tokens{words}"))
+    if part.get("window"):
+        rows.append(("window", part["window"]))
     if part["max_length"] not in (None, part["trained_length"]):
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
-    return rows + _elsewhere(part.get("elsewhere", []))
+    return rows + _elsewhere(part.get("elsewhere", []), part["rescaling"])
 
 
-def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
+def _elsewhere(found: list[dict[str, str]], rescaling: Any) -> list[tuple[str, str]]:
     """Return the lines on other runtimes: those of which the same is said in one."""
     if not found:
         return []
     named = [f"{one['runtime']}: {one['call'].split(': ')[-1]}" for one in found]
-    rows = [
-        ("elsewhere", "as heard of a head of 64, base 10,000, beside transformers; more: --json")
-    ]
+    told = f"; with {rescaling[0]}: tell it these parameters, too" if rescaling else ""
+    start = "as heard of a head of 64, base 10,000, beside transformers"
+    rows = [("elsewhere", f"{start}{told}; more: --json")]
     for verdict in VERDICTS:
         said: dict[str, list[str]] = {}
         for name, one in zip(named, found, strict=True):
@@ -350,8 +381,8 @@ FOLLOWS = {
 def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     """Return what differs between two specifications, a sentence each, and the exit code.
 
-    The code is 0 where both rotate alike, 1 where a change of weights leads from the first to the
-    second, and 2 where none does, or a part has no rule.
+    The code is 0 where both rotate alike in the layers that both have, 1 where a change of weights
+    leads from the first to the second, and 2 where none does, or a part has no rule.
     """
     others = list(two["parts"])
     said, code = [], 0
@@ -373,9 +404,11 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
             said.append(f"{name}: {words}.")
             code = 2
         if part["layers"] != other["layers"]:
+            end = min(_end(side, one_of["path"]) for side, one_of in ((one, part), (two, other)))
+            ours, theirs = ({i for i in unrolled(o["layers"]) if i < end} for o in (part, other))
             said.append(f"{name}: layers {_layers(part['layers'])} against "
                         f"{_layers(other['layers'])}.")  # fmt: skip
-            code = 2
+            code = code if ours == theirs else 2
     for part in others:
         kind = f", {part['kind']}" if part["kind"] else ""
         said.append(f"{part['part']}{kind}: the first has no such part.")
@@ -390,7 +423,15 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         code = 2
     if not said and not one["parts"] and one["family"] != two["family"]:
         return ["Neither rotates: their scores are not compared."], 2
-    return said or ["They rotate alike."], code
+    if code == 0:
+        said.append(f"They rotate alike{' in the layers that both have' * bool(said)}.")
+    return said, code
+
+
+def _end(found: dict[str, Any], path: str) -> int:
+    """Return how many layers a part has, up to the last one of which it is told how it turns."""
+    runs = [p["layers"] + p["without"] for p in found["parts"] if p["path"] == path]
+    return 1 + max((i for one in runs for i in unrolled(one)), default=-1)
 
 
 def _follows(part: dict[str, Any]) -> np.ndarray:

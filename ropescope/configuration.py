@@ -248,6 +248,13 @@ def evaluate(
     return Specification(family, True, tuple(study.parts), tuple(study.read), unread, left, said)
 
 
+OWN_CODE = {
+    "baichuan", "chatglm", "deepseek", "internlm", "internlm2", "kimi_k2", "mimo", "minicpm",
+    "nemotron-nas", "phi3_v", "qwen",
+}  # fmt: skip
+"""Types of public checkpoints for which transformers has no class."""
+
+
 def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
     family = config.get("model_type")
     if rule is not None:
@@ -262,6 +269,13 @@ def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
         return Caution("no-rule", 2, "model_type", words)
     near = difflib.get_close_matches(family, rules, 1)
     hint = f": did you mean {near[0]!r}?" if near else "."
+    if family in OWN_CODE:  # no slip of the pen
+        hint = ": transformers has no class for it, and its code comes with the checkpoint."
+    for whole, one in rules.items():
+        if inner := [s["as"][family] for s in one.get("parts", {}).values()
+                     if family in s.get("as", {})]:  # fmt: skip
+            hint = f": inside {whole}, transformers reads its fields as those of {inner[0]}. With "
+            hint += f"{inner[0]!r} as its model_type, the card is how that class turns."
     return Caution("no-rule", 1, "model_type", f"No rule for model_type {family!r}{hint}")
 
 

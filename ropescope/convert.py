@@ -27,7 +27,7 @@ from .names import ACTIVATIONS, ALWAYS, ARCHITECTURES, BIASES, CLASSES, name_of,
 from .safetensors_file import SIZES, Stored, broken
 from .weights import layout_of_weights
 
-__all__ = ["TARGETS", "convert"]
+__all__ = ["TARGETS", "NothingToDoError", "convert"]
 
 TARGETS = ("hf", "meta", "gguf", "mlx")
 PIECE = 1 << 23
@@ -50,6 +50,10 @@ QUERIES = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 FILE_TYPES = {"F32": 0, "F16": 1, "BF16": 32}
 """llama.cpp's numbers for a file whose weights are of a type."""
+
+
+class NothingToDoError(ValueError):
+    """A checkpoint is already as it is wanted."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +172,8 @@ def convert(
     OSError
         If ``output`` exists, or the disk is too small.
     ValueError
-        Where nothing is to be done, or it is not known how, or the rows as written speak for
-        another layout than they should have. Then nothing is left behind.
+        Where nothing is to be done (`NothingToDoError`), or it is not known how, or the rows as
+        written speak for another layout than they should have. Then nothing is left behind.
     """
     if to not in TARGETS:
         raise ValueError(f"to must be one of {', '.join(TARGETS)}, got {to!r}")
@@ -242,8 +246,10 @@ class _Plan:
             raise broken(source.path, "no query or key rows are found in it by name")
         spelled = to == "mlx" and _spelled_out(source.config) != source.config
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
-            raise broken(source.path, f"nothing is to be done: rows are {self.was} already, and "
-                         f"names as {to} has them")  # fmt: skip
+            words = (
+                f"nothing is to be done: rows are {self.was} already, and names as {to} has them"
+            )
+            raise NothingToDoError(f"{source.path}: {words}; nothing is written")
         words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
                  f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
         if to == "meta":

@@ -208,7 +208,7 @@ class _Comparison:
             self.messages.append(
                 f"{start}: {_number(first[worst])} against {_number(second[worst])}. No weight "
                 "makes up for that; base and rescaling are of the configuration: give the second "
-                "those of the first."
+                "those of the first, and compare again."
             )
         self.convertible &= not (self.off.any() or unsure.any())
         drift = np.where(self.apart <= self.known, 0.0, self.apart)
@@ -269,10 +269,11 @@ class _Comparison:
         ):
             factor = mine / others if mine and others else 1.0
             if len(rows) and abs(factor - 1.0) > limit:
-                self.messages.append(
-                    f"Multiply the rows that {which} by {factor:.10g}: the rotations carry "
-                    f"{mine:.10g} against {others:.10g} there."
-                )
+                carry = f"he rotations carry {mine:.10g} against {others:.10g} there"
+                if self.off.any():  # a rescaling, which is to be given, has a factor of its own
+                    self.messages.append(f"T{carry}: multiply no rows before frequencies agree.")
+                    continue
+                self.messages.append(f"Multiply the rows that {which} by {factor:.10g}: t{carry}.")
                 sign[rows] *= factor
                 self.messages += _root(factor, one.head_dim)
         return sign

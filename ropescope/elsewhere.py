@@ -69,8 +69,8 @@ def elsewhere(part: dict[str, Any]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``runtime``, ``verdict`` (of `VERDICTS`), ``call``, ``words``, and ``limits``
-        of positions; in the order of the verdicts.
+        ``runtime``, ``verdict`` (of `VERDICTS`), ``call`` (``with llama3``: whose parameters it has
+        to be told, too), ``words``, and ``limits`` of positions; in the order of the verdicts.
     """
     first = (part["inv_freq"] or [0.0])[0]
     axes = len(first) if isinstance(first, list) else 1
@@ -97,6 +97,11 @@ def _of(
             turns = [[one[2], *of[1:]] for of in turns]
     found = [one for one in turns if tuple(one[:3]) == turn]
     near = found or [one for one in turns if one[0] == turn[0]]
+    call = (near or turns)[0][3]
+    if "rope_type" in call:  # which has one value, and that is the layout's
+        told = dict.fromkeys(told)
+    elif told and None not in told.values():
+        call = f"{call.replace(': rope_scaling={}', '')}, with {part['rescaling'][0]}"
     verdict, words = "so", []
     trained = part["rescaling"] and part["rescaling"][1].get("original_max_position_embeddings")
     if not near:
@@ -125,7 +130,7 @@ def _of(
     return {
         "runtime": runtime["name"],
         "verdict": verdict,
-        "call": (near or turns)[0][3],
+        "call": call,
         "words": "; ".join(words),
         "limits": "; ".join(filter(None, limits)),
     }

@@ -77,6 +77,8 @@ def read(path: str | Path) -> Checkpoint:
     ValueError
         Where it is none of these, or broken: the message says what was expected.
     """
+    if not str(path).strip():  # Path("") would be this folder
+        raise ValueError(f"path must name a file or a folder, got {str(path)!r}")
     path = Path(path)
     if path.is_dir():
         return _folder(path)

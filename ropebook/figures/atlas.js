@@ -251,7 +251,7 @@ function compare(one, two) {
     words.push(
       `${said}: ${digits(size(first[shown]), 6)} against ${digits(size(second[shown]), 6)}. ` +
         "No weight makes up for that; base and rescaling are of the configuration: " +
-        "give the second those of the first.",
+        "give the second those of the first, and compare again.",
     );
   }
   const named = !off || one.axes === 1 || one.layout !== two.layout || one.place !== two.place;
@@ -271,9 +271,9 @@ function compare(one, two) {
   const scale = (which, mine, other) => {
     const factor = mine && other ? mine / other : 1;
     if (Math.abs(factor - 1) <= 1e-6) return;
-    const carried = `${digits(mine, 6)} against ${digits(other, 6)} there.`;
-    words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: the rotations carry ${carried}`);
-    words.push(...root(factor, one.head));
+    const carry = `he rotations carry ${digits(mine, 6)} against ${digits(other, 6)} there`;
+    if (off) words.push(`T${carry}: multiply no rows before frequencies agree.`);
+    else words.push(`Multiply the rows that ${which} by ${digits(factor, 6)}: t${carry}.`, ...root(factor, one.head));
   };
   scale("rotate", one.factor, two.factor);
   if (one.width < one.head) scale("do not rotate", one.rest, two.rest);

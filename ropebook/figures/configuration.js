@@ -122,6 +122,12 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   return { family, known: true, parts, read: [...read], without_effect: idle, others, warnings };
 }
 
+/** Types of public checkpoints for which transformers has no class. */
+const OWN_CODE = [
+  ...["baichuan", "chatglm", "deepseek", "internlm", "internlm2", "kimi_k2", "mimo", "minicpm"],
+  ...["nemotron-nas", "phi3_v", "qwen"],
+];
+
 function noRule(config, rule, rules) {
   const family = get(config, "model_type");
   const caution = (severity, message, field = "model_type") => ({ code: "no-rule", severity, field, message });
@@ -137,7 +143,17 @@ function noRule(config, rule, rules) {
     return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}.`);
   }
   const near = nearest(family, Object.keys(rules));
-  return caution(1, `No rule for model_type ${repr(family)}${near ? `: ${hint(near)}` : "."}`);
+  let more = near ? `: ${hint(near)}` : ".";
+  if (OWN_CODE.includes(family)) more = ": transformers has no class for it, and its code comes with the checkpoint.";
+  for (const [whole, one] of Object.entries(rules)) {
+    const inner = Object.values(one.parts ?? {}).find((spec) => Object.hasOwn(spec.as ?? {}, family))?.as[family];
+    if (inner) {
+      more =
+        `: inside ${whole}, transformers reads its fields as those of ${inner}. With ${repr(inner)} as its ` +
+        "model_type, the card is how that class turns.";
+    }
+  }
+  return caution(1, `No rule for model_type ${repr(family)}${more}`);
 }
 
 /** What Python calls a TypeError. */

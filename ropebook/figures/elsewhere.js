@@ -37,6 +37,12 @@ function entry(runtime, turn, part, length) {
   const turns = runtime.turns.map((one) => [own || one[0], ...one.slice(1)]);
   const found = turns.filter((one) => turn.every((value, i) => one[i] === value));
   const near = found.length ? found : turns.filter((one) => one[0] === turn[0]);
+  let call = (near.length ? near : turns)[0][3];
+  if (call.includes("rope_type")) {
+    for (const one of told) one[1] = undefined; // which has one value, and that is the layout's
+  } else if (told.length && told.every(([, one]) => one !== undefined)) {
+    call = `${call.replace(": rope_scaling={}", "")}, with ${part.rescaling[0]}`;
+  }
   const words = [];
   let verdict = "so";
   if (!near.length) {
@@ -63,6 +69,5 @@ function entry(runtime, turn, part, length) {
     if (verdict === "so" && differs !== "") verdict = "not heard";
   }
   const limits = [length > FAR ? runtime.far : "", runtime.ends].filter(Boolean).join("; ");
-  const call = (near.length ? near : turns)[0][3];
   return { runtime: runtime.name, verdict, call, words: words.join("; "), limits };
 }

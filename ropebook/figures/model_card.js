@@ -32,6 +32,17 @@ export function speeds(part, length = 0) {
 /** Whether layers look back by a window alone, so that a longer text brings them no new distance. */
 const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
 
+/** What is known of a window of layers that are not told apart; empty where none is. */
+export function windowOf(part, config) {
+  const own = fieldsOf(part, config);
+  if (part.part !== "text" || part.kind || own.use_sliding_window === false) return "";
+  const fits = (size) => Number.isInteger(size) && size > 0 && size < (part.max_length ?? Infinity);
+  const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
+  if (!field) return "";
+  const words = "layers that look back no further meet no new distance in a longer text; which do is not read";
+  return `${field} is ${whole(own[field])}: ${words}`;
+}
+
 /** The rotation that is shown first: of the text, in attention that looks back all the way. */
 export const first = (parts) =>
   Math.max(
@@ -184,6 +195,7 @@ export function lines(part, rows) {
           ? "not seen"
           : "not told",
     ],
+    part.window && ["window", part.window],
     longest && longest !== trained && ["may reach", `${whole(longest)} tokens, ${part.taken ?? "as the file says"}`],
     ["16 bits", sixteen(part)],
   ];
@@ -230,7 +242,7 @@ export function words(part, wanted, name, rows) {
   const pairs = fresh.length;
   const beyond = part.max_length > part.trained_length ? part.max_length : part.trained_length;
   const end = some
-    ? `**${some} of ${pairs}** pairs meet angles that training to ${whole(beyond)} never showed.`
+    ? `**${some} of ${pairs}** pairs meet angles that training to ${whole(beyond)} never showed${part.window ? ", where a layer looks so far back" : ""}.`
     : "**no pair** meets a new angle.";
   return `${start} At ${whole(wanted)} tokens ${end}`;
 }
@@ -292,7 +304,6 @@ export function recipe(spec, part, config, wanted, name, rules) {
       const line = `vllm serve ${model} --max-model-len ${wanted}`;
       return { why: `Nothing is to be written: ${why}`, blocks: [["vLLM", line]] };
     }
-    // the servers take no text beyond max_position_embeddings
     const same = {
       ...given,
       rope_type: kind,
@@ -301,9 +312,11 @@ export function recipe(spec, part, config, wanted, name, rules) {
     };
     const all = among(same);
     const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
+    const blocks = lines.filter(([program]) => ["vLLM", "SGLang"].includes(program));
+    const servers = blocks.map(([program]) => program).join(" and ");
     return {
-      why: `Nothing is to be written but for vLLM and SGLang, a larger max_position_embeddings: ${why}`,
-      blocks: lines.filter(([program]) => program === "vLLM"),
+      why: `Nothing is to be written but for ${servers}, which else stop at max_position_embeddings: ${why}`,
+      blocks,
     };
   }
   if (kind === "proportional") {
@@ -331,7 +344,16 @@ export function recipe(spec, part, config, wanted, name, rules) {
   const then = longerSpec(stretched(part, config, all), rules);
   const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
   if (!then) {
-    return { why: `A configuration of ${spec.family} refuses YaRN when it is read, so no line for it is known here.` };
+    const lines = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
+    return {
+      why:
+        `A config.json of ${spec.family} with YaRN is refused when it is read. Set on the configuration after that, ` +
+        `as in the line below, **YaRN by ${factor}** is what its class turns by; a configuration that was saved so ` +
+        "is not read again.",
+      parameters,
+      longer: byYarn(part, parameters),
+      blocks: lines.filter(([program]) => program.startsWith("transformers")),
+    };
   }
   if (longer?.rescaling?.[0] !== "yarn") {
     return {
@@ -341,6 +363,13 @@ export function recipe(spec, part, config, wanted, name, rules) {
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
   const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
   return { factor, trained, parameters, longer, blocks, left };
+}
+
+/** A part with YaRN, where no class reads it. */
+function byYarn(part, parameters) {
+  const told = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, Number(value)]));
+  const { invFreq, attention } = rescaledFrequencies("yarn", part.width, part.base, told);
+  return { ...part, rescaling: ["yarn", parameters], inv_freq: [...invFreq], attention_factor: attention };
 }
 
 /** What rope_parameters says of the other kinds of layers, which stay. */
@@ -373,7 +402,10 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
   const place = nested ? `["${part.kind}"]` : "";
   const python = written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
   const overrides = (fields) => compact(names.reduceRight((inside, name) => ({ [name]: inside }), fields));
-  const vllm = overrides({ max_position_embeddings: wanted, rope_parameters: all });
+  const longest = { max_position_embeddings: wanted };
+  const { model_max_length: other } = fieldsOf(part, config); // which counts in its place
+  if (Number.isInteger(other) && other < wanted) longest.model_max_length = wanted;
+  const vllm = overrides({ ...longest, rope_parameters: all });
   const sglang = overrides({ rope_parameters: all });
   const lines = [
     ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
@@ -446,6 +478,15 @@ export function alike(models, wanted) {
   return found;
 }
 
+/** What is said of what public sources do not show of a checkpoint. */
+function notShown(unseen) {
+  const names = unseen.join(" or ").replace("config.json", "the whole config.json");
+  return (
+    `Public sources quote this checkpoint and do not show ${names}: where that counts, its class's defaults are ` +
+    "taken. To be sure, give its own config.json in place of its name."
+  );
+}
+
 /** All that can be chosen: public checkpoints, then families as their classes are by default. */
 export function choices(rows, rules) {
   const checkpoints = rows.map(([name, aliases, config, unseen]) => {
@@ -454,7 +495,7 @@ export function choices(rows, rules) {
       name,
       text: written(config),
       unseen: unseen ?? [],
-      notes: unseen?.length ? [`Of this public checkpoint was not seen: ${unseen.join(", ")}.`] : [],
+      notes: unseen?.length ? [notShown(unseen)] : [],
       keys: [end, ...aliases].flatMap((one) => [bare(one), bare(`${owner}/${one}`)]),
     };
   });
@@ -518,7 +559,9 @@ export default figure((fig) => {
     let told = { said: {} };
     try {
       told = configOf(content, rules.types);
-      const spec = renamed(ropeOf(told.config, rules), told.said);
+      const heard = ropeOf(told.config, rules);
+      for (const part of heard.parts) part.window = windowOf(part, told.config);
+      const spec = renamed(heard, told.said);
       const row = models.find(({ text: own }) => own === content);
       const unseen = row?.unseen?.includes("max_position_embeddings");
       const taken = told.said.max_position_embeddings === "use_scaled_rope" && "as assumed of Llama 3.1";
@@ -558,7 +601,12 @@ export default figure((fig) => {
       return;
     }
     const command = otherRows(rows, part) ? convertLine(found) : "";
-    const cautions = [...spec.warnings, ...assumed([...traits.notes, ...found.notes], rows, part, command)];
+    const row = models.find(({ name, text: own }) => name === traits.name && own === traits.text);
+    const seen = row?.unseen?.length // of a public file, nobody here can see more
+      ? spec.warnings.map((one) => (one.code.endsWith("-guessed") ? { ...one, severity: 0 } : one))
+      : spec.warnings;
+    const notes = [...traits.notes, ...found.notes];
+    const cautions = [...seen, ...assumed(notes, row ? 0 : 1, rows, part, command)];
     showWarnings(warnings, cautions);
     parts.show(spec.parts, shown);
     if (!part) {
@@ -632,8 +680,8 @@ function convertLine({ architecture }) {
 /** Whether the rows of a file stand in another layout than those of its family at Hugging Face. */
 const otherRows = (rows, part) => rows && part && rows !== part.layout;
 
-function assumed(notes, rows, part, command) {
-  const found = notes.map((message) => ({ code: "assumed", severity: 1, message }));
+function assumed(notes, severity, rows, part, command) {
+  const found = notes.map((message) => ({ code: "assumed", severity, message }));
   if (otherRows(rows, part)) {
     const message =
       `The query and key rows of this file are ${rows}; those of a Hugging Face checkpoint of this family are ` +

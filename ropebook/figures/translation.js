@@ -202,8 +202,8 @@ function scaled(keys, four) {
     return { rope_scaling: rope };
   }
   keys.notes.push(
-    "use_scaled_rope gives no numbers: Llama 3.1's are taken, a factor of 8 beyond 8,192 tokens, to 131,072; " +
-      "Llama 3.2 has 32.",
+    "use_scaled_rope gives no numbers: Llama 3.1's are taken. In texts of every length, slow pairs turn up to 8 " +
+      "times slower (Llama 3.2: 32), which makes 8,192 tokens of training reach to 131,072.",
   );
   return { rope_scaling: rope, max_position_embeddings: 131072 };
 }

@@ -18,7 +18,7 @@ from rope_minimal import rescaled_frequencies, rotate_complex
 from ropescope import card, gguf_file, identify
 from ropescope.__main__ import main
 from ropescope.card import report_of, specification
-from ropescope.configuration import rope_of
+from ropescope.configuration import OWN_CODE, load_rules, rope_of
 from ropescope.files import read
 from ropescope.translation import FAMILIES
 from tests.tools import rows
@@ -258,7 +258,10 @@ def test_of_a_family_without_a_rule_the_card_says_why_and_is_a_warning(capsys) -
     ("one", "two", "code", "words"),
     [
         ("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B", 0, "They rotate alike."),
-        ("llama 3.1 405b", "llama 3.1 70b", 2, "layers 0 to 125 against 0 to 79"),
+        ("llama 3.1 405b", "llama 3.1 70b", 0, "layers 0 to 125 against 0 to 79"),
+        ("llama 3.1 405b", "llama 3.1 70b", 0, "They rotate alike in the layers that both have."),
+        ("gemma 3 1b", "gemma 2 9b", 2, "the second has no such part"),
+        ("smollm3", "llama 3.1", 2, "layers 0 to 2, 4 to 6"),
         ("llama 3.1 70b", "llama 3.3", 0, "They rotate alike."),
         ("llama 3.1", "llama 3", 2, "35 of 64 pairs have another frequency"),  # slower than 2,048
         ("llama 3.1", "llama 3.2", 2, "Heads of 128 channels against 64."),
@@ -269,6 +272,42 @@ def test_of_a_family_without_a_rule_the_card_says_why_and_is_a_warning(capsys) -
 def test_llamas_beside_each_other(capsys, one: str, two: str, code: int, words: str) -> None:
     assert asked("compare", one, two) == code
     assert words in capsys.readouterr().out
+
+
+def test_a_public_type_without_a_rule_is_no_misspelling() -> None:
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    rules = load_rules()["types"]
+    kinds = {row["config"].get("model_type") for row in json.loads(rows.rows())}
+    assert {kind for kind in kinds if kind and kind not in rules} == OWN_CODE
+    assert not OWN_CODE & {*CONFIG_MAPPING}
+    for kind in OWN_CODE:
+        (said,) = (one.message for one in rope_of({"model_type": kind}).warnings)
+        assert "did you mean" not in said
+    kimi = json.loads(rows.rows())
+    (kimi,) = (row["config"] for row in kimi if row["name"] == "moonshotai/Kimi-K2-Instruct")
+    (said,) = (one.message for one in rope_of(kimi).warnings)
+    assert "inside kimi_k25, transformers reads its fields as those of deepseek_v3" in said
+    (one,) = rope_of(kimi | {"model_type": "deepseek_v3"}).parts
+    inside = rope_of({"model_type": "kimi_k25", "text_config": kimi}).parts
+    (two,) = (part for part in inside if part.part == "text")
+    assert (one.inv_freq, one.attention_factor) == (two.inv_freq, two.attention_factor)
+    assert "did you mean 'llama'?" in rope_of({"model_type": "lama"}).warnings[0].message
+
+
+ACT = {  # public checkpoints of which the card is not known, or a field does nothing
+    "no-rule": 17, "no-effect": 5, "no-ramp": 1, "head-width-guessed": 1,
+}  # fmt: skip
+
+
+def test_a_name_warns_of_what_its_reader_can_mend_alone() -> None:
+    found: dict[str, int] = {}
+    for row in json.loads(rows.rows()):
+        grave = {o["code"] for o in specification(row["name"])["warnings"] if o["severity"]}
+        assert "assumed" not in grave, row["name"]
+        for code in grave:
+            found[code] = found.get(code, 0) + 1
+    assert found == ACT
 
 
 def test_an_expression_with_a_sum_has_parentheses() -> None:
@@ -313,7 +352,7 @@ def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
         (same, 0, "rotate alike"),
         (rows, 1, "Permute the rows"),
         (other, 2, "another frequency"),
-        (fewer, 2, "layers 0 to 1 against 0"),
+        (fewer, 0, "layers 0 to 1 against 0"),
         ("qwen2", 2, "channels"),
         ("gpt2", 2, "no such part"),
         (written(tmp_path / "e" / "config.json", {"model_type": "unheard"}), 2, "is not known"),
@@ -322,6 +361,23 @@ def test_what_leads_from_one_file_to_another(tmp_path, capsys) -> None:
         assert words in capsys.readouterr().out
     assert asked("compare", one, rows, "--json") == 1
     assert json.loads(capsys.readouterr().out)["code"] == 1
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_factor_of_a_rescaling_is_no_factor_of_rows(tmp_path, capsys, back: bool) -> None:
+    """To follow both would multiply twice: with the rescaling, its factor comes along."""
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
+    files = [written(tmp_path / "a.json", LLAMA),
+             written(tmp_path / "b.json", LLAMA | {"rope_scaling": scaling})]  # fmt: skip
+    assert asked("compare", *(files[::-1] if back else files)) == 2
+    said = capsys.readouterr().out
+    assert "give the second those of the first, and compare again" in said
+    assert "multiply no rows before frequencies agree" in said
+    assert "Multiply" not in said
+    same = scaling | {"attention_factor": 1.0}
+    other = written(tmp_path / "c.json", LLAMA | {"rope_scaling": same})
+    assert asked("compare", files[1], other) == 1  # the same frequencies: here the factor is rows'
+    assert "Multiply the rows that rotate by 1.13" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["t5gemma", "blt", "dia", "voxtral_realtime", "llama4"])
@@ -425,6 +481,41 @@ def test_usage_is_an_error_and_help_is_none(capsys) -> None:
             main(words)
         assert stopped.value.code == code
     assert "Exit codes" in capsys.readouterr().out
+
+
+def test_a_reader_who_has_gone_is_no_error(tmp_path) -> None:
+    file = written(tmp_path / "config.json", LLAMA)
+    command = [sys.executable, "-m", "ropescope", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 0
+
+
+@pytest.mark.parametrize("nothing", ["", " "])
+def test_no_name_is_no_folder(tmp_path, capsys, monkeypatch, nothing: str) -> None:
+    written(tmp_path / "config.json", LLAMA)
+    monkeypatch.chdir(tmp_path)
+    for words in ([nothing], ["compare", nothing, "llama"], ["convert", nothing, "--to", "hf",
+                                                             "-o", "b"]):  # fmt: skip
+        assert asked(*words) == 2
+        assert f"path must name a file or a folder, got {nothing!r}" in capsys.readouterr().err
+
+
+def test_where_there_is_nothing_to_convert_the_command_says_so_and_is_fine(
+    tmp_path, capsys
+) -> None:
+    written(tmp_path / "a" / "config.json", LLAMA)
+    rows = np.zeros((64, 64), np.float32)
+    save_file({"model.layers.0.self_attn.q_proj.weight": rows,
+               "model.layers.0.self_attn.k_proj.weight": rows},
+              tmp_path / "a" / "model.safetensors")  # fmt: skip
+    assert asked("convert", tmp_path / "a", "--to", "hf", "-o", tmp_path / "b") == 0
+    said = capsys.readouterr()
+    assert "nothing is to be done: rows are half-split already" in said.out
+    assert said.out.endswith("nothing is written\n")
+    assert said.err == ""
+    assert not (tmp_path / "b").exists()
 
 
 def test_warnings_are_exit_code_1_and_what_is_wrong_is_2(tmp_path, capsys) -> None:

@@ -212,6 +212,24 @@ def test_a_flag_is_that_of_the_layout_and_a_wrong_one_in_the_record_is_seen(monk
             check_flags()
 
 
+def test_no_call_for_a_plain_rotation_stands_under_a_rescaled_one() -> None:
+    """TVM's rope_type holds the layout or the rescaling, and its empty dict is neither."""
+    for name, layout in (("llama 3.1", "half-split"), ("llama 3.1", "interleaved")):
+        (part,) = card.specification(name)["parts"]
+        for one in elsewhere.elsewhere(part | {"layout": layout}):
+            assert "rope_scaling={}" not in one["call"]
+            heard = one["verdict"] == "so" or one["words"].endswith("move the rows")
+            assert one["call"].endswith(", with llama3") == heard, one
+    (tvm,) = (one for one in part["elsewhere"] if one["runtime"].startswith("Apache TVM"))
+    assert (tvm["call"], tvm["verdict"]) == ("llama_rope_with_position_map, with llama3", "so")
+    (part,) = card.specification("llama 3")["parts"]
+    assert not any(", with" in one["call"] for one in part["elsewhere"])
+    assert (
+        "with llama3: tell it these"
+        in dict(card.lines(card.specification("llama 3.1")["parts"][0]))["elsewhere"]
+    )
+
+
 @pytest.mark.parametrize(
     ("rule", "told"),
     [

@@ -27,7 +27,6 @@ NO_LINES = {  # what has them already, or cannot have them, and the words that s
     "google/gemma-3-27b-it": "rescaled already (linear)",
     "meta-llama/Meta-Llama-3.1-8B": "rescaled already (llama3)",
     "microsoft/Phi-3.5-mini-instruct": "rescaled already (longrope)",
-    "microsoft/phi-4": "refuses YaRN when it is read",
     "Qwen/Qwen2.5-72B": "trained length is not in the file",
 }
 LINES = {  # by the part of a configuration that the lines change
@@ -43,6 +42,7 @@ LINES = {  # by the part of a configuration that the lines change
 }
 
 
+REFUSED = {"microsoft/phi-4", "microsoft/Phi-mini-MoE-instruct"}  # with YaRN in the file
 UNSCALED = {  # the page's words for types that SGLang 0.5.23 turns without any rescaling
     "mixtral": "Mixtral", "starcoder2": "StarCoder2", "gemma": "Gemma", "gemma2": "Gemma 2",
     "olmo": "OLMo", "stablelm": "StableLM", "persimmon": "Persimmon", "dbrx": "DBRX",
@@ -160,14 +160,12 @@ def in_sglang(config: PretrainedConfig, overrides: dict) -> None:
 def test_what_refuses_yarn_is_refused_as_the_file_is_read(cards):
     """And not after it, nor where the class is said to take none."""
     yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 2048}
-    said = {"refuses YaRN when it is read": set(), "takes no YaRN": set()}
+    said = {"is refused when it is read": set(), "takes no YaRN": set()}
     for words, found in said.items():
         found |= {
             name for name, parts in cards.items() if words in "".join(p["said"] for p in parts)
         }
-    assert said["refuses YaRN when it is read"] == {
-        *("microsoft/phi-4", "microsoft/Phi-mini-MoE-instruct"),
-    }
+    assert said["is refused when it is read"] == REFUSED
     for words, names in said.items():
         for name in names:
             config = copy.deepcopy(CONFIGS[name])
@@ -244,7 +242,9 @@ def test_what_the_servers_are_told_gives_the_same_configuration(written, program
     for name, part in written:
         if not (command := code(part, program)):
             one_kind = '["' in code(part, "transformers").splitlines()[0]
-            assert one_kind or (program == "SGLang" and type_of(name) in UNSCALED), name
+            assert (
+                one_kind or name in REFUSED or (program == "SGLang" and type_of(name) in UNSCALED)
+            ), name
             continue
         config = made(name)
         width = re.search(r"^config\.head_dim.*$", code(part, "transformers"), re.MULTILINE)
@@ -268,7 +268,8 @@ def test_what_a_program_does_not_hear_has_no_line_for_it(written):
     assert f"so that {', '.join(some)} and {last}, and models" in page
     for program, types in (("SGLang", UNSCALED), ("llama.cpp", WINDOWED)):
         found = {type_of(name).removesuffix("_text") for name, part in written
-                 if not code(part, program) and '["' not in code(part, "transformers")}  # fmt: skip
+                 if not code(part, program) and '["' not in code(part, "transformers")
+                 and name not in REFUSED}  # fmt: skip
         assert found <= {*types}
         assert len(found) > 2, found
 
@@ -284,7 +285,12 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     raw = {"model_type": family, **({holder: own} if holder else own)}
     found = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
     (part,) = [part for part in found if part["path"] == holder]
-    command = code(part, "vLLM")
+    command, other = code(part, "vLLM"), code(part, "SGLang")
+    assert int(argument(other, "--context-length")) == 131072
+    assert other.startswith("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 ")
+    changed = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
+    in_sglang(changed, json.loads(argument(other, "--json-model-override-args")))
+    assert "Nothing is to be written but for vLLM and SGLang" in part["said"]
     assert int(argument(command, "--max-model-len")) == 131072
     config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     in_vllm(config, json.loads(argument(command, "--hf-overrides")))
@@ -295,14 +301,29 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     after = kind(config=text)
     assert after.inv_freq.equal(before.inv_freq)
     assert after.attention_scaling == before.attention_scaling
+    there = kind(config=changed.get_text_config())
+    assert there.inv_freq.equal(before.inv_freq)
 
 
 def test_vllm_is_told_a_length_that_it_takes(written):
     """It takes none beyond max_position_embeddings, which YaRN no longer multiplies."""
     for name, part in written:
-        told = json.loads(argument(code(part, "vLLM"), "--hf-overrides"))
-        own = told.get("text_config", told)
-        assert own["max_position_embeddings"] == part["wanted"], name
+        if command := code(part, "vLLM"):
+            told = json.loads(argument(command, "--hf-overrides"))
+            own = told.get("text_config", told)
+            assert own["max_position_embeddings"] == part["wanted"], name
+            assert "model_max_length" not in own
+        else:
+            assert name in REFUSED
+
+
+@pytest.mark.parametrize(("length", "told"), [(None, None), (131_072, None), (8192, 32_768)])
+def test_vllm_is_told_the_length_that_counts_before_the_other(node, length, told):
+    """vLLM 0.33.0, derive_max_model_len_and_key: model_max_length in place of the least length."""
+    raw = {"model_type": "cohere", "max_position_embeddings": 8192, "model_max_length": length}
+    (part,) = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
+    found = json.loads(argument(code(part, "vLLM"), "--hf-overrides"))
+    assert (found["max_position_embeddings"], found.get("model_max_length")) == (32_768, told)
 
 
 def test_llama_cpp_is_told_the_same_factor_and_length(written):

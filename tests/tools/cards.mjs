@@ -25,6 +25,9 @@ export function cards(texts, rules, times) {
   });
 }
 
+/** All that can be chosen on the page. */
+export const chosen = (rows, rules) => choices(parse(rows), parse(rules));
+
 /** Names of the public checkpoints that the page finds by each name, the best first. */
 export function searched(names, rows, rules) {
   const models = choices(parse(rows), parse(rules));
