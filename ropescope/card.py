@@ -70,8 +70,8 @@ def _row(name: str) -> Checkpoint:
         unseen = " or ".join(row.get("unseen", ()))
         unseen = unseen.replace("config.json", "the whole config.json", 1)
         words = (
-            f"Public sources quote this checkpoint and do not show {unseen}: where that counts, "
-            "its class's defaults are taken. To be sure, give its own config.json in place of its "
+            f"Public sources quote this checkpoint and do not show {unseen}. A field that is "
+            "missing is taken from its class; to be sure, give its own config.json in place of its "
             "name."
         )
         told = Translation(row["config"], {}, (Caution("assumed", 0, "", words),))

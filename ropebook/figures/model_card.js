@@ -482,8 +482,8 @@ export function alike(models, wanted) {
 function notShown(unseen) {
   const names = unseen.join(" or ").replace("config.json", "the whole config.json");
   return (
-    `Public sources quote this checkpoint and do not show ${names}: where that counts, its class's defaults are ` +
-    "taken. To be sure, give its own config.json in place of its name."
+    `Public sources quote this checkpoint and do not show ${names}. A field that is missing is taken from its ` +
+    "class; to be sure, give its own config.json in place of its name."
   );
 }
 
@@ -882,11 +882,12 @@ function showBlocks(node, { why, blocks = [], factor, trained, left }, part, { w
   else {
     const before = count(newAngles(part, wanted));
     const after = longer ? count(newAngles({ ...longer, max_length: null, trained_length: trained }, wanted)) : null;
+    const far = part.window ? " where a layer looks so far back" : "";
     const even = after ? `, and ${after} meet new angles even then` : "";
     const lost = left === undefined ? "" : ` The file’s attention_factor ${Number(left)} is left out.`;
     setRich(
       lead,
-      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${even}.${lost}`,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${far}${even}.${lost}`,
     );
   }
   const made = blocks.flatMap(([title, code]) => [

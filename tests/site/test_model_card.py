@@ -298,3 +298,25 @@ def test_an_address_that_says_nothing_leaves_the_start(visit, state):
     assert card.values()["wanted"] == 131072
     assert np.isclose(card.values()["base"], 1e6)
     assert seen.problems == []
+
+
+FINGER = """root => [...root.querySelectorAll('.rope-chips button, .rope-over button')].map(
+    node => {
+        node.scrollIntoView({block: 'center', behavior: 'instant'});
+        const box = node.getBoundingClientRect();
+        const hit = y => document.elementFromPoint(box.x + box.width / 2, y) === node;
+        let [top, end] = [box.top, box.bottom];
+        while (hit(top - 1)) top -= 1;
+        while (hit(end + 1)) end += 1;
+        return end - top;
+    })"""
+
+
+def test_a_finger_meets_more_of_a_button_than_is_seen(visit):
+    """All of 44 pixels where no other button stands near."""
+    card = OnPage(visit(width=390, height=844, has_touch=True).open(PAGE), "model-card")
+    choose(card, "mixtral 8x7b")
+    found = card.figure.evaluate(FINGER)
+    assert len(found) > 3
+    assert min(found) > 36
+    assert sorted(found)[1] >= 44
