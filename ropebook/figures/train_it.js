@@ -133,6 +133,13 @@ export default figure((fig) => {
   function hear({ step, losses, attention, trained, read, scores }) {
     if (!fig.root.isConnected) tell({ stop: true });
     if (!now) return; // it was reset meanwhile
+    const { length } = now.run.losses;
+    const due = step
+      ? step === length + losses.length
+      : trained
+        ? length === now.run.steps
+        : now.phase === "stretching";
+    if (!due) return; // of a run before
     if (step) {
       now.run = {
         ...now.run,
