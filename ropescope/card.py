@@ -70,9 +70,9 @@ def _row(name: str) -> Checkpoint:
         unseen = " or ".join(row.get("unseen", ()))
         unseen = unseen.replace("config.json", "the whole config.json", 1)
         words = (
-            f"Public sources quote this checkpoint and do not show {unseen}. A field that is "
-            "missing is taken from its class; to be sure, give its own config.json in place of its "
-            "name."
+            f"Public sources quote this checkpoint and do not show {unseen}. What is missing is "
+            "left out or taken from its class; to be sure, give its own config.json in place of "
+            "its name."
         )
         told = Translation(row["config"], {}, (Caution("assumed", 0, "", words),))
         return Checkpoint(Path(row["name"]), row["config"], told=told if unseen else None)

@@ -482,7 +482,7 @@ export function alike(models, wanted) {
 function notShown(unseen) {
   const names = unseen.join(" or ").replace("config.json", "the whole config.json");
   return (
-    `Public sources quote this checkpoint and do not show ${names}. A field that is missing is taken from its ` +
+    `Public sources quote this checkpoint and do not show ${names}. What is missing is left out or taken from its ` +
     "class; to be sure, give its own config.json in place of its name."
   );
 }

@@ -193,6 +193,17 @@ def test_what_a_row_does_not_show_is_a_note_alike_on_the_page_and_in_the_command
             assert f"Warning {note}" in page["warnings"]
 
 
+def test_of_a_row_of_a_tower_alone_it_is_said_what_is_left_out(capsys):
+    assert main(["pixtral-12b"]) == 0
+    said = capsys.readouterr().out
+    assert "part         vision, layers 0 to 23" in said
+    assert "text, layers" not in said
+    assert "do not show the whole config.json or text_config. What is missing is left out" in said
+    (whole,) = (row["config"] for row in ALL_ROWS if row["name"] == "mistral-community/pixtral-12b")
+    told = {"model_type": "llava", "text_config": {"model_type": "mistral"}, "vision_config": whole}
+    assert {part.part for part in rope_of(told).parts} == {"text", "vision"}
+
+
 def choices(node):
     """What can be chosen on the page."""
     data = card_data()
