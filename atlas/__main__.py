@@ -60,8 +60,9 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=cpu_count())
     chosen = parser.parse_args()
     known = families.families()
-    for name in set(chosen.families).difference(known):
-        near = " or ".join(get_close_matches(name, known))
+    asked = [*known, *families.borrowers()] if chosen.rules else known
+    for name in set(chosen.families).difference(asked):
+        near = " or ".join(get_close_matches(name, asked))
         hint = f": did you mean {near}?" if near else ""
         parser.error(f"argument families: {name!r} is no family of transformers that rotates{hint}")
     if chosen.rules:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 
 from ropescope import Report
 from ropescope.configuration import RotatedPart, evaluate, unrolled
 
 from .families import report_on
-from .recording import AttentionRecord, record_all, summary
+from .recording import AttentionRecord, models_of, record_all, recordable, summary
 from .special import ALONE, ASKED, CHOSEN, ENOUGH, SMALL, TABLES
 
 __all__ = [
@@ -99,11 +100,14 @@ class Family:
         Whether attention modules are heard alone where no model of the class runs.
     labels
         The entries of ``rope_parameters`` by type of layer, where their names differ.
+    working
+        A class of models with weights that ran, and the name of what it was given.
     """
 
     def __init__(self, made: Any, name: str) -> None:
         self.made, self.name, self.alone = made, name, False
         self.labels: dict[str, str] = {}
+        self.working: tuple[Any, str] | None = None
         self.small: dict[str, Any] = {}
         chosen = dict(CHOSEN.get(made.__name__, {}))
         inside = {
@@ -135,6 +139,7 @@ class Family:
     def hear(self, **more: Any) -> list[Heard]:
         """Return what the family's code does with a small configuration, changed so."""
         config = self.loaded(self.raw(**more))
+        torch.manual_seed(0)  # routers and experts of random weights
         try:
             if self.made.__name__ == ASKED.get(self.name):
                 whole = record_all([config], self.name)[0] if self.name in TABLES else []
@@ -146,6 +151,9 @@ class Family:
                 records, refusals = record_all([config], self.name)
         except Exception as error:  # whatever it raises
             raise RefusedError(summary(error)) from error
+        own = [c.__name__ for c, _ in recordable(config) if c.config_class is self.made]
+        if self.made.sub_configs_defaults and own:  # its own model, not those of its parts
+            records = [one for one in records if one.model in own]
         fine = any(one.rotated and (one.modules or self.alone) for one in records)
         if refusals and not fine:
             raise RefusedError(refusals[0])
@@ -162,6 +170,29 @@ class Family:
         except RefusedError:
             return False
         return True
+
+    def works(self, **more: Any) -> bool:
+        """Return whether a model with weights runs with a small configuration, changed so.
+
+        It is the first that runs with any; images are asked before tokens.
+        """
+        models = [self.working[0]] if self.working else models_of(self.made)
+        for model in (one for one in models if not one.__name__.endswith("PreTrainedModel")):
+            with suppress(Exception), torch.no_grad():  # whatever it raises
+                torch.manual_seed(0)
+                made = model(self.loaded(self.raw(**more))).eval()
+                size = getattr(made.config, "image_size", None) or 32
+                inputs = {
+                    "pixel_values": torch.zeros(1, 3, size, size),
+                    "input_ids": torch.ones(1, 3, dtype=torch.long),
+                    "inputs_embeds": torch.zeros(1, 3, made.config.hidden_size),
+                }
+                for name in [self.working[1]] if self.working else inputs:
+                    with suppress(Exception):
+                        made(**{name: inputs[name]})
+                        self.working = model, name
+                        return True
+        return False
 
     def _place(
         self, one: AttentionRecord, types: list[str]

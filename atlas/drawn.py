@@ -19,11 +19,11 @@ from ropescope.configuration import evaluate
 
 from . import RESULTS, load
 from .asking import NOT_REACHED, SIZES, Family, RefusedError, disagreement, raw_of, value_of
-from .families import configurations
+from .families import borrowers, configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
-from .types import kind_names, types_of, words_of
+from .types import WINDOWS, kind_names, types_of, words_of
 
 __all__ = ["found", "renew", "write"]
 
@@ -79,6 +79,9 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[layers[name]["field"]] = "leave out"
         if name in layers and isinstance(layers[name]["every"], str) and rng.random() < 0.5:
             raw[layers[name]["every"]] = rng.randint(2, 4)
+    for kind, names in layers.get("wants", {}).items():
+        if kind in str(raw.get("layer_types")):
+            raw |= {name: WINDOWS[name][0] for name in names}
     if "numbers" in layers and rng.random() < 0.5:
         raw[layers["numbers"]["field"]] = rng.sample(range(8), 3)
         raw.pop("layer_types", None)
@@ -278,7 +281,7 @@ PRESET = {*SIZES, *BASES, "rope_parameters", "rope_scaling", "partial_rotary_fac
 
 def rotates(made: Any, name: str) -> bool:
     """Return whether a rotation of a class is recorded, by its name."""
-    rows = load("transformers")["families"][name]["rotations"]
+    rows = load("transformers")["families"].get(name, {"rotations": ()})["rotations"]
     prefix = made.__name__.removesuffix("Config")
     return any(row["model"].startswith(prefix) for row in rows)
 
@@ -361,7 +364,8 @@ def renew(names: list[str], workers: int) -> None:
     """Find the rules of families, of all recorded ones where none is named, and write them."""
     kept = json.loads(RULES.read_text("utf-8"))["types"] if names and RULES.exists() else {}
     records = load("transformers")["families"]
-    names = names or [name for name, one in records.items() if one["status"] == "recorded"]
+    recorded = [name for name, one in records.items() if one["status"] == "recorded"]
+    names = names or [*recorded, *borrowers()]
     kept = {k: v for k, v in kept.items() if v["family"] not in names}
     with get_context("spawn").Pool(workers, maxtasksperchild=10) as pool:
         for rules in pool.imap(found, names):

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -39,6 +40,21 @@ def families() -> list[str]:
     """Return the families whose modeling files define a function or a class that rotates."""
     files = _modeling_files("*")
     return sorted({f.parent.name for f in files if ROTATES.search(f.read_text("utf-8"))})
+
+
+@cache
+def borrowers() -> list[str]:
+    """Return the families without models of their own: AutoModel makes those of others of them."""
+    from transformers import CONFIG_MAPPING, MODEL_MAPPING
+
+    found = set()
+    for name in CONFIG_MAPPING:
+        with suppress(Exception):  # a class that cannot be imported, or has no model
+            made = CONFIG_MAPPING[name]
+            own, other = (one.__module__.split(".")[2] for one in (made, MODEL_MAPPING[made]))
+            if other in families() and not [*_modeling_files(own)]:
+                found.add(own)
+    return sorted(found)
 
 
 def configurations(family: str) -> list[Any]:

@@ -540,6 +540,21 @@ def modeling_of(config: Any) -> Any:
     return importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
 
 
+def models_of(kind: Any) -> list[Any]:
+    """Return the classes of models of a class of configurations.
+
+    They are those of its file, or, where it has none, the one of another family that AutoModel
+    makes of it.
+    """
+    from transformers import MODEL_MAPPING, PreTrainedModel
+
+    try:
+        file = importlib.import_module(kind.__module__.replace("configuration_", "modeling_"))
+    except ImportError:
+        return [MODEL_MAPPING[kind]] if kind in MODEL_MAPPING else []
+    return [one for one in _classes(file, PreTrainedModel) if one.config_class is kind]
+
+
 def _classes(module: Any, base: type) -> list[Any]:
     """Return the classes of one file that derive from another."""
     return [
@@ -568,20 +583,20 @@ def parts_of(config: Any) -> list[Any]:
 
 def recordable(config: Any) -> list[tuple[Any, Any]]:
     """Return the classes that take tokens, each with its part of a configuration."""
-    from transformers import PreTrainedModel
-
     found: dict[Any, Any] = {}
     for part in parts_of(config):
-        with suppress(ImportError):
-            for value in _classes(modeling_of(part), PreTrainedModel):
-                if (
-                    "forward" in vars(value)
-                    and value.config_class is type(part)
-                    and not re.search(r"For[A-Z]", value.__name__)
-                    and {"input_ids", "inputs_embeds"} & set(parameters_of(value.forward))
-                ):
-                    found.setdefault(value, part)
-    alone = [(c, p) for c, p in found.items() if not getattr(p, "sub_configs", {})]
+        for value in models_of(type(part)):
+            if (
+                "forward" in vars(value)
+                and not re.search(r"For[A-Z]", value.__name__)
+                and {"input_ids", "inputs_embeds"} & set(parameters_of(value.forward))
+            ):
+                found.setdefault(value, part)
+    alone = [
+        (c, p)
+        for c, p in found.items()
+        if "Backbone" in c.__name__ or not getattr(p, "sub_configs", {})
+    ]
     return alone or list(found.items())
 
 
@@ -632,7 +647,7 @@ def _models(configs: list[Any], family: str | None) -> dict[Any, Any]:
     """Return the model classes of some configurations, each with the first part that it takes."""
     found: dict[Any, Any] = {}
     for model_class, part in (pair for config in configs for pair in recordable(config)):
-        if _belongs(model_class, family):
+        if _belongs(type(part), family):
             found.setdefault(model_class, part)
     return found
 

@@ -56,8 +56,9 @@ A rule
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
     counts from the last; ``cycle``, entries that recur, instead of these two; ``first`` and
     ``last`` entries; ``some``, the last if there is none of it;
-    whether the last are ``forced`` and longer lists ``cut``; ``old`` spellings of types; ``words``,
-    the types that its class takes, where it does not take all. Or
+    whether the last are ``forced`` and longer lists ``cut``, any or those with so many entries more
+    as this field says; ``old`` spellings of types; ``words``, the types that its class takes, where
+    it does not take all, and ``wants``, fields that have to be set where one of these is given. Or
     ``numbers``: a field with numbers of layers of the kind ``then``, if no list is given.
     ``rotation`` by type; types that ``rest`` (``unless`` a field is null) or are ``absent``;
     ``except``, a field with numbers of layers that attend to something else.
@@ -76,6 +77,8 @@ A rule
     Fields that change what rotates by a rule that is not known, with the value (of each entry of a
     list, ``base`` for that of the rotation) that changes nothing; whether an odd number of channels
     that rotate makes the class fail (`types`).
+``rotating``
+    Fields that, if given, have to be the numbers of the layers that rotate.
 ``agreement``
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 """
@@ -84,12 +87,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import MISSING, fields
-from importlib import import_module
 from itertools import product
 from typing import Any
 
 import numpy as np
-import torch
 
 from ropescope import Report
 from ropescope.configuration import PARAMETERS, WHOLE, evaluate, pattern
@@ -336,7 +337,7 @@ def _nested(family: Family) -> list[str]:
     Where one is null, whose layers rest, the small configuration gets entries for all.
     """
     found = family.resolved()
-    kinds = [k for k, v in found.items() if _entry(v)]
+    kinds = sorted(k for k, v in found.items() if _entry(v))  # which may come from a set
     if not any(found[kind] for kind in kinds):
         return []
     if not all(found[kind] for kind in kinds):
@@ -388,7 +389,7 @@ def layers_of(family: Family, heard: list[Heard], nested: list[str]) -> dict[str
             return rule
     if not types:
         raise RefusedError(f"layers {sorted(turning)} of {count} rotate by another rule")
-    by_type = {t: {n for n in range(count) if types[n] == t} for t in set(types)}
+    by_type = {t: {n for n in range(count) if types[n] == t} for t in sorted(set(types))}
     rule["types"] = {"field": "layer_types", **pattern_of(family, "layer_types")}
     if rule["types"]["every"] is None:
         family.small["layer_types"] = list(types)
@@ -447,6 +448,9 @@ def _is_series(frequencies: np.ndarray, base: float) -> bool:
 
 LENGTHS = (*range(1, 10), *range(29, 38))
 """Numbers of layers to ask for patterns of."""
+
+PREDICT = "num_nextn_predict_layers"
+"""A field with the number of layers of heads that predict further."""
 
 OTHERS = ("compress_ratios",)
 """Older fields of which types of layers are made."""
@@ -513,8 +517,8 @@ def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
             found |= {"cut": True} if len(got.layer_types) == 6 else {}
         with suppress(RefusedError):  # layers of heads that predict further
             raw = family.raw(num_hidden_layers=6, layer_types=[*told, told[0]])
-            got = family.loaded({**raw, "num_nextn_predict_layers": 1}).layer_types
-            found |= {"cut": True} if len(got) == 6 else {}
+            got = family.loaded({**raw, PREDICT: 1}).layer_types
+            found |= {"cut": PREDICT} if len(got) == 6 and "cut" not in found else {}
     return found
 
 
@@ -847,10 +851,10 @@ def _kinds(family: Family, heard: list[Heard], nested: list[str]) -> list[Heard]
     found: dict[Any, Heard] = {}
     for one in (one for one in heard if one.report):
         own = {types[n] for n in one.layers or () if n < len(types)} or {one.kind}
-        kinds = own & set(nested) if nested else {None}
+        kinds = sorted(own & {*nested}) if nested else [None]
         if family.labels or (not nested and one.layers is None):
-            kinds = {one.kind}
-        for kind in {one.kind} if one.kind == "indexer" else kinds:
+            kinds = [one.kind]
+        for kind in [one.kind] if one.kind == "indexer" else kinds:
             found.setdefault(kind, Heard(kind, one.layers, one.report))
     return list(found.values())
 
@@ -1144,34 +1148,13 @@ def _foreign(family: Family, rule: dict[str, Any]) -> list[str] | None:
     elif rule["part"] == "vision" or (rule["part"] == "text" and not one["axes"]):
         sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 4}
         rope = family.loaded(family.raw()).to_dict().get("qk_rope_head_dim")
-        runs = [n for n in {16, 32, 64, rope} - {None} if _runs(family, **sizes, head_dim=n)]
+        runs = [n for n in {16, 32, 64, rope} - {None} if family.works(**sizes, head_dim=n)]
         if runs in ([32], [rope]):
             family.small["head_dim"] = runs[0]
             if value_of(family.default, "head_dim") is None:
                 del family.small["head_dim"]
             return ["hidden_size // num_attention_heads" if runs == [32] else "qk_rope_head_dim"]
     return None
-
-
-def _runs(family: Family, **more: Any) -> bool:
-    """Return whether a model with weights runs."""
-    code = import_module(family.made.__module__.replace("configuration_", "modeling_"))
-    models = (one for one in vars(code).values() if isinstance(one, type))
-    for model in models:
-        own = getattr(model, "config_class", None) is family.made
-        with suppress(Exception), torch.no_grad():  # whatever it raises
-            if own and not model.__name__.endswith("PreTrainedModel"):
-                made = model(family.loaded(family.raw(**more))).eval()
-                size = getattr(made.config, "image_size", None) or 32
-                for told in (
-                    {"pixel_values": torch.zeros(1, 3, size, size)},
-                    {"input_ids": torch.ones(1, 3, dtype=torch.long)},
-                    {"inputs_embeds": torch.zeros(1, 3, made.config.hidden_size)},
-                ):
-                    with suppress(Exception):
-                        made(**told)
-                        return True
-    return False
 
 
 def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:

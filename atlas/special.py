@@ -476,6 +476,7 @@ SMALL: dict[str, dict[str, Any]] = {
             "heavily_compressed_attention",
         ],
     },
+    "Dots1Config": {"n_shared_experts": 1, "num_experts_per_tok": 2},
     "Gemma3nTextConfig": {
         "vocab_size": 64, "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8,
     },
@@ -486,7 +487,6 @@ SMALL: dict[str, dict[str, Any]] = {
 """Fields to ask with, where the defaults leave a kind of layer out or are big."""
 
 WHY = {
-    "csm": "its backbone, whose fields stand beside its parts, has not been asked",
     "hunyuan_vl_text": (
         "the tokens of an image are not rotated but mixed (four coordinates, each section twice); "
         "text alone is rotated"

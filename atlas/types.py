@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from ropescope.configuration import DICTS, LAYERWISE, evaluate
+from ropescope.configuration import DICTS, LAYERWISE, evaluate, unrolled
 
 from .asking import Family, RefusedError, disagreement, raw_of, value_of
 
@@ -51,16 +51,20 @@ def kind_names() -> list[str]:
 def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     """Return ``words``, the types of layers with which a class runs, and as its pattern says.
 
-    None of these where they are all, or where it does not run with its own.
+    None of these where they are all, or where it does not run with its own. And ``wants``: the
+    fields without which a model with layers of such a type alone fails; their defaults are added.
     """
     types, layers = value_of(family.loaded(family.raw()), "layer_types"), rule["layers"]
     if not types:
         return {}
-    windows, names = {"sliding_window": 4, "use_sliding_window": True}, fields(family.made)
-    windows = {one.name: windows[one.name] for one in names if one.name in windows}
+    names = {one.name: one.default for one in fields(family.made)}
+    windows = {name: value for name, (value, _) in WINDOWS.items() if name in names}
+    weights = family.works(**windows, layer_types=types)
 
     def fine(kind: str) -> bool:
         changed = {**windows, "layer_types": [kind, *types[1:]]}
+        if weights and not family.works(**changed):
+            return False
         if "types" not in layers:
             return family.runs(**changed)
         try:
@@ -71,11 +75,24 @@ def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     runs, own = fine(types[0]), layers.get("types", {}).get("old", ())
     known = {*types, *own, *(k for one in KNOWN for k in layers.get(one, ()))}
     words = [kind for kind in kind_names() if kind in known or (runs and fine(kind))]
-    return {"words": words} if words != kind_names() and (runs or "types" in layers) else {}
+    found = {"words": words} if words != kind_names() and (runs or "types" in layers) else {}
+    lists = {kind: [kind] * len(types) for kind in words} if weights else {}
+    lists = {k: v for k, v in lists.items() if family.works(**windows, layer_types=v)}
+    for name in windows:
+        without = {**windows, name: WINDOWS[name][1]}
+        fails = [k for k, v in lists.items() if not family.works(**without, layer_types=v)]
+        for kind in fails if len(fails) < len(lists) else ():
+            found.setdefault("wants", {}).setdefault(kind, []).append(name)
+            rule["defaults"][name] = names[name]
+    return found
+
+
+WINDOWS = {"sliding_window": (4, None), "use_sliding_window": (True, False)}
+"""Fields that layers of some types need: a value, and what is none."""
 
 
 def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
-    """Return ``takes``, ``when``, ``unset``, ``reaches`` and ``uneven`` of a rule."""
+    """Return ``takes``, ``when``, ``unset``, ``reaches``, ``rotating`` and ``uneven`` of a rule."""
     found: dict[str, Any] = {"takes": {}, "when": {}, "unset": {}}
     found["reaches"] = dict(rule.get("reaches", {}))
     for name in _names(family, rule):
@@ -101,6 +118,7 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
             found["unset"][name] = unset
         if reaches:
             found["reaches"][name] = _neutral(family, rule, name)
+    found["rotating"] = [*_numbering(family, rule)]
     if rule["part"] == "text" and _uneven(family, rule):
         found["uneven"] = True
     return {k: v for k, v in found.items() if v}
@@ -116,6 +134,21 @@ def _names(family: Family, rule: dict[str, Any]) -> list[str]:
     names |= {name for name in rule["read"] if re.fullmatch(r"\w+", name)}
     plain = {family.plain(name) for name in names} - {*rule.get("parts", ())}
     return sorted(name for name in plain if not LEFT.search(name))
+
+
+def _numbering(family: Family, rule: dict[str, Any]) -> Iterator[str]:
+    """Yield lists that a class makes and saves, with the numbers of the layers that rotate.
+
+    Given by itself, such a list has to be the same: its class fails with another.
+    """
+    told = family.loaded(family.raw()).to_dict()
+    lists = {k: v for k, v in told.items() if "layer" in k and isinstance(v, list) and v}
+    names = {one.name for one in fields(family.made)} | {*rule["read"]}
+    for name, own in ((k, v) for k, v in lists.items() if k not in names):
+        parts = evaluate(raw_of(family), {family.made.model_type: rule}).parts
+        layers = sorted(n for part in parts for n in unrolled(part.layers))
+        if own == layers != [0] and family.works() and not family.works(**{name: [0]}):
+            yield name
 
 
 def _fellows(rule: dict[str, Any], name: str) -> set[str]:

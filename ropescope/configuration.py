@@ -482,6 +482,15 @@ class _Study:
             if own is not None:
                 fields.read[where] = None
 
+        turning = sorted(n for one in made for n in unrolled(one.layers))
+        for name in rule.get("rotating", ()):
+            if made and name in given:
+                fields.read[where := fields.name(name)] = None
+                if given[name] != turning:
+                    text = f"{where} must be the numbers of the layers that rotate, or left out: "
+                    text += "its class fails, or does something else."
+                    self.warn("layers-differ", 2, where, text)
+
     def unknown(self, where: str, instead: str) -> None:
         """Warn of a value of which it is not known what it does."""
         text = f"{where} changes what rotates by a rule that is not known: this is the card"
@@ -1100,10 +1109,15 @@ def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, lis
     given = fields.given.get("layer_types")
     types = frozenset(rule.get("words", types))
     if given is not None and types:
-        fine = _for_each(given, count, rule.get("types", {}))
+        fine = _for_each(fields, given, count, rule.get("types", {}))
         if not (fine and all(isinstance(one, str) and one in types for one in given)):
             words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"
             raise ValueError(f"{fields.name('layer_types')} must be {words}, got {given!r}")
+    for kind, wanted in rule.get("wants", {}).items():
+        for one in wanted if isinstance(given, list) and kind in given else ():
+            if not fields.get(one):
+                words = f"must be set where {fields.name('layer_types')} has {kind!r}"
+                raise ValueError(f"{fields.name(one)} {words}, got {fields.get(one)!r}")
     kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
     told = rule.get("numbers", {})
     own = fields.get(told["field"]) if told and given is None else None
@@ -1126,17 +1140,19 @@ def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, lis
     return {kind: runs_of(layers) for kind, layers in found.items()}
 
 
-def _for_each(given: Any, count: int, rule: Json) -> bool:
+def _for_each(fields: _Fields, given: Any, count: int, rule: Json) -> bool:
     """Return whether a list has an entry for each layer, or more where its class cuts it."""
-    cut = rule.get("cut", False)
-    return isinstance(given, list) and (len(given) == count or (cut and len(given) > count))
+    cut, more = rule.get("cut", False), len(given) - count if isinstance(given, list) else -1
+    if isinstance(cut, str) and more > 0:
+        return fields.get(cut) == more
+    return more == 0 or (cut is True and more > 0)
 
 
 def _listed(fields: _Fields, rule: Json, count: int) -> list[Any]:
     """Return a field with an entry for each layer, or the pattern that its class makes."""
     given, every, told = fields.get(rule["field"]), rule["every"], None
     if given:
-        if not _for_each(given, count, rule):
+        if not _for_each(fields, given, count, rule):
             words = f"a list with an entry for each of {count} layers"
             raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
         old = rule.get("old", {})

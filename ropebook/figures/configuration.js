@@ -359,6 +359,15 @@ class Study {
       const without = value === null || value === "base" ? "without it" : `with ${repr(value)}`;
       this.unknown(where, without);
     }
+    const turning = made.flatMap((one) => unrolled(one.layers)).sort(ascending);
+    for (const name of rule.rotating ?? []) {
+      if (!made.length || !given.has(name)) continue;
+      const where = fields.name(name);
+      fields.read.add(where);
+      if (alike(given.get(name), turning)) continue;
+      const text = `${where} must be the numbers of the layers that rotate, or left out: `;
+      this.warn("layers-differ", 2, where, `${text}its class fails, or does something else.`);
+    }
   }
   /** Warn of a value of which it is not known what it does. */
   unknown(where, instead) {
@@ -1092,9 +1101,16 @@ function layersOf(fields, rule, types) {
   const given = fields.given.get("layer_types") ?? null;
   if (rule.words) types = new Set(rule.words);
   if (given !== null && types.size) {
-    if (!forEach(given, count, rule.types) || !given.every((one) => types.has(one))) {
+    if (!forEach(fields, given, count, rule.types) || !given.every((one) => types.has(one))) {
       const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;
       throw new Refused(`${fields.name("layer_types")} must be ${words}, got ${repr(given)}`);
+    }
+  }
+  for (const [kind, wanted] of Object.entries(rule.wants ?? {})) {
+    for (const one of Array.isArray(given) && given.includes(kind) ? wanted : []) {
+      if (truthy(fields.get(one))) continue;
+      const words = `must be set where ${fields.name("layer_types")} has ${repr(kind)}`;
+      throw new Refused(`${fields.name(one)} ${words}, got ${repr(fields.get(one))}`);
     }
   }
   let kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
@@ -1118,15 +1134,18 @@ function layersOf(fields, rule, types) {
 }
 
 /** Whether a list has an entry for each layer, or more where its class cuts it. */
-const forEach = (given, count, rule) =>
-  Array.isArray(given) && (given.length === count || (rule?.cut && given.length > count));
+function forEach(fields, given, count, rule) {
+  const more = Array.isArray(given) ? given.length - count : -1;
+  if (typeof rule?.cut === "string" && more > 0) return equal(fields.get(rule.cut), more);
+  return more === 0 || (rule?.cut === true && more > 0);
+}
 
 /** A field with an entry for each layer, or the pattern that its class makes. */
 function listed(fields, rule, count) {
   const given = fields.get(rule.field);
   let told = null;
   if (truthy(given)) {
-    if (!forEach(given, count, rule)) {
+    if (!forEach(fields, given, count, rule)) {
       const words = `a list with an entry for each of ${count} layers`;
       throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
     }

@@ -60,6 +60,8 @@ DEEP = {
 del DEEP["head_dim"]
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
 ZAMBA = {"use_mem_rope": True, "hidden_size": 320, "num_key_value_heads": 4, "kv_channels": 16}
+HYBRID = {"layers_block_type": ["mamba", "hybrid"] * 2}
+SLIDES = {"layer_types": ["sliding_attention"] * 4, "sliding_window": 4, "use_sliding_window": True}
 
 HEARD: list[tuple[str, dict[str, Any]]] = [
     ("lfm2", CONV), ("lfm2", {"full_attn_idxs": [1, 3]}), ("lfm2", {}),
@@ -68,7 +70,7 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
     ("granitemoehybrid", {"position_embedding_type": "rope",
                           "layer_types": ["mamba", "attention"] * 2}),
     ("zamba2", {**ZAMBA, "num_hidden_layers": 54}),
-    ("zamba2", {**ZAMBA, "layers_block_type": ["mamba", "hybrid"] * 2}),
+    ("zamba2", {**ZAMBA, **HYBRID}),
     ("step3p5", STEP), ("step3p5", STEP | LISTS),
     ("step3p5", STEP | {"rope_parameters": {"full_attention": TWO["full_attention"]},
                         "rope_scaling": LLAMA3}),
@@ -84,6 +86,10 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
     ("glm4v_text", {"hidden_size": 512, "rope_parameters": PLAIN | {"partial_rotary_factor": 0.5}}),
     ("emu3_text_model", {"rope_parameters": PLAIN | {"rope_type": "linear", "factor": 2.0}}),
     ("deepseek_v3", DEEP), ("mistral4", DEEP | {"head_dim": 32}),
+    ("internlm3", {"head_dim": 64}), ("iquestcoder", {"rope_theta": 5e5}),
+    ("csm", {"head_dim": 64, "rope_scaling": LLAMA3, "rope_theta": 4e5}),
+    ("step3p5", STEP | {"layer_types": ["full_attention"] * 5, "num_nextn_predict_layers": 1}),
+    ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}),
 ]  # fmt: skip
 
 
@@ -159,15 +165,29 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("cosmos3_edge_text", {"hidden_size": 512}, {"head_dim": 64}),
     ("glm4_moe_lite", DEEP, NULL), ("solar_open", DEEP | {"head_dim": 64}, NULL),
     ("solar_open", DEEP | {"head_dim": 64}, {"partial_rotary_factor": 0.5}),
+    *((kind, {"head_dim": 64, **SLIDES}, change)
+      for kind in ("qwen2", "qwen3") for change in (
+          {"use_sliding_window": False}, {"sliding_window": None})),
+    ("smollm3", SLIDES, {"sliding_window": None}),
+    ("smollm3", SLIDES, {"layer_types": ["conv"] * 4}),
+    ("dots1", EXPERTS | SLIDES | {"n_routed_experts": 4, "n_shared_experts": 1, "n_group": 1,
+                                  "topk_group": 1}, {"layer_types": ["conv"] * 4}),
+    *(("step3p5", STEP, change | {"layer_types": ["full_attention"] * 5})
+      for change in ({}, {"num_nextn_predict_layers": 2})),
+    ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}, {"hybrid_layer_ids": [0, 2]}),
+    ("zamba2", {**ZAMBA, **HYBRID}, {"hybrid_layer_ids": None}),
 ]  # fmt: skip
+
+APART = {"mllama_text_model": "MllamaTextModel", "step3p5": "Step3p7TextModel"}
+"""Parts that AutoModel does not know."""
 
 
 def runs(config: dict[str, Any]) -> bool:
     try:
         own = transformers.CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config))
         made = transformers.AutoModel.from_config
-        if config["model_type"] == "mllama_text_model":  # which AutoModel does not know
-            made = transformers.MllamaTextModel
+        if config["model_type"] in APART:
+            made = getattr(transformers, APART[config["model_type"]])
         with torch.no_grad():
             made(own).eval()(input_ids=torch.ones(1, 3, dtype=torch.long))
     except Exception:  # whatever it raises
@@ -291,12 +311,19 @@ def test_a_part_may_rotate_where_its_default_does_not(
         assert getattr(made, field).model_type == own["model_type"]
 
 
-@pytest.mark.parametrize("kind", ["internlm3", "iquestcoder", "csm"])
-def test_a_class_with_a_rotation_that_was_not_asked_is_not_said_to_rest(kind: str) -> None:
-    assert hasattr(transformers.CONFIG_MAPPING[kind](), "rope_parameters")
-    spec = rope_of({"model_type": kind, "rope_theta": 5e5})
-    assert not spec.known
-    assert [one.code for one in spec.warnings] == ["no-rule"]
-    if kind != "csm":
-        inside = {"model_type": "internvl", "text_config": {"model_type": kind}}
-        assert "no-rule" in {one.code for one in rope_of(inside).warnings}
+def test_a_class_with_a_rotation_that_was_not_asked_is_not_said_to_rest() -> None:
+    """Such a name has a rule, or one that says why it has none."""
+    for name, rule in load_rules()["types"].items():
+        if name in transformers.CONFIG_MAPPING and not rule.keys() & {"rotations", "null"}:
+            try:
+                made = transformers.CONFIG_MAPPING[name]()
+            except Exception:
+                continue  # a class without defaults
+            assert rule["parts"] or not hasattr(made, "rope_parameters"), name
+
+
+@pytest.mark.parametrize("kind", ["internlm3", "iquestcoder"])
+def test_a_model_of_another_family_may_stand_in_a_part(kind: str) -> None:
+    inside = {"model_type": "internvl", "text_config": {"model_type": kind, "rope_theta": 5e5}}
+    (part,) = (one for one in rope_of(inside).parts if one.part == "text")
+    assert (part.path, part.base, part.head_dim) == ("text_config", 5e5, 128)

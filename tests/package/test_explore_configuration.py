@@ -139,6 +139,17 @@ def drawn(draw: random.Random, rule: dict[str, Any], name: str, depth: int = 0) 
         count = config["num_hidden_layers"] + draw.choice([0, 0, 0, 1])
         known += ["chunked_attention"] * (draw.random() < 0.2)
         config[types["field"]] = [draw.choice(known) for _ in range(count)]
+    layers = rule.get("layers", {})
+    if "words" in layers and draw.random() < 0.3:
+        count = config["num_hidden_layers"]
+        config["layer_types"] = [draw.choice(layers["words"]) for _ in range(count)]
+    for key in sorted({one for own in layers.get("wants", {}).values() for one in own}):
+        if draw.random() < 0.7:
+            config[key] = draw.choice([4, True, False, None])
+    if types and isinstance(types.get("cut"), str):
+        config[types["cut"]] = draw.choice([0, 1, True, 2])
+    if "rotating" in rule and draw.random() < 0.7:
+        config[rule["rotating"][0]] = draw.choice([[], [0], [6, 12], None, 6])
     if "switch" in rule.get("layers", {}) and draw.random() < 0.4:
         field = rule["layers"]["switch"]["field"]
         config[field] = [draw.choice([0, 1]) for _ in range(config["num_hidden_layers"])]
