@@ -203,24 +203,22 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
-    return rows + _elsewhere(part.get("elsewhere", []), part["rescaling"])
+    return rows + _elsewhere(part.get("elsewhere", []))
 
 
-def _elsewhere(found: list[dict[str, str]], rescaling: Any) -> list[tuple[str, str]]:
+def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
     """Return the lines on other runtimes: those of which the same is said in one."""
     if not found:
         return []
-    named = [f"{one['runtime']}: {one['call'].split(': ')[-1]}" for one in found]
-    told = f"; with {rescaling[0]}: tell it these parameters, too" if rescaling else ""
-    start = "as heard of a head of 64, base 10,000, beside transformers"
-    rows = [("elsewhere", f"{start}{told}; more: --json")]
+    words = f"who turns so, of {len(found)} runtimes heard with a head of 64 and base 10,000"
+    rows = [("elsewhere", f"{words}; their calls: --json")]
     for verdict in VERDICTS:
         said: dict[str, list[str]] = {}
-        for name, one in zip(named, found, strict=True):
+        for one in found:
             if one["verdict"] == verdict:
-                said.setdefault(one["words"], []).append(name)
+                said.setdefault(one["words"], []).append(one["runtime"])
         rows += [
-            (verdict, f"{'; '.join(names)}{' – ' * bool(words)}{words}")
+            (verdict, f"{', '.join(names)}{' – ' * bool(words)}{words}")
             for words, names in said.items()
         ]
     return rows

@@ -224,10 +224,8 @@ def test_no_call_for_a_plain_rotation_stands_under_a_rescaled_one() -> None:
     assert (tvm["call"], tvm["verdict"]) == ("llama_rope_with_position_map, with llama3", "so")
     (part,) = card.specification("llama 3")["parts"]
     assert not any(", with" in one["call"] for one in part["elsewhere"])
-    assert (
-        "with llama3: tell it these"
-        in dict(card.lines(card.specification("llama 3.1")["parts"][0]))["elsewhere"]
-    )
+    said = [value for _, value in card.lines(card.specification("llama 3.1")["parts"][0])]
+    assert not any(one["call"] in line for line in said for one in part["elsewhere"])
 
 
 @pytest.mark.parametrize(
