@@ -151,9 +151,9 @@ class Family:
                 records, refusals = record_all([config], self.name)
         except Exception as error:  # whatever it raises
             raise RefusedError(summary(error)) from error
-        own = [c.__name__ for c, _ in recordable(config) if c.config_class is self.made]
-        if self.made.sub_configs_defaults and own:  # its own model, not those of its parts
-            records = [one for one in records if one.model in own]
+        own = {c.__name__: c.config_class is self.made for c, _ in recordable(config)}
+        if self.made.sub_configs_defaults and any(own.values()):  # not what its parts do
+            records = [one for one in records if own.get(one.model, True)]
         fine = any(one.rotated and (one.modules or self.alone) for one in records)
         if refusals and not fine:
             raise RefusedError(refusals[0])

@@ -59,11 +59,16 @@ def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         return {}
     names = {one.name: one.default for one in fields(family.made)}
     windows = {name: value for name, (value, _) in WINDOWS.items() if name in names}
-    weights = family.works(**windows, layer_types=types)
+    lefts = ((), ("num_key_value_heads",), ("num_key_value_heads", "head_dim"))  # some fail with
+    sizes = [dict.fromkeys(own, "leave out") for own in lefts]
+    asked = [one for one in sizes if family.works(**windows, **one, layer_types=types)][:1]
+
+    def works(types: list[str], **more: Any) -> bool:
+        return family.works(**asked[0], **{**windows, **more}, layer_types=types)
 
     def fine(kind: str) -> bool:
         changed = {**windows, "layer_types": [kind, *types[1:]]}
-        if weights and not family.works(**changed):
+        if asked and not works(changed["layer_types"]):
             return False
         if "types" not in layers:
             return family.runs(**changed)
@@ -76,11 +81,10 @@ def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     known = {*types, *own, *(k for one in KNOWN for k in layers.get(one, ()))}
     words = [kind for kind in kind_names() if kind in known or (runs and fine(kind))]
     found = {"words": words} if words != kind_names() and (runs or "types" in layers) else {}
-    lists = {kind: [kind] * len(types) for kind in words} if weights else {}
-    lists = {k: v for k, v in lists.items() if family.works(**windows, layer_types=v)}
+    lists = {kind: [kind] * len(types) for kind in words} if asked else {}
+    lists = {k: v for k, v in lists.items() if works(v)}
     for name in windows:
-        without = {**windows, name: WINDOWS[name][1]}
-        fails = [k for k, v in lists.items() if not family.works(**without, layer_types=v)]
+        fails = [k for k, v in lists.items() if not works(v, **{name: WINDOWS[name][1]})]
         for kind in fails if len(fails) < len(lists) else ():
             found.setdefault("wants", {}).setdefault(kind, []).append(name)
             rule["defaults"][name] = names[name]

@@ -953,6 +953,7 @@ class _Study:
                     plain = isinstance(value, dict) and _type_in(value) == "default"
                     more = "" if plain else ", and its class may refuse the file"
                     self.unused(where, field, value, {field}, off or None, more)
+                    self.read.pop(where, None)  # it was only looked for
             elif where in fields.read or field in rule.get("parts", ()) or (
                 field[:1] == "_" and (field[1:] not in every or fields.has(listed))
             ):  # fmt: skip
@@ -1106,7 +1107,7 @@ def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, lis
     count, name = fields.first(rule["count"])
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
-    given = fields.given.get("layer_types")
+    given = fields.given.get(fields.aliases.get("layer_types", "layer_types"))
     types = frozenset(rule.get("words", types))
     if given is not None and types:
         fine = _for_each(fields, given, count, rule.get("types", {}))

@@ -845,7 +845,9 @@ class Study {
         const fine = made.length && rope.dict && (scales || field === "rope_parameters");
         const plain = isDict(value) && typeIn(value) === "default";
         const more = plain ? "" : ", and its class may refuse the file";
-        if (truthy(value) && !fine) this.unused(where, field, value, new Set([field]), off || null, more);
+        if (!truthy(value) || fine) continue;
+        this.unused(where, field, value, new Set([field]), off || null, more);
+        this.read.delete(where); // it was only looked for
       } else if (fields.read.has(where) || hidden(field) || has(rule.parts, field)) {
         // read, or a part
       } else if (!made.length && !off && typeof value === "string" && /^(rope|rotary|theta)$/i.test(value)) {
@@ -1098,7 +1100,7 @@ function layersOf(fields, rule, types) {
   if (count > MOST_LAYERS) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
   }
-  const given = fields.given.get("layer_types") ?? null;
+  const given = fields.given.get(get(fields.aliases, "layer_types", "layer_types")) ?? null;
   if (rule.words) types = new Set(rule.words);
   if (given !== null && types.size) {
     if (!forEach(fields, given, count, rule.types) || !given.every((one) => types.has(one))) {

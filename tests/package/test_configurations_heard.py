@@ -170,15 +170,23 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
           {"use_sliding_window": False}, {"sliding_window": None})),
     ("smollm3", SLIDES, {"sliding_window": None}),
     ("smollm3", SLIDES, {"layer_types": ["conv"] * 4}),
+    ("qwen2_vl_text", {**SLIDES, "rope_parameters": PLAIN | {"mrope_section": [8, 12, 12]}},
+     {"layer_types": ["conv"] * 4}),
+    *((kind, DEEP, {"layer_types": ["full_attention"] * 4}) for kind in ("deepseek_v32", "axk2")),
+    ("exaone4", {**SLIDES, "head_dim": 64}, {"sliding_window": None}),
     ("dots1", EXPERTS | SLIDES | {"n_routed_experts": 4, "n_shared_experts": 1, "n_group": 1,
                                   "topk_group": 1}, {"layer_types": ["conv"] * 4}),
     *(("step3p5", STEP, change | {"layer_types": ["full_attention"] * 5})
       for change in ({}, {"num_nextn_predict_layers": 2})),
     ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}, {"hybrid_layer_ids": [0, 2]}),
     ("zamba2", {**ZAMBA, **HYBRID}, {"hybrid_layer_ids": None}),
+    ("zamba2", {**ZAMBA, **HYBRID}, {"layers_block_type": ["full_attention", "hybrid"] * 2}),
 ]  # fmt: skip
 
-APART = {"mllama_text_model": "MllamaTextModel", "step3p5": "Step3p7TextModel"}
+APART = {
+    "mllama_text_model": "MllamaTextModel", "step3p5": "Step3p7TextModel",
+    "qwen2_vl_text": "Qwen2VLTextModel",
+}  # fmt: skip
 """Parts that AutoModel does not know."""
 
 
