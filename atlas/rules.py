@@ -1053,35 +1053,45 @@ FURTHER = {
 
 def _answer(family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: list[str]) -> str:
     """Return as which type a class computes these parameters."""
-    name, more = rope["rope_type"], {}
+    name, lists = rope["rope_type"], [({}, 0)]
     further = rope.keys() >= FURTHER.keys()  # lists for all types, and widths by other fields
     if name in ("longrope", "su") or further:
         own = {family.made.model_type: {**rule, "read": [], "rescalings": TYPES}}
         plain = evaluate(raw_of(family), own).parts
         if not plain:
             raise RefusedError("its layers' kinds are not those of its rope_parameters")
-        pairs = plain[-1].width // 2
+        lists = [({}, plain[-1].width // 2)]
         with suppress(ValueError, RefusedError):  # some classes look at another width first
             other = evaluate(raw_of(family, head_dim="leave out"), own).parts[-1].width // 2
-            if other != pairs or further:
-                pairs, more = other, {"head_dim": "leave out"}
-        rope |= {"short_factor": [1.0 + i / 9 for i in range(pairs)], "long_factor": [2.0] * pairs}
+            if other != lists[0][1] or further:
+                lists = [({"head_dim": "leave out"}, other), *lists]
+    for sizes, pairs in lists:
+        if pairs:
+            longer = {"short_factor": [1.0 + i / 9 for i in range(pairs)]}
+            rope = {**rope, **longer, "long_factor": [2.0] * pairs}
+        with suppress(RefusedError):
+            return _heard_as(family, rule, rope, nested, sizes)
+    return "refused"
+
+
+def _heard_as(
+    family: Family, rule: dict[str, Any], rope: dict[str, Any], nested: list[str], sizes: Any
+) -> str:
+    """Return as which type a class of these sizes computes these parameters."""
+    name, more = rope["rope_type"], dict(sizes)
     rope = (family.small.get("rope_parameters") or {}) | rope if not nested else rope
     if family.labels:
         part = family.resolved()[nested[0]].get("partial_rotary_factor")
         rope["partial_rotary_factor"] = part
     more["rope_parameters"] = {k: dict(rope) for k in nested} if nested else rope
-    if (further or name in ("dynamic", "longrope", "su")) and rule["lengths"]:
+    if (name in ("dynamic", "longrope", "su") or rope.keys() >= FURTHER.keys()) and rule["lengths"]:
         more["max_position_embeddings"] = FAR
         more |= {
             k: FAR
             for k in ("original_max_position_embeddings",)
             if value_of(family.default, k) is not None
         }
-    try:
-        heard = family.hear(**more)
-    except RefusedError:
-        return "refused"
+    heard = family.hear(**more)
     raw = raw_of(family, **more)
     for kind in (name, "default", "longrope", *PARAMETERS):
         if kind in PARAMETERS:

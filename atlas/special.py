@@ -482,6 +482,7 @@ SMALL: dict[str, dict[str, Any]] = {
     },
     "LongcatFlashConfig": {"head_dim": 12, "qk_rope_head_dim": 12},
     "Sam3ViTConfig": {"global_attn_indexes": [1, 3]},
+    "ZayaConfig": {"sliding_window": 4, "layer_types": ["hybrid", "hybrid_sliding"] * 3},
     "Zamba2Config": {"head_dim": "leave out"},  # which its own name does not set
 }  # fmt: skip
 """Fields to ask with, where the defaults leave a kind of layer out or are big."""

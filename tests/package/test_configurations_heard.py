@@ -61,6 +61,11 @@ del DEEP["head_dim"]
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
 ZAMBA = {"use_mem_rope": True, "hidden_size": 320, "num_key_value_heads": 4, "kv_channels": 16}
 HYBRID = {"layers_block_type": ["mamba", "hybrid"] * 2}
+LONG = {
+    "max_position_embeddings": 8192, "original_max_position_embeddings": 2048,
+    "rope_scaling": {"rope_type": "longrope", "short_factor": [1.0 + i / 9 for i in range(32)],
+                     "long_factor": [2.0] * 32, "factor": 4.0},
+}  # fmt: skip
 SLIDES = {"layer_types": ["sliding_attention"] * 4, "sliding_window": 4, "use_sliding_window": True}
 
 HEARD: list[tuple[str, dict[str, Any]]] = [
@@ -90,6 +95,8 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
     ("csm", {"head_dim": 64, "rope_scaling": LLAMA3, "rope_theta": 4e5}),
     ("step3p5", STEP | {"layer_types": ["full_attention"] * 5, "num_nextn_predict_layers": 1}),
     ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}),
+    ("zaya", {"layer_types": ["hybrid", "hybrid_sliding"] * 2, "sliding_window": 4}),
+    *((kind, {"head_dim": 64, **LONG}) for kind in ("ministral", "mixtral", "hunyuan_v1_dense")),
 ]  # fmt: skip
 
 
