@@ -22,17 +22,19 @@ A rule
 ``sizes``, ``divides``
     Fields that have to be whole numbers, true where null is allowed; whether ``hidden_size`` has to
     be a multiple of ``num_attention_heads``.
-``needs``, ``foreign``, ``refuses``
+``needs``, ``foreign``, ``refuses``, ``must``
     Rescalings that fail where ``head_dim`` is null; the expressions other than whose value
-    ``head_dim`` makes the class fail; fields that a class takes from none.
+    ``head_dim`` makes the class fail; fields that a class takes from none, true where null is
+    allowed; fields without which it fails.
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
     each kind of layer; ``fills``: a missing entry is filled; ``nulls``: one that is null, too;
     ``rests``: layers of a kind whose entry is null do not rotate; ``replaces``: the types of a
     ``rope_scaling`` that stands for ``rope_parameters`` (letters of
-    `ropescope.configuration.TYPES`; an empty dict as null does); ``apart``: beside these, nothing
-    outside counts; ``listed``: fields outside that may have an entry for each layer; ``keeps``,
-    ``wants``: their keys about something else, and those without which a class fails.
+    `ropescope.configuration.TYPES`; an empty dict as null does); ``apart``: it
+    counts with a dict for each kind of layer alone, and then nothing outside does; ``listed``:
+    fields outside that may have an entry for each layer; ``keeps``, ``wants``: their keys about
+    something else, and those without which a class fails.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
     ``scaled``: keys of numbers that any rescaling must have;
     ``alpha``: this key makes ``dynamic`` a fixed rescaling of a larger base.
@@ -93,7 +95,7 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, WHOLE, evaluate, pattern
+from ropescope.configuration import PARAMETERS, TURNS, WHOLE, evaluate, pattern
 
 from . import BY_HEAD
 from .asking import (
@@ -191,7 +193,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule: dict[str, Any] = {
         "family": family.name,
         "part": part_of(family.made.__name__),
-        "aliases": {k: v for k, v in aliases.items() if v in names},
+        "aliases": {k: v for k, v in aliases.items() if not hasattr(family.made, v) or v in names},
         "defaults": known,
         "lengths": "max_position_embeddings" in names or "max_position_embeddings" in aliases,
         "rescalings": {"default": "default"},
@@ -610,7 +612,8 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         scaled, given = {"rope_type": "linear", "factor": 3.0}, {"rope_theta": 5000.0}
         given = dict.fromkeys(nested, plain | given)
         if ask(kind, "factor", rope_parameters=given, rope_scaling=scaled) is None:
-            rule["apart"] = True
+            one = {"rope_parameters": {kind: plain | {"rope_theta": 777.0}}, "rope_theta": 555.0}
+            rule["apart"] = ask(kind, "rope_theta", **one) == 555.0
     types = value_of(family.loaded(family.raw()), "layer_types") or []
     for name, key in LISTED.items() if nested and set(types) <= set(nested) else ():
         lists = {name: [0.25 + nested.index(kind) for kind in types]}
@@ -1128,7 +1131,9 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         "head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]
     )
     needs = kinds  # where a class without a rescaling fails, too
-    if not (null and family.runs(head_dim=16) and not family.runs(head_dim=None)):
+    fits = ({}, *_sectioned(family, (4, 6, 8)))  # of a head of 16, as some class rotates it
+    runs = null and any(family.runs(head_dim=16, **more) for more in fits)
+    if not runs or any(family.runs(head_dim=None, **more) for more in fits):
         kinds = [k for k in kinds if k != "default" and sizes.get("head_dim", True)]
         needs = [k for k in kinds if _needs_width(family, rule, k)]
     needs += ["ntk"] if rule["rope"].get("alpha") and "dynamic" in needs else []
@@ -1140,8 +1145,11 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     width = value_of(family.loaded(family.raw()), "head_dim")
     told = {"head_dim": [16, width], "layer_types": [same, own]}
     refuses = [k for k, values in told.items() if all(refused(**{k: v}) for v in values)]
+    inner = [k for k in SMALL.get(family.made.__name__, ()) if "." in k and TURNS.search(k)]
+    if must := [name for name in inner if not family.runs(**{name: "leave out"})]:
+        found["must"] = must
     if refuses and not refused():
-        found["refuses"] = refuses
+        found["refuses"] = {k: not refused(**{k: None}) for k in refuses}
     elif due := _foreign(family, rule):
         found["foreign"] = due
     return found

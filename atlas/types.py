@@ -77,8 +77,8 @@ def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         except RefusedError:
             return False
 
-    runs, own = fine(types[0]), layers.get("types", {}).get("old", ())
-    known = {*types, *own, *(k for one in KNOWN for k in layers.get(one, ()))}
+    runs = fine(types[0])
+    known = {*types, *(k for one in KNOWN for k in layers.get(one, ()))}
     words = [kind for kind in kind_names() if kind in known or (runs and fine(kind))]
     found = {"words": words} if words != kind_names() and (runs or "types" in layers) else {}
     lists = {kind: [kind] * len(types) for kind in words} if asked else {}

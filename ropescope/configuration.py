@@ -353,9 +353,12 @@ class _Fields:
     def check(self, rule: Json) -> None:
         """Raise where a size is none, or does not divide as its class wants."""
         read = dict(self.read)
-        for name in rule.get("refuses", ()):
-            if self.given.get(name) is not None:
+        for name, null in rule.get("refuses", {}).items():
+            if name in self.given and not (null and self.given[name] is None):
                 raise ValueError(f"{self.name(name)} must be left out, got {self.given[name]!r}")
+        for name in rule.get("must", ()):
+            if self.given.get(name) is None:
+                raise ValueError(f"{self.name(name)} must be given: its class fails without it")
         for name, null in rule.get("sizes", {}).items():
             if name in self.given and self.count(name) is None and not null:
                 raise ValueError(f"{self.name(name)} must be a positive integer, got None")
@@ -439,7 +442,7 @@ class _Study:
         turns = bool(rule.get("rotations"))
         if turns:
             fields.check(rule)
-            turns = all(fields.get(name) in values for name, values in rule["on"].items())
+            turns = all(self.on(fields, name, values) for name, values in rule["on"].items())
         if turns:
             self.rotations(fields, rule)
         if rule.get("rotations"):
@@ -457,6 +460,14 @@ class _Study:
             self.unused(_at(path, name), name, value, set(), value == fields.get(name))
         if not flat and not rule.get("null"):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
+
+    def on(self, fields: _Fields, name: str, values: list[Any]) -> bool:
+        """Return whether a field has a value with which something rotates; name a misspelt one."""
+        value, where = fields.get(name), fields.name(name)
+        if isinstance(value, str) and value not in values and TURNS.search(value.lower()):
+            text = f"{where} is {value!r}, with which nothing rotates: did you mean {values[0]!r}?"
+            self.warn("spelling", 2, where, text)
+        return value in values
 
     def values(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
         """Warn of values of a type that a class does not take, and of effects not known."""
@@ -534,6 +545,12 @@ class _Study:
                 self.warn("taken-as-null", 1, fields.name(field), f"{words}: it is taken as null.")
                 dicts[field] = None
         legacy, given = dicts.get("rope_scaling"), dicts.get("rope_parameters")
+        due = kinds & {*rope["kinds"]} if rope.get("apart") else ()
+        if given is not None and not all(isinstance(given.get(own), dict) for own in due):
+            more = ": it counts with an entry for each kind of layer alone"
+            self.unused(fields.name(DICTS[1]), DICTS[1], given, set(), not given, more)
+            fields.read.pop(fields.name(DICTS[1]))
+            given = None
         label, both = "rope_parameters", (legacy, given) if legacy and given else ()
         replaces = rope.get("replaces", "") if fields.has("rope_scaling") else ""
         if "n" in replaces and legacy is None:
@@ -591,7 +608,8 @@ class _Study:
             self.lost(fields, told or given, name, base, list(rope["kinds"].values()), at)
         origin = dict.fromkeys(entry or {}, name)
         origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
-        found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None}
+        found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None,
+                  "_apart": apart}  # fmt: skip
         return found, source
 
     def two(
@@ -790,11 +808,11 @@ class _Study:
         if "partial_rotary_factor" not in parameters:
             value, words = rule.get("default", 1.0), DEFAULT
             value = value if kind == "default" else rule.get("rescaled", value)
-            for name in rule.get("fields", ()):
+            for name in () if parameters["_apart"] else rule.get("fields", ()):
                 if " / " in name:
                     over, under = map(fields.value, name.split(" / "))
                     if over and under:
-                        value, words = over / under, name
+                        value, words = over / under if over % under else over // under, name
                         break
                 elif fields.has(name) and not ("whole" in rule and fields.get(name) is None):
                     value, words = fields.at(name, parameters["_layer"]), fields.name(name)
@@ -879,7 +897,8 @@ class _Study:
         used |= {*rope.get("keeps", ()), *rope.get("wants", ())}
         used -= {"truncate"} if rope["nested"] else set()
         for key in rope.get("wants", ()) if parameters["_given"] else ():
-            if key not in parameters["_from"] and key not in PARAMETERS[kind]:
+            lacks = key not in parameters["_from"] or parameters[key] is None
+            if lacks and key not in PARAMETERS[kind]:
                 text = f"{parameters['_name']} must have {key}: its class fails without it."
                 self.warn("key-missing", 2, parameters["_name"], text)
         if one["partial"] is not None or kind != "default":

@@ -219,9 +219,13 @@ class Fields {
   /** Throws where a size is none, or does not divide as its class wants. */
   check(rule) {
     const read = new Set(this.read);
-    for (const name of rule.refuses ?? []) {
-      if ((this.given.get(name) ?? null) === null) continue;
+    for (const [name, none] of Object.entries(rule.refuses ?? {})) {
+      if (!this.given.has(name) || (none && this.given.get(name) === null)) continue;
       throw new Refused(`${this.name(name)} must be left out, got ${repr(this.given.get(name))}`);
+    }
+    for (const name of rule.must ?? []) {
+      if ((this.given.get(name) ?? null) !== null) continue;
+      throw new Refused(`${this.name(name)} must be given: its class fails without it`);
     }
     for (const [name, none] of Object.entries(rule.sizes ?? {})) {
       if (this.given.has(name) && this.count(name) === null && !none) {
@@ -312,7 +316,7 @@ class Study {
     const rotations = Boolean(rule.rotations?.length);
     if (rotations) fields.check(rule);
     const on = Object.entries(rule.on ?? {});
-    const turns = rotations && on.every(([name, values]) => values.some((value) => equal(fields.get(name), value)));
+    const turns = rotations && on.every(([name, values]) => this.on(fields, name, values));
     if (turns) this.rotations(fields, rule);
     if (rotations) this.values(fields, rule, this.parts.slice(start));
     if (rotations && this.parts.length === start) {
@@ -329,6 +333,16 @@ class Study {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
     }
     if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
+  }
+  /** Whether a field has a value with which something rotates; names a misspelt one. */
+  on(fields, name, values) {
+    const [value, where] = [fields.get(name), fields.name(name)];
+    const fine = values.some((one) => equal(value, one));
+    if (!fine && typeof value === "string" && TURNS.test(value.toLowerCase())) {
+      const text = `${where} is ${repr(value)}, with which nothing rotates: ${hint(values[0])}`;
+      this.warn("spelling", 2, where, text);
+    }
+    return fine;
   }
   /** Warn of values of a type that a class does not take, and of effects not known. */
   values(fields, rule, made) {
@@ -413,6 +427,14 @@ class Study {
       }
     }
     let [legacy, given, label] = [dicts.rope_scaling ?? null, dicts.rope_parameters ?? null, "rope_parameters"];
+    const kinds = Object.keys(rope.kinds).sort();
+    const due = rope.apart && given !== null ? kinds.filter((one) => layers.has(one)) : [];
+    if (!due.every((one) => isDict(get(given, one)))) {
+      const more = ": it counts with an entry for each kind of layer alone";
+      this.unused(fields.name(DICTS[1]), DICTS[1], given, new Set(), !truthy(given), more);
+      fields.read.delete(fields.name(DICTS[1]));
+      given = null;
+    }
     const both = truthy(legacy) && truthy(given) ? [legacy, given] : null;
     const replaces = fields.has("rope_scaling") ? (rope.replaces ?? "") : "";
     if (replaces.includes("n") && legacy === null) {
@@ -422,7 +444,6 @@ class Study {
     if (replaces.includes("d") && (truthy(legacy) || replaces.includes("n"))) {
       [label, given, legacy] = ["rope_scaling", legacy, null];
     }
-    const kinds = Object.keys(rope.kinds).sort();
     const own = rope.kinds[rope.nested && kind !== "indexer" ? (kind ?? kinds[0]) : kinds[0]];
     const apart = rope.apart && truthy(given); // from fields outside, which do not count
     if (!own.scaling || apart) legacy = null;
@@ -476,7 +497,7 @@ class Study {
     }
     const origin = Object.fromEntries(Object.keys(entry ?? {}).map((key) => [key, name]));
     for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
-    return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null }, source];
+    return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null, _apart: apart }, source];
   }
   /** Name what is lost where both spellings are given; return whether a base is. */
   two(fields, read, lost, joins, source, base) {
@@ -681,7 +702,7 @@ class Study {
     let words = `${parameters._name}.partial_rotary_factor`;
     if (!has(parameters, "partial_rotary_factor")) {
       [value, words] = [(kind === "default" ? null : rule.rescaled) ?? rule.default ?? 1, DEFAULT];
-      for (const name of rule.fields ?? []) {
+      for (const name of (parameters._apart ? null : rule.fields) ?? []) {
         if (name.includes(" / ")) {
           const [over, under] = name.split(" / ").map((field) => fields.value(field));
           if (!over || !under) continue;
@@ -779,7 +800,8 @@ class Study {
       (key) => key !== "truncate" || !rope.nested,
     );
     for (const key of parameters._given ? wants : []) {
-      if (has(parameters._from, key) || PARAMETERS[kind].includes(key)) continue;
+      const lacks = !has(parameters._from, key) || parameters[key] === null;
+      if (!lacks || PARAMETERS[kind].includes(key)) continue;
       const text = `${parameters._name} must have ${key}: its class fails without it.`;
       this.warn("key-missing", 2, parameters._name, text);
     }

@@ -59,6 +59,15 @@ DEEP = {
 }  # fmt: skip
 del DEEP["head_dim"]
 PLAIN = {"rope_type": "default", "rope_theta": 1e4}
+MINISTRAL = {
+    "rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "llama_4_scaling_beta": 0.1,
+    "original_max_position_embeddings": 16384,
+}  # fmt: skip
+DBRX: dict[str, Any] = {
+    "d_model": 256, "n_heads": 4, "n_layers": 4,
+    "attn_config": {"rope_theta": 1e4, "clip_qkv": 8.0},
+    "ffn_config": {"ffn_hidden_size": 32, "moe_num_experts": 4},
+}  # fmt: skip
 ZAMBA = {"use_mem_rope": True, "hidden_size": 320, "num_key_value_heads": 4, "kv_channels": 16}
 HYBRID = {"layers_block_type": ["mamba", "hybrid"] * 2}
 LONG = {
@@ -97,6 +106,12 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
     ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}),
     ("zaya", {"layer_types": ["hybrid", "hybrid_sliding"] * 2, "sliding_window": 4}),
     *((kind, {"head_dim": 64, **LONG}) for kind in ("ministral", "mixtral", "hunyuan_v1_dense")),
+    ("zamba2", {**ZAMBA, **HYBRID, "head_dim": 64}),
+    *(("step3p5", {**STEP, **LISTS, "rope_parameters": given})
+      for given in ({"full_attention": TWO["full_attention"]}, TWO, {},
+                    {**TWO, "sliding_attention": None}, PLAIN | {"rope_theta": 7e5})),
+    ("step3p5", STEP | {"layer_types": LISTS["layer_types"],
+                        "rope_parameters": {"full_attention": TWO["full_attention"]}}),
 ]  # fmt: skip
 
 
@@ -109,6 +124,24 @@ def test_a_card_says_what_the_code_does_layer_by_layer(kind: str, told: dict[str
     assert public.fault(kind, raw, rule) is None
     parts = rope_of({"model_type": kind, **raw}).parts
     assert parts
+
+
+@pytest.mark.parametrize(
+    ("kind", "told", "right"),
+    [("esm", "rope", "rotary"), ("granitemoehybrid", "RoPE", "rope"),
+     ("granitemoehybrid", "rotary", "rope")],
+)  # fmt: skip
+def test_where_a_switch_is_misspelt_nothing_rotates_and_this_is_wrong(
+    kind: str, told: str, right: str
+) -> None:
+    raw = {**SIZES, "position_embedding_type": told, "layer_types": ["attention"] * 4}
+    raw = {k: v for k, v in raw.items() if kind != "esm" or k != "layer_types"}
+    assert public.fault(kind, raw, load_rules()["types"][kind]) is None
+    spec = rope_of({"model_type": kind, **raw})
+    assert not spec.parts
+    first = spec.warnings[0]
+    assert (first.code, first.severity) == ("spelling", 2)
+    assert first.message.endswith(f"did you mean {right!r}?")
 
 
 @pytest.mark.parametrize(
@@ -188,11 +221,20 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("zamba2", {**ZAMBA, **HYBRID, "hybrid_layer_ids": [1, 3]}, {"hybrid_layer_ids": [0, 2]}),
     ("zamba2", {**ZAMBA, **HYBRID}, {"hybrid_layer_ids": None}),
     ("zamba2", {**ZAMBA, **HYBRID}, {"layers_block_type": ["full_attention", "hybrid"] * 2}),
+    ("zamba2", {**ZAMBA, **HYBRID}, {"head_dim": None}),
+    *(("dbrx", DBRX, {"attn_config": own}) for own in ({"clip_qkv": 8.0}, {}, None)),
+    ("glm_ocr_text", {"rope_parameters": PLAIN | {"mrope_section": [8, 12, 12]}},
+     {"head_dim": None}),
+    ("ministral3", {"head_dim": 64, "rope_parameters": MINISTRAL},
+     {"rope_parameters": {**MINISTRAL, "llama_4_scaling_beta": None}}),
+    ("recurrent_gemma", {"head_dim": 64, "num_hidden_layers": 3}, {"layer_types": None}),
+    ("gemma4_text", {**IN_TURN, "head_dim": 64, "global_head_dim": 128},
+     {"layer_types": [*IN_TURN["layer_types"][:1], "attention", *IN_TURN["layer_types"][2:]]}),
 ]  # fmt: skip
 
 APART = {
     "mllama_text_model": "MllamaTextModel", "step3p5": "Step3p7TextModel",
-    "qwen2_vl_text": "Qwen2VLTextModel",
+    "qwen2_vl_text": "Qwen2VLTextModel", "glm_ocr_text": "GlmOcrTextModel",
 }  # fmt: skip
 """Parts that AutoModel does not know."""
 
