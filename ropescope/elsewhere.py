@@ -5,6 +5,7 @@
 
 import json
 import math
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ __all__ = ["VERDICTS", "elsewhere", "load_engines", "rules_of"]
 
 VERDICTS = "otherwise", "so", "not heard"
 """A runtime was heard to turn otherwise, was heard to turn so, or was not asked for all of it."""
+
+SECTIONS = re.compile(r"\d+(, | )\d+\1\d+")
+"""Numbers of pairs of three axes in a call."""
 
 FAR = 131_071
 """The position for which `elsewhere` gives the error of angles, where a model goes beyond."""
@@ -69,8 +73,9 @@ def elsewhere(part: dict[str, Any]) -> list[dict[str, str]]:
     Returns
     -------
     list of dict
-        ``runtime``, ``verdict`` (of `VERDICTS`), ``call`` (``with llama3``: whose parameters it has
-        to be told, too), ``words``, and ``limits`` of positions; in the order of the verdicts.
+        ``runtime``, ``verdict`` (of `VERDICTS`), ``call`` (with the sections of this part;
+        ``with llama3``: whose parameters it has to be told, too), ``words``, and ``limits`` of
+        positions; in the order of the verdicts.
     """
     first = (part["inv_freq"] or [0.0])[0]
     axes = len(first) if isinstance(first, list) else 1
@@ -98,6 +103,9 @@ def _of(
     found = [one for one in turns if tuple(one[:3]) == turn]
     near = found or [one for one in turns if one[0] == turn[0]]
     call = (near or turns)[0][3]
+    if turn[2]:  # sections as this part has them
+        pairs = [sum(n for axis, n in part["sections"] if axis == one) for one in range(3)]
+        call = SECTIONS.sub(lambda found: found[1].join(map(str, pairs)), call)
     if "rope_type" in call:  # which has one value, and that is the layout's
         told = dict.fromkeys(told)
     elif told and None not in told.values():

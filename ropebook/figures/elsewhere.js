@@ -38,6 +38,13 @@ function entry(runtime, turn, part, length) {
   const found = turns.filter((one) => turn.every((value, i) => one[i] === value));
   const near = found.length ? found : turns.filter((one) => one[0] === turn[0]);
   let call = (near.length ? near : turns)[0][3];
+  if (turn[2]) {
+    // sections as this part has them
+    const pairs = [0, 1, 2].map((axis) =>
+      part.sections.reduce((sum, [one, count]) => sum + (Number(one) === axis ? Number(count) : 0), 0),
+    );
+    call = call.replace(/\d+(, | )\d+\1\d+/, (_, comma) => pairs.join(comma));
+  }
   if (call.includes("rope_type")) {
     for (const one of told) one[1] = undefined; // which has one value, and that is the layout's
   } else if (told.length && told.every(([, one]) => one !== undefined)) {

@@ -228,6 +228,18 @@ def test_no_call_for_a_plain_rotation_stands_under_a_rescaled_one() -> None:
     assert not any(one["call"] in line for line in said for one in part["elsewhere"])
 
 
+def test_a_call_for_three_axes_has_the_sections_of_the_part() -> None:
+    for config, wanted in (
+        ({"rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}, "16, 24, 24"),
+        ({"model_type": "qwen3_vl_text", "head_dim": 128}, "24, 20, 20"),
+    ):
+        kind = {"model_type": "qwen2_5_vl_text", "hidden_size": 512, "num_attention_heads": 4}
+        (part,) = rope_of(kind | config).to_dict()["parts"]
+        said = {one["runtime"].split()[0]: one["call"] for one in elsewhere.elsewhere(part)}
+        assert f"mrope_section=[{wanted}]" in said["vLLM"]
+        assert wanted.replace(",", "") in said["ggml"]
+
+
 @pytest.mark.parametrize(
     ("rule", "told"),
     [
