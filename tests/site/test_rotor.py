@@ -125,15 +125,23 @@ def test_a_finger_on_a_handle_moves_it_and_not_the_page(visit):
     assert words.at == (8, 1)
 
 
+PLAYS = """window.plays = 0;
+new MutationObserver((seen) => seen.forEach(({ target, oldValue }) => {
+  if (target.dataset.figure === "rotor" && target.dataset.playing && !oldValue) window.plays += 1;
+})).observe(document, { subtree: true, attributes: true, attributeOldValue: true,
+                        attributeFilter: ["data-playing"] });"""
+
+
 def test_it_plays_once_on_the_first_page_and_ends_where_it_began(visit):
-    words = Words(visit().open(HOME))
-    wait_for(words.page, "e => e.dataset.playing", arg=words.figure.element_handle())
-    wait_for(
-        words.page, "e => !e.dataset.playing", arg=words.figure.element_handle(), timeout=15_000
-    )
+    seen = visit()
+    seen.page.add_init_script(PLAYS)
+    words = Words(seen.open(HOME))
+    wait_for(words.page, "() => window.plays")
+    wait_for(words.page, "e => !e.dataset.playing", arg=words.figure.element_handle())
     assert words.at == (5, 1)
     words.page.wait_for_timeout(1500)
     assert words.figure.get_attribute("data-playing") is None
+    assert words.page.evaluate("window.plays") == 1
 
 
 def test_it_does_not_play_where_motion_is_not_wanted(words):
