@@ -225,9 +225,14 @@ def parts_rule(made: Any) -> dict[str, Any]:
     """Return which fields of a class hold configurations of their own."""
     parts: dict[str, Any] = {}
     flat = []
+    alone: Any = None
+    with suppress(Exception):
+        alone = made.from_dict({})
     for name, own in made.sub_configs_defaults.items():
         anything = not hasattr(own.config_class, "model_type")
         parts[name] = {"type": own.model_type, "any": anything}
+        if alone and getattr(alone, name, 0) is None:
+            parts[name]["optional"] = True
         if anything:
             others = {
                 kind: _type_of_part(made, name, kind) for kind in ("none such", *other_types())

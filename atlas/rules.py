@@ -15,6 +15,7 @@ A rule
     Fields that hold configurations of their own: ``{"type": model_type, "any": bool}``, where
     ``any`` says that their own ``model_type`` counts, ``as`` are other names of such; ``defaults``
     are those that the model has instead of that class's, ``always`` or where the part is not given;
+    ``optional`` ones are none where they are not given;
     those whose fields may stand outside, but for ``left``.
 ``aliases``, ``defaults``, ``inner``
     Other spellings of fields; values of the class where a field is not given; dicts whose fields
@@ -145,6 +146,7 @@ BASES = (
 COUNTS = (
     "speech_encoder_layers",
     "memory_attention_num_layers",
+    "num_attention_layers",
     "num_hidden_layers",
     "depth",
     "num_layers",
@@ -1163,7 +1165,11 @@ def _foreign(family: Family, rule: dict[str, Any]) -> list[str] | None:
             family.hear(head_dim=40)
         except RefusedError:
             return one["dim"]
-    elif rule["part"] == "vision" or (rule["part"] == "text" and not one["axes"]):
+        return None
+    plain = rule["part"] != "text" or not (one["axes"] or one["partial"])
+    if plain and [family.runs(head_dim=n) for n in ("leave out", 24, 40)] == [True, False, False]:
+        return one["dim"][1:] or None
+    if rule["part"] == "vision" or (rule["part"] == "text" and not one["axes"]):
         sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_key_value_heads": 4}
         rope = family.loaded(family.raw()).to_dict().get("qk_rope_head_dim")
         runs = [n for n in {16, 32, 64, rope} - {None} if family.works(**sizes, head_dim=n)]

@@ -91,6 +91,7 @@ def words_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+LINEAR = {"rope_type": "linear", "rope_theta": 5000.0, "factor": 3.0}
 WINDOWS = {"sliding_window": (4, None), "use_sliding_window": (True, False)}
 """Fields that layers of some types need: a value, and what is none."""
 
@@ -104,9 +105,12 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         values = _values(family, rule, name)
         answers = {k: _answer(family, rule, name, v) for k, v in values.items() if k not in own}
         heard = rule["part"] == "text" and name not in rule["read"] and HEARD.search(name)
+        plain = rule["rescalings"].get("linear") == "linear" and not rule["rope"]["nested"]
+        scaled = [{"rope_parameters": LINEAR}] if plain and "scaling" in name else []
         reaches = bool(heard) and any(
-            _answer(family, rule, name, value) == "other" for value in _varied(family, name, own)
-        )
+            _answer(family, rule, name, value, **more) == "other"
+            for value in _varied(family, name, own) for more in ({}, *scaled)
+        )  # fmt: skip
         bad = [k for k, v in answers.items() if v == "bad" or (v == "other" and not reaches)]
         if bad:
             fine = [k for k, answer in answers.items() if answer and k not in bad]

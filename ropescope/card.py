@@ -50,6 +50,8 @@ def specification(source: str | Path) -> dict[str, Any]:
     if found["known"] or str(source) in load_rules()["types"]:
         for part in found["parts"]:
             part["elsewhere"] = elsewhere(part)
+        for one in found["warnings"]:  # the class's own widths were asked for
+            one["severity"] *= not one["code"].endswith("-guessed")
         return {"source": f"{source}, as its class is by default", **found}
     found = _of(row := _row(str(source)))
     if row.told:  # of a public file, nobody here can see more
@@ -203,14 +205,15 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         rows.append(("may reach", f"{part['max_length']:,} tokens"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
-    return rows + _elsewhere(part.get("elsewhere", []))
+    return rows + _elsewhere(part.get("elsewhere", []), bool(part["rescaling"]))
 
 
-def _elsewhere(found: list[dict[str, str]]) -> list[tuple[str, str]]:
+def _elsewhere(found: list[dict[str, str]], rescaled: bool) -> list[tuple[str, str]]:
     """Return the lines on other runtimes: those of which the same is said in one."""
     if not found:
         return []
     words = f"who turns so, of {len(found)} runtimes heard with a head of 64 and base 10,000"
+    words += ", stretched by 4 (llama3 by 8)" * rescaled
     rows = [("elsewhere", f"{words}; their calls: --json")]
     for verdict in VERDICTS:
         said: dict[str, list[str]] = {}
@@ -419,8 +422,9 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         else:
             continue
         code = 2
-    if not said and not one["parts"] and one["family"] != two["family"]:
-        return ["Neither rotates: their scores are not compared."], 2
+    if not said and not one["parts"]:
+        code = 0 if one["family"] == two["family"] else 2
+        return ["Neither rotates: their scores are not compared."], code
     if code == 0:
         said.append(f"They rotate alike{' in the layers that both have' * bool(said)}.")
     return said, code

@@ -58,6 +58,8 @@ DEFAULT = "the class's default"
 WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
 """Where a class rotates whole heads, published rescalings read the fraction nevertheless."""
 
+IDLE = "has no effect on the rotation"
+SWITCH = re.compile("use_ro|rotary($|_emb)")
 LAYERWISE = "per_layer_config"
 """A field with fields of single layers, which transformers takes for any class."""
 
@@ -78,7 +80,7 @@ BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
     r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
     r"|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
-    r"|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleave|^rot_|^d_(head|kv)$|dim_head$"
+    r"|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleaved?$|^rot_|^d_(head|kv)$|dim_head$"
     r"|^attn_head_dim$|wavelength|(^|_)base_freq|frequency_base|embedding_base|position_interpol|condense"
     r"|^scaling_(factor|type)$|^dual_chunk|^sliding_window_pattern$|^full_attention_int|attn_every_n"
     r"|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa"
@@ -420,7 +422,8 @@ class _Study:
                         self.unused(_at(path, field), field, config[field], set())
             inner = self.rules.get(named, {})
             where = path if name in flat else _at(path, name)
-            if own is None and not inner.keys() & {"rotations", "parts", "null"}:
+            rests = spec.get("optional") or not inner.keys() & {"rotations", "parts", "null"}
+            if own is None and rests:
                 continue
             if config.get(name, 0) is None:  # defaults stand for it
                 self.read[_at(path, name)] = None
@@ -608,6 +611,12 @@ class _Study:
             self.lost(fields, told or given, name, base, list(rope["kinds"].values()), at)
         origin = dict.fromkeys(entry or {}, name)
         origin |= dict.fromkeys(legacy or {}, fields.name("rope_scaling"))
+        kept = _type_in(own["absent"] or {}) if entry is None else "default"
+        for field in DICTS if kept != "default" else ():
+            if fields.has(field) and fields.get(field) is None:
+                text = f"{fields.name(field)} is null, and its class's own {kept} stays: give "
+                text += f"rope_type 'default' in {fields.name(DICTS[1])} for none."
+                self.warn("own-rescaling", 1, fields.name(field), text)
         found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None,
                   "_apart": apart}  # fmt: skip
         return found, source
@@ -724,8 +733,8 @@ class _Study:
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None
         return {
-            "head_dim": head_dim, "head_dim_from": head_from,
-            "width": width, "width_from": width_from, "place": place,
+            "head_dim": head_dim, "head_dim_from": self.told(fields, head_from),
+            "width": width, "width_from": self.told(fields, width_from), "place": place,
             "layout": self.layout(fields, one), "direction": one["direction"],
             "base": float(parameters["rope_theta"]), "base_from": source,
             "rescaling": None if kind == "default" else [kind, told],
@@ -736,6 +745,12 @@ class _Study:
             "max_length": longest if told_length else None,
             "dynamic": kind in ("dynamic", "longrope"),
         }  # fmt: skip
+
+    def told(self, fields: _Fields, words: str) -> str:
+        """Return an expression of fields, or whose default it is where none of them is given."""
+        names = re.findall(r"[a-z_]\w*", words)
+        given = "//" in words or DEFAULT in words or any(map(fields.has, names))
+        return words if given else DEFAULT
 
     def scale(self, fields: _Fields, one: Json) -> float:
         """Return how far a coordinate goes from one patch to the next; 1 where it counts them."""
@@ -875,7 +890,7 @@ class _Study:
         lone = [key for key in ("mscale", "mscale_all_dim") if told.get(key)]
         if lone and ("attention_factor" in told or len(lone) < 2):
             why = "with attention_factor" if "attention_factor" in told else "alone"
-            text = f"{name}.{lone[0]} has no effect on the rotation {why}."
+            text = f"{name}.{lone[0]} {IDLE} {why}."
             self.warn("no-effect", 1, f"{name}.{lone[0]}", text)
         if kind == "llama3" and told["low_freq_factor"] == told["high_freq_factor"]:
             text = f"{name}.high_freq_factor must be larger than low_freq_factor for a ramp."
@@ -935,8 +950,8 @@ class _Study:
         else:
             if fits is None:
                 fits = value in (1, None, "rope", "rotary", "default") and value is not True
-                fits = fits or value in ([], {}) or value is key.startswith(("use_ro", "rotary"))
-            self.warn("no-effect", 0 if fits else 1, where, f"{where} has no effect{more}.")
+                fits = fits or value in ([], {}) or value is bool(SWITCH.match(key))
+            self.warn("no-effect", 0 if fits else 1, where, f"{where} {IDLE}{more}.")
 
     def near(self, key: str, known: set[str]) -> str | None:
         """Return the known name that a field is the singular, the plural or a misspelling of."""
@@ -988,6 +1003,8 @@ class _Study:
                 words = _snake(field)
                 same = next((here[k] for k, v in QUANTITIES.items() if v.search(words)), set())
                 fits = value in same if same and type(value) in (int, float) else off or None
+                if not made and QUANTITIES["width"].search(words):
+                    fits = True
                 if made and "interleave" in field:
                     fits = value == any("interleaved" in one.layout for one in made)
                 if fields.has(listed) and re.search("pattern|interval|every", field):
@@ -1112,6 +1129,8 @@ def _sections(axes: Json, given: Any, pairs: int, name: str) -> np.ndarray:
         raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
     if mode == "chunks":
         return np.repeat(np.arange(len(given)), given)
+    if mode == "in turn" and given[0] != given[1]:
+        raise ValueError(f"{name}.mrope_section must begin with two equal numbers, got {given!r}")
     which = np.zeros(pairs, int)
     if mode == "interleaved":
         for axis in range(1, len(given)):

@@ -61,13 +61,14 @@ const MEANT = [...new Set(Object.values(PARAMETERS).flat())].sort().join("|");
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
     "|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
-    "|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleave|^rot_|^d_(head|kv)$|dim_head$" +
+    "|^position_encoding|^positional_|^pos_emb|xpos|neox_style|interleaved?$|^rot_|^d_(head|kv)$|dim_head$" +
     "|^attn_head_dim$|wavelength|(^|_)base_freq|frequency_base|embedding_base|position_interpol|condense" +
     "|^scaling_(factor|type)$|^dual_chunk|^sliding_window_pattern$|^full_attention_int|attn_every_n" +
     "|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa" +
     `|^beta_|^(${MEANT})$`,
 );
 const TURNS = /rope|rotary|theta/;
+const IDLE = "has no effect on the rotation";
 const SUM = /\w+( \+ \w+)+/g;
 const QUANTITIES = {
   base: BASE,
@@ -296,7 +297,7 @@ class Study {
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : at(path, name);
-      if (own === null && !(inner.rotations || inner.parts || inner.null)) continue;
+      if (own === null && (spec.optional || !(inner.rotations || inner.parts || inner.null))) continue;
       if (get(config, name, 0) === null)
         this.read.add(at(path, name)); // defaults stand for it
       else if (spec.any && has(own, "model_type")) this.read.add(at(where, "model_type"));
@@ -497,6 +498,12 @@ class Study {
     }
     const origin = Object.fromEntries(Object.keys(entry ?? {}).map((key) => [key, name]));
     for (const key of Object.keys(legacy ?? {})) origin[key] = fields.name("rope_scaling");
+    const kept = entry === null ? typeIn(own.absent ?? {}) : "default";
+    for (const field of kept === "default" ? [] : DICTS) {
+      if (!fields.has(field) || fields.get(field) !== null) continue;
+      const text = `${fields.name(field)} is null, and its class's own ${kept} stays: give rope_type 'default'`;
+      this.warn("own-rescaling", 1, fields.name(field), `${text} in ${fields.name(DICTS[1])} for none.`);
+    }
     return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null, _apart: apart }, source];
   }
   /** Name what is lost where both spellings are given; return whether a base is. */
@@ -610,9 +617,9 @@ class Study {
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
     return {
       head_dim: head,
-      head_dim_from: headFrom,
+      head_dim_from: this.told(fields, headFrom),
       width,
-      width_from: widthFrom,
+      width_from: this.told(fields, widthFrom),
       place,
       layout: this.layout(fields, one),
       direction: one.direction,
@@ -696,6 +703,11 @@ class Study {
     }
     return [kind, told];
   }
+  /** An expression of fields, or whose default it is where none of them is given. */
+  told(fields, words) {
+    const names = words.match(/[a-z_]\w*/g) ?? [];
+    return words.includes("//") || words.includes(DEFAULT) || names.some((name) => fields.has(name)) ? words : DEFAULT;
+  }
   /** The part of a head that rotates, and the field that tells. */
   fraction(fields, rule, parameters, kind) {
     let value = get(parameters, "partial_rotary_factor");
@@ -775,7 +787,7 @@ class Study {
     const lone = ["mscale", "mscale_all_dim"].filter((key) => truthy(told[key]));
     if (lone.length && (has(told, "attention_factor") || lone.length < 2)) {
       const why = has(told, "attention_factor") ? "with attention_factor" : "alone";
-      const text = `${name}.${lone[0]} has no effect on the rotation ${why}.`;
+      const text = `${name}.${lone[0]} ${IDLE} ${why}.`;
       this.warn("no-effect", 1, `${name}.${lone[0]}`, text);
     }
     if (kind === "llama3" && equal(told.low_freq_factor, told.high_freq_factor)) {
@@ -834,8 +846,8 @@ class Study {
     }
     const none = (Array.isArray(value) || isDict(value)) && !truthy(value);
     const neutral = [null, "rope", "rotary", "default"].includes(value) || (value !== true && equal(value, 1));
-    const fine = fits ?? (none || neutral || value === /^(use_ro|rotary)/.test(key));
-    this.warn("no-effect", fine ? 0 : 1, where, `${where} has no effect${more}.`);
+    const fine = fits ?? (none || neutral || value === /^(use_ro|rotary($|_emb))/.test(key));
+    this.warn("no-effect", fine ? 0 : 1, where, `${where} ${IDLE}${more}.`);
   }
   /** The known name of which a name is the singular or plural, or, if no class has it, a misspelling. */
   near(key, known) {
@@ -884,6 +896,7 @@ class Study {
         const same = of ? here[of] : [];
         const number = isReal(value) && typeof value !== "boolean";
         let fits = same.length && number ? same.some((one) => equal(one, value)) : off || null;
+        if (!made.length && QUANTITIES.width.test(snake(field))) fits = true;
         if (made.length && field.includes("interleave")) {
           fits = equal(
             value,
@@ -1103,6 +1116,9 @@ function sectioned({ mode, count, sums }, given, pairs, name) {
     throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
   }
   if (mode === "chunks") return given.flatMap((n, axis) => Array(n).fill(axis));
+  if (mode === "in turn" && !equal(given[0], given[1])) {
+    throw new Refused(`${name}.mrope_section must begin with two equal numbers, got ${repr(given)}`);
+  }
   const which = Array(pairs).fill(0);
   if (mode === "interleaved") {
     for (let axis = 1; axis < given.length; axis++) {

@@ -311,7 +311,8 @@ def test_a_name_warns_of_what_its_reader_can_mend_alone() -> None:
 
 
 def test_an_expression_with_a_sum_has_parentheses() -> None:
-    (found,) = specification("mistral4")["parts"]
+    config = {"model_type": "mistral4", "qk_nope_head_dim": 64, "qk_rope_head_dim": 64}
+    (found,) = rope_of(config).to_dict()["parts"]
     whole = "(qk_nope_head_dim + qk_rope_head_dim)"
     assert found["width_from"] == f"{whole} x qk_rope_head_dim / {whole}"
     sizes = {"qk_nope_head_dim": 64, "qk_rope_head_dim": 64}

@@ -699,6 +699,92 @@ def test_fields_about_something_else_are_listed() -> None:
     assert rope_of({"model_type": "none_such", "x": 1}).others == ()
 
 
+@needs("gpt_oss", "apertus")
+def test_null_keeps_a_rescaling_of_the_class_and_this_is_told() -> None:
+    for family, kind in (("gpt_oss", "yarn"), ("apertus", "llama3")):
+        for field in ("rope_scaling", "rope_parameters"):
+            spec = rope_of({"model_type": family, field: None})
+            assert spec.parts[0].rescaling[0] == kind
+            (said,) = [one for one in spec.warnings if one.code == "own-rescaling"]
+            assert (said.severity, said.field) == (1, field)
+    assert "own-rescaling" not in codes(rope_of({"model_type": "llama", "rope_scaling": None}))
+
+
+@needs("gemma4", "embedding_gemma2")
+def test_a_tower_that_is_not_given_and_not_made_has_no_card() -> None:
+    """As the class is loaded: its own vision_config is None then."""
+    transformers = pytest.importorskip("transformers")
+    for family in ("gemma4", "embedding_gemma2"):
+        for config in ({}, {"vision_config": None}):
+            made = transformers.CONFIG_MAPPING[family].from_dict(dict(config))
+            assert made.vision_config is None
+            parts = rope_of({"model_type": family, **config}).parts
+            assert {one.part for one in parts} == {"text"}
+    parts = rope_of({"model_type": "gemma4", "vision_config": {}}).parts
+    assert {one.part for one in parts} == {"text", "vision"}
+
+
+@needs("qwen2_5_vl")
+def test_the_heads_of_a_tower_follow_from_its_width_alone() -> None:
+    """Its attention takes the quotient, and its table head_dim: with another one it fails."""
+    tower = {"hidden_size": 128, "num_heads": 4, "head_dim": 16}
+    with pytest.raises(ValueError, match=r"head_dim must be 32, as hidden_size // num_at"):
+        rope_of({"model_type": "qwen2_5_vl", "vision_config": tower})
+    towers = rope_of({"model_type": "qwen2_5_vl", "vision_config": {**tower, "head_dim": 32}}).parts
+    assert towers[0].head_dim == 32
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    from transformers.models.qwen2_5_vl import modeling_qwen2_5_vl as code
+
+    made = transformers.CONFIG_MAPPING["qwen2_5_vl"].sub_configs["vision_config"]
+    small = {**tower, "depth": 1, "intermediate_size": 32, "out_hidden_size": 64}
+    for width, fails in ((32, False), (16, True)):
+        config = made.from_dict({**small, "head_dim": width})
+        model = code.Qwen2_5_VisionTransformerPretrainedModel(config).eval()
+        pixels, grid = torch.zeros(16, 1176), torch.tensor([[1, 4, 4]])
+        if fails:
+            with pytest.raises(RuntimeError):
+                model(pixels, grid_thw=grid)
+        else:
+            model(pixels, grid_thw=grid)
+
+
+@needs("ernie4_5_vl_moe")
+def test_rows_and_columns_in_turn_have_as_many_pairs_each() -> None:
+    rope = {"rope_type": "default", "rope_theta": 5e5, "mrope_section": [24, 20, 20]}
+    with pytest.raises(ValueError, match="must begin with two equal numbers"):
+        rope_of({"model_type": "ernie4_5_vl_moe_text", "rope_parameters": rope})
+    rope["mrope_section"] = [22, 22, 20]
+    assert rope_of({"model_type": "ernie4_5_vl_moe_text", "rope_parameters": rope}).parts
+
+
+@needs("molmo2", "efficientloftr")
+def test_a_field_that_chooses_layers_to_rescale_is_warned_of() -> None:
+    linear = {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}
+    text = {"model_type": "molmo2_text", "rope_parameters": linear, "rope_scaling_layers": [3, 7]}
+    assert ("not-known", "rope_scaling_layers") in codes(rope_of(text))
+    (part,) = rope_of({"model_type": "efficientloftr"}).parts
+    assert part.layers == [[0, 3, 1]]
+
+
+def test_what_decides_something_else_is_not_said_to_have_no_effect_at_all() -> None:
+    """Fields of released files: Llama 4 Maverick, RoFormer, Kimi Linear."""
+    inner = {"model_type": "llama4_text", "interleave_moe_layer_step": 2}
+    spec = rope_of({"model_type": "llama4", "text_config": inner})
+    assert "text_config.interleave_moe_layer_step" in spec.others
+    spec = rope_of({"model_type": "roformer", "rotary_value": False})
+    assert "rotary_value has no effect on the rotation." in [one.message for one in spec.warnings]
+    spec = rope_of({"model_type": "kimi_linear", "qk_rope_head_dim": 64})
+    assert {one.severity for one in spec.warnings} == {0}
+
+
+def test_a_width_that_no_field_tells_is_the_default_of_the_class() -> None:
+    (part,) = rope_of({"model_type": "gemma3_text", "num_hidden_layers": 5}).parts
+    assert part.head_dim_from == part.width_from == "the class's default"
+    part = rope_of({"model_type": "gemma3_text", "head_dim": 256}).parts[0]
+    assert part.head_dim_from == part.width_from == "head_dim"
+
+
 @needs("gemma3", "modernbert", "olmo3")
 def test_an_entry_for_a_kind_that_no_layer_has_is_told() -> None:
     for family in ("gemma3_text", "modernbert", "olmo3"):
@@ -750,7 +836,11 @@ def test_interleaved_sections_that_a_head_has_not_are_told() -> None:
 def test_a_rescaling_where_nothing_rotates_may_be_refused() -> None:
     for rope, may in ((YARN, True), ({"type": "default"}, False)):
         spec = rope_of({"model_type": "llava", "text_config": LLAMA, "rope_scaling": rope})
-        said = "rope_scaling has no effect" + ", and its class may refuse the file" * may + "."
+        said = (
+            "rope_scaling has no effect on the rotation"
+            + ", and its class may refuse the file" * may
+            + "."
+        )
         assert said in [one.message for one in spec.warnings]
 
 
