@@ -9,7 +9,7 @@ import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { compact, nearest, parse, Real, Refused, truthy, written } from "./published.js";
+import { compact, isReal, nearest, parse, Real, Refused, truthy, written } from "./published.js";
 import { inverseFrequencies } from "./rope.js";
 import { renamed } from "./translation.js";
 
@@ -277,20 +277,25 @@ function present(part, config) {
 
 /**
  * What to write so that a model takes longer texts: { why } where nothing is to be written, or
- * { factor, trained, parameters, longer, blocks }, the part as it is then, and blocks [title, code].
+ * { factor, trained, parameters, longer, blocks }, the part as it is then, and blocks [title, code]. typed is what
+ * a length that is missing is called in a file with other words than a config.json.
  */
-export function recipe(spec, part, config, wanted, name, rules) {
+export function recipe(spec, part, config, wanted, name, rules, typed) {
   const { trained_length: trained, max_length: longest } = part;
   const model = /^([\w.-]+\/[\w.-]+|NEW_FOLDER)$/.test(name ?? "") ? name : "MODEL";
   const [kind, scaling] = part.rescaling ?? [];
   if (part.part !== "text" || near(part)) return { why: "" };
   if (!trained) {
-    const typed = "type it as max_position_embeddings, to see the lines.";
-    return {
-      why: part.unseen
-        ? `Its trained length was not seen: paste its config.json, or ${typed}`
-        : `The trained length is not in the file: ${typed}`,
-    };
+    const missing = part.unseen ? "Its trained length was not seen" : "The trained length is not in the file";
+    const known = { max_position_embeddings: Math.floor(wanted / 2) };
+    const told = changed(config, namesIn(part.path), (own) => ({ ...own, ...known }));
+    const then = evaluated(told, rules);
+    const same = then?.parts[spec.parts.indexOf(part)];
+    const { why = "", blocks = [] } = same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
+    if (!blocks.length) return { why: `${missing}. ${why}` };
+    const field = typed ?? `max_position_embeddings${part.path && ` in ${part.path}`}`;
+    const paste = part.unseen ? "paste its config.json, or " : "";
+    return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
   }
   const given = present(part, config);
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
@@ -300,9 +305,16 @@ export function recipe(spec, part, config, wanted, name, rules) {
   if (wanted <= reach) {
     const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
     const why = `${within} ${part.taken ? `are taken, ${part.taken}` : "the file is for"}.`;
+    const deaf = kind ? deafTo(spec, part, config) : [];
     if (longest >= wanted) {
-      const line = `vllm serve ${model} --max-model-len ${wanted}`;
-      return { why: `Nothing is to be written: ${why}`, blocks: [["vLLM", line]] };
+      const less = lesser(part, config, wanted);
+      const more = truthy(less) ? ` \\\n  --hf-overrides '${inside(holderOf(spec, part, rules), less)}'` : "";
+      const line = `vllm serve ${model} --max-model-len ${wanted}${more}`;
+      const heard = !deaf.some((program) => program.startsWith("vLLM"));
+      return {
+        why: `Nothing is to be written: ${why}${deafWords(deaf)}`,
+        blocks: heard ? [[`vLLM${beside(model)}`, line]] : [],
+      };
     }
     const same = {
       ...given,
@@ -312,12 +324,11 @@ export function recipe(spec, part, config, wanted, name, rules) {
     };
     const all = among(same);
     const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
-    const blocks = lines.filter(([program]) => ["vLLM", "SGLang"].includes(program));
-    const servers = blocks.map(([program]) => program).join(" and ");
-    return {
-      why: `Nothing is to be written but for ${servers}, which else stop at max_position_embeddings: ${why}`,
-      blocks,
-    };
+    const blocks = lines.filter(([title]) => ["vLLM", "SGLang"].includes(programOf(title)));
+    const servers = blocks.map(([title]) => programOf(title)).join(" and ");
+    const stop = blocks.length > 1 ? "stop" : "stops";
+    const but = servers && ` but for ${servers}, which else ${stop} at max_position_embeddings`;
+    return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
   }
   if (kind === "proportional") {
     return {
@@ -341,7 +352,7 @@ export function recipe(spec, part, config, wanted, name, rules) {
   };
   for (const [name, value] of Object.entries(kept)) parameters[name] ??= value;
   const all = among(parameters);
-  const then = longerSpec(stretched(part, config, all), rules);
+  const then = evaluated(stretched(part, config, all), rules);
   const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
   if (!then) {
     const lines = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
@@ -362,7 +373,7 @@ export function recipe(spec, part, config, wanted, name, rules) {
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
   const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
-  return { factor, trained, parameters, longer, blocks, left };
+  return { factor, trained, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
 }
 
 /** A part with YaRN, where no class reads it. */
@@ -384,34 +395,77 @@ function unchanged(kinds, part, config) {
   );
 }
 
-/** Types whose models/*.py in SGLang 0.5.23 hands get_rope no rope_scaling, as read in its wheel. */
-export const UNSCALED = [
-  ...["dbrx", "gemma", "gemma2", "granitemoe", "granitemoeshared", "mixtral", "olmo", "persimmon"],
-  ...["phi", "stablelm", "starcoder2"],
+/** Types whose class in a server hands its rotary embedding no rescaling, as read in the models of its wheel. */
+export const UNSCALED = {
+  "vLLM 0.33.0": [
+    ...["dbrx", "mimo_v2_flash", "minimax_m3_vl", "minimax_m3_vl_text", "muse_spark", "muse_spark_text"],
+    "voxtral_realtime_encoder",
+  ],
+  "SGLang 0.5.23": [
+    ...["dbrx", "gemma", "gemma2", "granitemoe", "granitemoe_swa", "granitemoeshared", "hy_v3", "mixtral"],
+    ...["muse_glimmer", "muse_glimmer_text", "muse_spark", "muse_spark_text", "olmo", "persimmon", "phi"],
+    ...["stablelm", "starcoder2"],
+  ],
+};
+/** Fields the least of which vLLM 0.33.0 takes for the longest text, as read in model_arch_config_convertor.py. */
+export const LENGTHS = [
+  ...["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"],
+  ...["max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"],
 ];
 /** Types with one rotation of which llama.cpp gives the layers with a window a scale of their own. */
 export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
 
+const typeOf = (spec, part, config) => fieldsOf(part, config).model_type ?? spec.family;
+
+/** The servers whose class of this type does not hear of a rescaling. */
+function deafTo(spec, part, config) {
+  const type = typeOf(spec, part, config);
+  return Object.keys(UNSCALED).filter((program) => UNSCALED[program].includes(type));
+}
+
+/** What is said of them. */
+function deafWords(deaf) {
+  if (!deaf.length) return "";
+  const [turn, them] = deaf.length > 1 ? ["turn", "them"] : ["turns", "it"];
+  return ` ${deaf.join(" and ")} ${turn} this type without any rescaling, so that there is no line for ${them}.`;
+}
+
+/** The part of a configuration that holds its text model; the class of a file with everything at the top has one, too. */
+const holderOf = (spec, part, rules) =>
+  part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
+
+/** Fields in a part of a configuration, as JSON. */
+const inside = (names, fields) => compact(names.reduceRight((inner, name) => ({ [name]: inner }), fields));
+
+/** The lengths in a file that stop vLLM before the one that is wanted, raised. */
+function lesser(part, config, wanted) {
+  const own = fieldsOf(part, config);
+  const fields = LENGTHS.filter((name) => isReal(own[name]) && Number(own[name]) < wanted);
+  return Object.fromEntries(fields.map((name) => [name, wanted]));
+}
+
+const programOf = (title) => title.split(/[ ,]/)[0];
+
+/** What a server needs in a folder that `ropescope convert` has made. */
+const beside = (model) =>
+  model === "NEW_FOLDER" ? ", once the model's tokenizer lies in NEW_FOLDER, too: convert writes none" : "";
+
 /** What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part. */
 function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
-  // the class of a file with everything at the top keeps the text model in a part
-  const names = part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
+  const names = holderOf(spec, part, rules);
   const holder = ["config", ...names].join(".");
   const nested = all !== parameters;
   const width = wide ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n` : "";
   const place = nested ? `["${part.kind}"]` : "";
   const python = written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
-  const overrides = (fields) => compact(names.reduceRight((inside, name) => ({ [name]: inside }), fields));
-  const longest = { max_position_embeddings: wanted };
-  const { model_max_length: other } = fieldsOf(part, config); // which counts in its place
-  if (Number.isInteger(other) && other < wanted) longest.model_max_length = wanted;
-  const vllm = overrides({ ...longest, rope_parameters: all });
-  const sglang = overrides({ rope_parameters: all });
+  const longest = { max_position_embeddings: wanted, ...lesser(part, config, wanted) };
+  const vllm = inside(names, { ...longest, rope_parameters: all });
+  const sglang = inside(names, { rope_parameters: all });
   const lines = [
     ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
-    ["vLLM", `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
+    [`vLLM${beside(model)}`, `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
     [
-      "SGLang",
+      `SGLang${beside(model)}`,
       "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n" +
         `  --model-path ${model} --context-length ${wanted} \\\n  --json-model-override-args '${sglang}'`,
     ],
@@ -421,12 +475,10 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
         `  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`,
     ],
   ];
-  const type = fieldsOf(part, config).model_type ?? spec.family;
-  const silent = {
-    SGLang: nested || UNSCALED.includes(type),
-    "llama.cpp": nested || WINDOWED.includes(type),
-  }; // where nested, it is not known which layers they reach
-  return lines.filter(([title]) => !silent[title.split(",")[0]]);
+  const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);
+  if (nested) silent.push("SGLang"); // and it is not known which layers it reaches
+  if (nested || WINDOWED.includes(typeOf(spec, part, config))) silent.push("llama.cpp");
+  return lines.filter(([title]) => !silent.includes(programOf(title)));
 }
 
 /** A value that is no number or list, as Python writes it. */
@@ -435,15 +487,15 @@ function ofPython(value) {
   return typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
 }
 
-/** The configuration with these parameters in the place of its own. */
-function stretched(part, config, parameters) {
-  const change = (inside, names) => {
-    if (names.length) return { ...inside, [names[0]]: change(inside[names[0]] ?? {}, names.slice(1)) };
-    const { rope_scaling: _, ...rest } = inside;
-    return { ...rest, rope_parameters: parameters };
-  };
-  return change(config, namesIn(part.path));
+/** A configuration with a part of it changed. */
+function changed(config, names, change) {
+  if (!names.length) return change(config);
+  return { ...config, [names[0]]: changed(config[names[0]] ?? {}, names.slice(1), change) };
 }
+
+/** The configuration with these parameters in the place of its own. */
+const stretched = (part, config, parameters) =>
+  changed(config, namesIn(part.path), ({ rope_scaling: _, ...rest }) => ({ ...rest, rope_parameters: parameters }));
 
 // ---- names --------------------------------------------------------------------------------------
 
@@ -614,7 +666,9 @@ export default figure((fig) => {
       fig.root.dataset.values = JSON.stringify({ wrong, warnings: cautions.map((one) => one.code), known: spec.known });
       return;
     }
-    const write = recipe(spec, part, found.config, traits.wanted, command ? "NEW_FOLDER" : traits.name, rules);
+    const typed = found.architecture ? `${found.architecture}.context_length` : "max_position_embeddings";
+    const model = command ? "NEW_FOLDER" : traits.name;
+    const write = recipe(spec, part, found.config, traits.wanted, model, rules, truthy(found.said) ? typed : undefined);
     const { longer } = write;
     plot.fit();
     drawWaves(plot, part, traits.wanted, longer);
@@ -627,7 +681,8 @@ export default figure((fig) => {
     showLines(table, [...lines(part, rows), ...rest.filter(([, what]) => what)]);
     const what = found.architecture ? "the header" : "the file";
     const meant = [[`${what} in the words of a config.json`, written(found.config)]].filter(() => truthy(found.said));
-    if (command) meant.push(["first the rows of the weights, in a terminal", command]);
+    if (command)
+      meant.push([`first the rows of the weights, in a terminal${found.architecture ? "" : PARTS}`, command]);
     const all = [...meant, ...(write.blocks ?? [])];
     showBlocks(blocks, { ...write, blocks: all }, part, traits, longer);
     down.hidden = !all.length;
@@ -657,8 +712,8 @@ export default figure((fig) => {
   fig.notice(NOTICE);
 });
 
-/** The specification with the parameters that are to be written; null if they are refused. */
-function longerSpec(config, rules) {
+/** The specification of a configuration that was changed; null if it is refused. */
+function evaluated(config, rules) {
   try {
     return ropeOf(config, rules);
   } catch (problem) {
@@ -669,6 +724,10 @@ function longerSpec(config, rules) {
 
 /** Architectures with other rows than at Hugging Face that `ropescope convert` leads back from a GGUF. */
 export const BACK = ["llama", "smollm3"];
+
+/** What that command does not do for a folder of Meta's. */
+const PARTS =
+  ", where the weights are one file: join parallel parts (consolidated.00.pth, consolidated.01.pth ...) before";
 
 /** The command that permutes the rows; of most GGUFs llama.cpp's converter has changed more than these. */
 function convertLine({ architecture }) {
@@ -876,7 +935,7 @@ function runtimeRow({ runtime, call, words: said, limits }) {
   return make("tr", {}, make("th", { scope: "row" }, runtime), what);
 }
 
-function showBlocks(node, { why, blocks = [], factor, trained, left }, part, { wanted }, longer) {
+function showBlocks(node, { why, blocks = [], factor, trained, left, deaf }, part, { wanted }, longer) {
   const lead = make("p");
   if (why !== undefined) setRich(lead, why);
   else {
@@ -887,7 +946,7 @@ function showBlocks(node, { why, blocks = [], factor, trained, left }, part, { w
     const lost = left === undefined ? "" : ` The file’s attention_factor ${Number(left)} is left out.`;
     setRich(
       lead,
-      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${far}${even}.${lost}`,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${far}${even}.${lost}${deafWords(deaf)}`,
     );
   }
   const made = blocks.flatMap(([title, code]) => [

@@ -246,6 +246,32 @@ def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
     assert "the file in the words of a config.json" in found["blocks"]
     assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
     assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
+    assert "vLLM, once the model's tokenizer lies in NEW_FOLDER, too" in found["blocks"]
+    assert "join parallel parts (consolidated.00.pth, consolidated.01.pth ...)" in found["blocks"]
+
+
+def test_the_command_says_that_parallel_parts_are_joined_before(capsys):
+    with pytest.raises(SystemExit):
+        main(["convert", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "parallel parts (consolidated.00.pth, consolidated.01.pth and so on) have to be" in said
+
+
+@pytest.mark.parametrize(
+    ("raw", "field"),
+    [
+        ({"dim": 4096, "n_layers": 32, "n_heads": 32}, "max_position_embeddings"),
+        ({"dim": 5120, "n_layers": 48, "n_heads": 40, "nope_layer_interval": 4,
+          "vision_args": {"dim": 1408, "n_layers": 34, "n_heads": 16}}, "max_position_embeddings"),
+        ({"general.architecture": "qwen2", "qwen2.embedding_length": 3584, "qwen2.block_count": 28,
+          "qwen2.attention.head_count": 28, "qwen2.rope.freq_base": 1e6}, "qwen2.context_length"),
+    ],
+)  # fmt: skip
+def test_a_length_that_is_missing_is_asked_for_in_the_files_own_words(node, raw, field):
+    found = shown(node, raw, wanted=131_072)
+    assert f"type it as {field}, to see the lines" in found["blocks"]
+    found = shown(node, raw | {field: 8192}, wanted=131_072)
+    assert "YaRN by 16" in found["blocks"]
 
 
 @pytest.mark.parametrize("architecture", ["llama", "granite", "qwen2", "smollm3", "cohere2"])

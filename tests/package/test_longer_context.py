@@ -43,10 +43,19 @@ LINES = {  # by the part of a configuration that the lines change
 
 
 REFUSED = {"microsoft/phi-4", "microsoft/Phi-mini-MoE-instruct"}  # with YaRN in the file
-UNSCALED = {  # the page's words for types that SGLang 0.5.23 turns without any rescaling
-    "mixtral": "Mixtral", "starcoder2": "StarCoder2", "gemma": "Gemma", "gemma2": "Gemma 2",
-    "olmo": "OLMo", "stablelm": "StableLM", "persimmon": "Persimmon", "dbrx": "DBRX",
-    "granitemoe": "GraniteMoe", "granitemoeshared": "GraniteMoeShared", "phi": "Phi",
+UNSCALED = {  # the page's words for types that a server turns without any rescaling
+    "vLLM 0.33.0": {
+        "dbrx": "DBRX", "mimo_v2_flash": "MiMo-V2-Flash",
+        "minimax_m3_vl": "MiniMax M3 (its code for NVIDIA)", "muse_spark": "Muse Spark",
+        "voxtral_realtime_encoder": "the audio encoder of Voxtral Realtime",
+    },
+    "SGLang 0.5.23": {
+        "mixtral": "Mixtral", "starcoder2": "StarCoder2", "gemma": "Gemma", "gemma2": "Gemma 2",
+        "olmo": "OLMo", "stablelm": "StableLM", "persimmon": "Persimmon", "dbrx": "DBRX",
+        "granitemoe": "GraniteMoe", "granitemoe_swa": "GraniteMoeSWA",
+        "granitemoeshared": "GraniteMoeShared", "phi": "Phi", "hy_v3": "HY 3",
+        "muse_glimmer": "Muse Glimmer", "muse_spark": "Muse Spark",
+    },
 }  # fmt: skip
 WINDOWED = {  # of which llama.cpp gives layers with a window a scale of their own
     "gemma2": "Gemma 2", "gpt_oss": "gpt-oss", "cohere2": "Command R7B", "llama4": "Llama 4",
@@ -92,6 +101,12 @@ def code(part: dict, program: str) -> str:
 def type_of(name: str) -> str:
     config = CONFIGS[name]
     return config.get("text_config", config).get("model_type", config["model_type"])
+
+
+def deaf(program: str, name: str) -> bool:
+    """Whether a server, as read, turns a row's type without any rescaling."""
+    (types,) = (found for server, found in UNSCALED.items() if server.startswith(program))
+    return type_of(name).removesuffix("_text") in types
 
 
 def argument(command: str, name: str) -> str:
@@ -242,9 +257,9 @@ def test_what_the_servers_are_told_gives_the_same_configuration(written, program
     for name, part in written:
         if not (command := code(part, program)):
             one_kind = '["' in code(part, "transformers").splitlines()[0]
-            assert (
-                one_kind or name in REFUSED or (program == "SGLang" and type_of(name) in UNSCALED)
-            ), name
+            assert (one_kind and program == "SGLang") or name in REFUSED or deaf(program, name), (
+                name
+            )
             continue
         config = made(name)
         width = re.search(r"^config\.head_dim.*$", code(part, "transformers"), re.MULTILINE)
@@ -260,18 +275,44 @@ def test_what_the_servers_are_told_gives_the_same_configuration(written, program
 
 
 def test_what_a_program_does_not_hear_has_no_line_for_it(written):
-    """As read in the models of SGLang 0.5.23's wheel, and in llama.cpp (get_rope_freq_scale)."""
+    """As read in the models of both servers' wheels, and in llama.cpp (get_rope_freq_scale)."""
     page = PAGE.read_text("utf8")
-    *some, last = UNSCALED.values()
-    assert f"SGLang 0.5.23 turns {', '.join(some)} and {last} without any rescaling" in page
+    for server, types in UNSCALED.items():
+        *some, last = types.values()
+        assert f"{server} turns {', '.join(some)} and {last} without any rescaling" in page
     *some, last = WINDOWED.values()
     assert f"so that {', '.join(some)} and {last}, and models" in page
-    for program, types in (("SGLang", UNSCALED), ("llama.cpp", WINDOWED)):
+    for program, types in (("SGLang", UNSCALED["SGLang 0.5.23"]), ("llama.cpp", WINDOWED)):
         found = {type_of(name).removesuffix("_text") for name, part in written
                  if not code(part, program) and '["' not in code(part, "transformers")
                  and name not in REFUSED}  # fmt: skip
         assert found <= {*types}
         assert len(found) > 2, found
+
+
+LENGTH = {"max_position_embeddings": 4096}
+FILES = {  # the least that a file of a type has to say; the others have defaults
+    "dbrx": {"max_seq_len": 2048, "attn_config": {"rope_theta": 1e4}},
+    "minimax_m3_vl": {"text_config": LENGTH | {"model_type": "minimax_m3_vl_text"}},
+    "muse_spark": {"text_config": LENGTH | {"model_type": "muse_spark_text"}},
+    "muse_glimmer": {"text_config": LENGTH | {"model_type": "muse_glimmer_text"}},
+}
+
+
+@pytest.mark.parametrize("server", UNSCALED)
+def test_a_type_that_a_server_turns_unscaled_has_other_lines_and_says_so(node, server):
+    program = server.split()[0]
+    for family in {*UNSCALED["vLLM 0.33.0"], *UNSCALED["SGLang 0.5.23"]}:
+        raw = {"model_type": family} | FILES.get(family, LENGTH)
+        found = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
+        parts = [part for part in found if part["written"]]
+        assert parts, family
+        for part in parts:
+            assert code(part, "transformers"), family
+            one_kind = '["' in code(part, "transformers").splitlines()[0]
+            unheard = family in UNSCALED[server]
+            assert bool(code(part, program)) != (unheard or (one_kind and program == "SGLang"))
+            assert (server in part["deaf"]) == unheard, family
 
 
 @pytest.mark.parametrize("holder", ["", "text_config"])
@@ -314,16 +355,87 @@ def test_vllm_is_told_a_length_that_it_takes(written):
             assert own["max_position_embeddings"] == part["wanted"], name
             assert "model_max_length" not in own
         else:
-            assert name in REFUSED
+            assert name in REFUSED or deaf("vLLM", name)
 
 
-@pytest.mark.parametrize(("length", "told"), [(None, None), (131_072, None), (8192, 32_768)])
-def test_vllm_is_told_the_length_that_counts_before_the_other(node, length, told):
-    """vLLM 0.33.0, derive_max_model_len_and_key: model_max_length in place of the least length."""
-    raw = {"model_type": "cohere", "max_position_embeddings": 8192, "model_max_length": length}
-    (part,) = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
-    found = json.loads(argument(code(part, "vLLM"), "--hf-overrides"))
-    assert (found["max_position_embeddings"], found.get("model_max_length")) == (32_768, told)
+LENGTHS = (
+    *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"),
+    *("max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"),
+)
+
+
+def longest_in_vllm(config: PretrainedConfig) -> int:
+    """Return the longest text, as read in vLLM 0.33.0 (``derive_max_model_len_and_key``)."""
+    found = [getattr(config, name, None) for name in LENGTHS]
+    return getattr(config, "model_max_length", None) or min(x for x in found if x is not None)
+
+
+@pytest.mark.parametrize("other", [None, 2048, 131_072])
+@pytest.mark.parametrize("name", LENGTHS[1:])
+@pytest.mark.parametrize(("family", "holder"), [("llama", ""), ("qwen2_5_vl", "text_config")])
+def test_vllm_takes_the_length_with_whatever_else_a_file_says(node, family, holder, name, other):
+    """A file of LLaMA 1 has max_sequence_length, one of Command R model_max_length."""
+    own = {"max_position_embeddings": 8192, name: other}
+    raw = {"model_type": family, **({holder: own} if holder else own)}
+    found = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), 4)[0]
+    (part,) = [part for part in found if part["path"] == holder]
+    command = code(part, "vLLM")
+    told = json.loads(argument(command, "--hf-overrides"))
+    told = told[holder] if holder else told
+    less = other is not None and other < 32_768
+    assert told.get(name) == (32_768 if less else None)
+    config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
+    in_vllm(config, json.loads(argument(command, "--hf-overrides")))
+    assert longest_in_vllm(config.get_text_config()) >= int(argument(command, "--max-model-len"))
+
+
+def test_the_page_names_the_lengths_of_which_vllm_takes_the_least():
+    assert f"the least of nine lengths ({', '.join(f'`{name}`' for name in LENGTHS)})" in (
+        PAGE.read_text("utf8")
+    )
+
+
+def test_no_class_with_a_line_for_vllm_has_a_lesser_length_of_its_own(written):
+    """A file's lengths are raised; a class's default would stop vLLM unseen."""
+    for name, part in written:
+        if command := code(part, "vLLM"):
+            config = made(name)
+            in_vllm(config, json.loads(argument(command, "--hf-overrides")))
+            assert longest_in_vllm(config.get_text_config()) >= part["wanted"], name
+
+
+def without_length(config: dict) -> dict:
+    """Return a configuration without the lengths of its models."""
+    left = {k: v for k, v in config.items() if k not in LENGTHS}
+    return left | {k: without_length(v) for k, v in left.items() if isinstance(v, dict)}
+
+
+def test_a_length_that_the_page_asks_for_can_be_typed_at_the_place_that_it_names(node):
+    """Without their lengths, every row either has lines once one is typed there, or no promise."""
+    asked = re.compile(r"type it as max_position_embeddings(?: in ([\w.]+))?, to see the lines")
+    texts = {name: without_length(config) for name, config in CONFIGS.items()}
+    texts["gemma"] = {"model_type": "gemma3", "text_config": {
+        "hidden_size": 2560, "num_hidden_layers": 34,
+        "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}  # fmt: skip
+    rules = json.dumps(load_rules())
+    found = node.ask(TWIN, "cards", [json.dumps(one) for one in texts.values()], rules, 4)
+    typed, said = {}, dict(zip(texts, found, strict=True))
+    for name, parts in said.items():
+        for part in parts:
+            if place := asked.search(part["said"]):
+                config = inner = copy.deepcopy(texts[name])
+                for key in filter(None, (place[1] or "").split(".")):
+                    inner = inner[key]
+                inner["max_position_embeddings"] = 4096
+                typed[name, part["path"], part["kind"]] = config
+    again = node.ask(TWIN, "cards", [json.dumps(one) for one in typed.values()], rules, 4)
+    for (name, path, kind), parts in zip(typed, again, strict=True):
+        (part,) = [p for p in parts if (p["path"], p["kind"]) == (path, kind)]
+        assert part["blocks"], name
+    assert len(typed) > 5
+    assert any(path for _, path, _ in typed)
+    words = "".join(part["said"] for part in said["gemma"])
+    assert "The trained length is not in the file. It is rescaled already (linear)" in words
 
 
 def test_llama_cpp_is_told_the_same_factor_and_length(written):

@@ -6,8 +6,8 @@ import { choices, lines, recipe, search, words } from "../../ropebook/figures/mo
 import { parse } from "../../ropebook/figures/published.js";
 
 /**
- * Of each JSON text a list: { said, written, path, kind, wanted, blocks, longer }, written the parameters to be
- * set or null, longer the part with them, blocks [title, code].
+ * Of each JSON text a list: { said, written, path, kind, wanted, blocks, longer, deaf }, written the parameters to
+ * be set or null, longer the part with them, blocks [title, code], deaf the servers that turn it without a rescaling.
  */
 export function cards(texts, rules, times) {
   const known = parse(rules);
@@ -19,8 +19,9 @@ export function cards(texts, rules, times) {
       const write = recipe(spec, part, config, wanted, "owner/model", known);
       const said = [words(part, wanted, "A", rows), write.why ?? "", ...lines(part, rows).flat()];
       const code = (write.blocks ?? []).map(([title, block]) => `${title}\n${block}`);
-      const { parameters: written = null, longer = null, blocks = [] } = write;
-      return { said: [...said, ...code].join("\n"), written, path: part.path, kind: part.kind, wanted, blocks, longer };
+      const { parameters: written = null, longer = null, blocks = [], deaf = [] } = write;
+      const { path, kind } = part;
+      return { said: [...said, ...code].join("\n"), written, path, kind, wanted, blocks, longer, deaf };
     });
   });
 }
