@@ -19,9 +19,10 @@ USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
 ABOUT = """Tell how a checkpoint rotates queries and keys (RoPE), from config.json, params.json,
 safetensors, GGUF or a folder; compare two; move rows of weights from one layout to another.
 In place of a file, a model_type stands for that family as its class is by default, and the name of
-a public checkpoint, such as Qwen/Qwen2.5-72B, for what its config.json says. The card says what the
-rotary embedding does if the model runs with this file; whether everything else in the file is
-accepted, transformers alone can say."""
+a public checkpoint, such as Qwen/Qwen2.5-72B, for what public sources show of its config.json; on
+the book's page, a name that is both is the checkpoint. The card says what the rotary embedding does
+if the model runs with this file; whether everything else in the file is accepted, transformers
+alone can say."""
 
 
 CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike in the

@@ -169,7 +169,8 @@ class Specification:
     read, without_effect, others
         Fields that decide, fields about rotation that its class does not read, and all others,
         which are taken to be about something else or belong to a part without a rule. If a field
-        of yours stands there, it was not used. Of a dict, its own fields stand in one of the three.
+        of yours stands there, no rotation follows from it. Of a dict, its own fields stand in one
+        of the three.
     warnings
         The most severe first.
     """
