@@ -427,7 +427,7 @@ function deafTo(spec, part, config) {
 function deafWords(deaf) {
   if (!deaf.length) return "";
   const [turn, them] = deaf.length > 1 ? ["turn", "them"] : ["turns", "it"];
-  return ` ${deaf.join(" and ")} ${turn} this type without any rescaling, so that there is no line for ${them}.`;
+  return ` ${deaf.join(" and ")} ${turn} this type, as read, without any rescaling, so that there is no line for ${them}.`;
 }
 
 /** The part of a configuration that holds its text model; the class of a file with everything at the top has one, too. */
@@ -726,8 +726,7 @@ function evaluated(config, rules) {
 export const BACK = ["llama", "smollm3"];
 
 /** What that command does not do for a folder of Meta's. */
-const PARTS =
-  ", where the weights are one file: join parallel parts (consolidated.00.pth, consolidated.01.pth ...) before";
+const PARTS = "; parallel parts (consolidated.00.pth, consolidated.01.pth ...) are joined before";
 
 /** The command that permutes the rows; of most GGUFs llama.cpp's converter has changed more than these. */
 function convertLine({ architecture }) {

@@ -247,7 +247,7 @@ def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
     assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
     assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
     assert "vLLM, once the model's tokenizer lies in NEW_FOLDER, too" in found["blocks"]
-    assert "join parallel parts (consolidated.00.pth, consolidated.01.pth ...)" in found["blocks"]
+    assert "consolidated.01.pth ...) are joined before" in found["blocks"]
 
 
 def test_the_command_says_that_parallel_parts_are_joined_before(capsys):
