@@ -35,7 +35,8 @@ A rule
     `ropescope.configuration.TYPES`; an empty dict as null does); ``apart``: it
     counts with a dict for each kind of layer alone, and then nothing outside does; ``listed``:
     fields outside that may have an entry for each layer; ``keeps``, ``wants``: their keys about
-    something else, and those without which a class fails.
+    something else, and those without which a class fails; ``old``: those without which it does in
+    ``rope_scaling``.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
     ``scaled``: keys of numbers that any rescaling must have;
     ``alpha``: this key makes ``dynamic`` a fixed rescaling of a larger base.
@@ -616,6 +617,11 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         if ask(kind, "factor", rope_parameters=given, rope_scaling=scaled) is None:
             one = {"rope_parameters": {kind: plain | {"rope_theta": 777.0}}, "rope_theta": 555.0}
             rule["apart"] = ask(kind, "rope_theta", **one) == 555.0
+    scaled, part = {"rope_type": "linear", "factor": 3.0}, "partial_rotary_factor"
+    new = {"rope_parameters": scaled | {"rope_theta": 5000.0}}
+    old = {"rope_scaling": scaled, "rope_theta": 5000.0}
+    if has and not nested and ask("", part, **new) is not None and ask("", part, **old) is None:
+        rule["old"] = [part]
     types = value_of(family.loaded(family.raw()), "layer_types") or []
     for name, key in LISTED.items() if nested and set(types) <= set(nested) else ():
         lists = {name: [0.25 + nested.index(kind) for kind in types]}

@@ -615,8 +615,7 @@ class _Study:
         kept = _type_in(own["absent"] or {}) if entry is None else "default"
         for field in DICTS if kept != "default" else ():
             if fields.has(field) and fields.get(field) is None:
-                text = f"{fields.name(field)} is null, and its class's own {kept} stays: give "
-                text += f"rope_type 'default' in {fields.name(DICTS[1])} for none."
+                text = f"{fields.name(field)} is null, and its class's own {kept} stays."
                 self.warn("own-rescaling", 1, fields.name(field), text)
         found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None,
                   "_apart": apart}  # fmt: skip
@@ -912,7 +911,11 @@ class _Study:
         used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind]}
         used |= {*rope.get("keeps", ()), *rope.get("wants", ())}
         used -= {"truncate"} if rope["nested"] else set()
-        for key in rope.get("wants", ()) if parameters["_given"] else ():
+        wants = rope.get("wants", ()) if parameters["_given"] else ()
+        for key in (
+            *wants,
+            *(rope.get("old", ()) if parameters["_name"] == fields.name(DICTS[0]) else ()),
+        ):
             lacks = key not in parameters["_from"] or parameters[key] is None
             if lacks and key not in PARAMETERS[kind]:
                 text = f"{parameters['_name']} must have {key}: its class fails without it."

@@ -501,8 +501,8 @@ class Study {
     const kept = entry === null ? typeIn(own.absent ?? {}) : "default";
     for (const field of kept === "default" ? [] : DICTS) {
       if (!fields.has(field) || fields.get(field) !== null) continue;
-      const text = `${fields.name(field)} is null, and its class's own ${kept} stays: give rope_type 'default'`;
-      this.warn("own-rescaling", 1, fields.name(field), `${text} in ${fields.name(DICTS[1])} for none.`);
+      const text = `${fields.name(field)} is null, and its class's own ${kept} stays.`;
+      this.warn("own-rescaling", 1, fields.name(field), text);
     }
     return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null, _apart: apart }, source];
   }
@@ -811,7 +811,8 @@ class Study {
     const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...keeps, ...wants].filter(
       (key) => key !== "truncate" || !rope.nested,
     );
-    for (const key of parameters._given ? wants : []) {
+    const old = parameters._name === fields.name(DICTS[0]) ? (rope.old ?? []) : [];
+    for (const key of [...(parameters._given ? wants : []), ...old]) {
       const lacks = !has(parameters._from, key) || parameters[key] === null;
       if (!lacks || PARAMETERS[kind].includes(key)) continue;
       const text = `${parameters._name} must have ${key}: its class fails without it.`;

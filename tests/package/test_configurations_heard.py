@@ -223,6 +223,8 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("zamba2", {**ZAMBA, **HYBRID}, {"layers_block_type": ["full_attention", "hybrid"] * 2}),
     ("zamba2", {**ZAMBA, **HYBRID}, {"head_dim": None}),
     ("dbrx", DBRX, {"head_dim": 32}),
+    ("mistral4", DEEP | {"head_dim": 32, "rope_parameters": MINISTRAL},
+     {"rope_parameters": None, "rope_scaling": MINISTRAL}),
     *(("dbrx", DBRX, {"attn_config": own}) for own in ({"clip_qkv": 8.0}, {}, None)),
     ("glm_ocr_text", {"rope_parameters": PLAIN | {"mrope_section": [8, 12, 12]}},
      {"head_dim": None}),
