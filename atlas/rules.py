@@ -196,7 +196,11 @@ def rule_of(family: Family) -> dict[str, Any]:
     rule: dict[str, Any] = {
         "family": family.name,
         "part": part_of(family.made.__name__),
-        "aliases": {k: v for k, v in aliases.items() if not hasattr(family.made, v) or v in names},
+        "aliases": {
+            k: v
+            for k, v in aliases.items()
+            if v in names or not (hasattr(family.made, v) or k in names)
+        },
         "defaults": known,
         "lengths": "max_position_embeddings" in names or "max_position_embeddings" in aliases,
         "rescalings": {"default": "default"},
