@@ -257,6 +257,9 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 left = [
                     k for k in LOOSE if value_of(getattr(made.from_dict({k: 24}), name), k) != 24
                 ]
+                told = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
+                if getattr(made.from_dict(told), name).rope_parameters["rope_theta"] != 777.0:
+                    left.append("rope_parameters")
                 parts[name] |= {"left": left} if left else {}
     return {"parts": parts, **({"flat": flat} if flat else {})}
 

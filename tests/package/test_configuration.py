@@ -758,6 +758,17 @@ def test_rows_and_columns_in_turn_have_as_many_pairs_each() -> None:
     assert rope_of({"model_type": "ernie4_5_vl_moe_text", "rope_parameters": rope}).parts
 
 
+@needs("fuyu")
+def test_a_class_may_leave_the_new_spelling_where_a_part_stands_outside() -> None:
+    given = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
+    spec = rope_of({"model_type": "fuyu", "rope_theta": 5e4, **given})
+    assert spec.parts[0].base == 5e4
+    assert ("no-effect", "rope_parameters") in codes(spec)
+    transformers = pytest.importorskip("transformers")
+    made = transformers.CONFIG_MAPPING["fuyu"].from_dict({"rope_theta": 5e4, **given})
+    assert made.text_config.rope_parameters["rope_theta"] == 5e4
+
+
 @needs("molmo2", "efficientloftr")
 def test_a_field_that_chooses_layers_to_rescale_is_warned_of() -> None:
     linear = {"rope_type": "linear", "rope_theta": 1e6, "factor": 8.0}
