@@ -1,6 +1,7 @@
 """Draw configurations at random, and test the rules of all families with them; write these."""
 
 import copy
+import inspect
 import json
 import random
 import re
@@ -23,7 +24,7 @@ from .families import borrowers, configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
-from .types import WINDOWS, kind_names, types_of, words_of
+from .types import POPPED, WINDOWS, kind_names, types_of, words_of
 
 __all__ = ["found", "renew", "write"]
 
@@ -261,7 +262,20 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 if getattr(made.from_dict(told), name).rope_parameters["rope_theta"] != 777.0:
                     left.append("rope_parameters")
                 parts[name] |= {"left": left} if left else {}
-    return {"parts": parts, **({"flat": flat} if flat else {})}
+    names = {*POPPED.findall(inspect.getsource(made)), *made.attribute_map}
+    also = [name for name in sorted(names) if _is_a_part(made, name)]
+    return {"parts": parts} | {k: v for k, v in {"flat": flat, "also": also}.items() if v}
+
+
+def _is_a_part(made: Any, name: str) -> bool:
+    """Return whether a class takes a field that it does not have for one of its parts."""
+    for part in () if name in made.sub_configs_defaults else made.sub_configs_defaults:
+        with suppress(Exception):
+            sizes = {"hidden_size": 96, "num_attention_heads": 4, "num_key_value_heads": 2}
+            inner = getattr(made.from_dict({name: sizes}), part)
+            if inner.hidden_size == 96 != getattr(made.from_dict({}), part).hidden_size:
+                return True
+    return False
 
 
 def _type_of_part(made: Any, name: str, told: str) -> str | None:

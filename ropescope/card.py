@@ -148,7 +148,9 @@ def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
     own: Any = config
     for name in filter(None, part["path"].split(".")):
         own = own.get(name) or {}
-    if part["part"] != "text" or part["kind"] or own.get("use_sliding_window") is False:
+    rule = load_rules()["types"].get(own.get("model_type")) or {}
+    slides = own.get("use_sliding_window", rule.get("defaults", {}).get("use_sliding_window"))
+    if part["part"] != "text" or part["kind"] or slides is False:
         return ""
     for field in ("sliding_window", "attention_chunk_size"):
         size = own.get(field)
@@ -191,8 +193,10 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         if trained := part["trained_length"]:
             slow = int((turn > trained).sum())
             words = f": {slow} of {len(speed)} pairs make less than a turn, and turn to new angles "
+            words = words if slow else ": every pair makes a turn"
             near = any(word in (part["kind"] or "") for word in ("sliding", "chunked", "local"))
-            words += "beyond" + ", where a layer looks so far back" * bool(part.get("window"))
+            if slow:
+                words += "beyond" + ", where a layer looks so far back" * bool(part.get("window"))
             words = "" if part["rescaling"] or near else words
             if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
                 words = " before the rescaling"
@@ -214,6 +218,7 @@ def _elsewhere(found: list[dict[str, str]], rescaled: bool) -> list[tuple[str, s
         return []
     words = f"who turns so, of {len(found)} runtimes heard with a head of 64 and base 10,000"
     words += ", stretched by 4 (llama3 by 8)" * rescaled
+    words += "; a server's class of your model may tell them otherwise"
     rows = [("elsewhere", f"{words}; their calls: --json")]
     for verdict in VERDICTS:
         said: dict[str, list[str]] = {}

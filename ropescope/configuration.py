@@ -53,6 +53,7 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 """Parameters of which 0 counts as none, as released."""
 
+BACKWARDS = ("beta_slow", "beta_fast"), ("low_freq_factor", "high_freq_factor")
 LISTS = ("short_factor", "long_factor")
 DEFAULT = "the class's default"
 WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
@@ -167,10 +168,10 @@ class Specification:
     parts
         One for each kind of layer of each part that rotates.
     read, without_effect, others
-        Fields that decide, fields about rotation that its class does not read, and all others,
+        Fields that decide, fields about rotation by their names that change none, and all others,
         which are taken to be about something else or belong to a part without a rule. If a field
-        of yours stands there, no rotation follows from it. Of a dict, its own fields stand in one
-        of the three.
+        of yours stands there, no rotation follows from it. Of a dict that stands in
+        none, its own fields do.
     warnings
         The most severe first.
     """
@@ -215,8 +216,8 @@ def rope_of(config: Json) -> Specification:
     TypeError
         If ``config`` is no dict.
     ValueError
-        If a field has a value that its class refuses, or YaRN a beta_fast < beta_slow, of which
-        transformers only warns; the message names the field.
+        If a field has a value that its class refuses, or a ramp of YaRN or Llama 3's rule runs
+        backwards, of which transformers only warns; the message names the field.
     """
     if not isinstance(config, dict):
         kind = type(config).__name__
@@ -443,6 +444,10 @@ class _Study:
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
         fields = _Fields(config, rule, path, preset or {})
+        for name in rule.get("also", ()):
+            if config.get(name):
+                self.unknown(_at(path, name), "without it")
+                fields.read[_at(path, name)] = None
         turns = bool(rule.get("rotations"))
         if turns:
             fields.check(rule)
@@ -708,6 +713,15 @@ class _Study:
             where = f"{parameters['_name']}.factor"
             text = f"{where} is null: the quotient of the two lengths is taken."
             self.warn("factor-null", 1, where, text)
+        for low, high in BACKWARDS:
+            if told.get(low, 0) > (told.get(high) or told.get(low, 0)):
+                words = (
+                    f"{told[low]:g} is more than {high}, {told[high]:g}: transformers only warns"
+                )
+                text = (
+                    f"{parameters['_name']}.{low} {words}, and turns by a ramp that runs backwards"
+                )
+                raise ValueError(f"{text}; there is no card of that here")
         series = _Series(kind, float(parameters["rope_theta"]), told, longest)
         try:
             inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
@@ -853,6 +867,9 @@ class _Study:
             if told.get(field, value) != value:
                 text = f"{name}.{field} is not read: {fields.name(field)} is {value:,}."
                 self.warn("no-effect", 1, f"{name}.{field}", text)
+            elif field not in told and not fields.has(field):
+                text = f"{name} has no {field}: the class's default, {value:,}, is taken for it."
+                self.warn("original-length-forgotten", 1, name, text)
             return told | {field: value}
         if field not in told and longest is None:
             raise ValueError(f"{name} must have {field}, or the model max_position_embeddings")
@@ -899,8 +916,10 @@ class _Study:
             field = f"{name}.original_max_position_embeddings"
             ratio = longest / original
             if kind == "yarn" and ratio not in (factor, 1):
-                text = f"{name}.factor is {factor:g}, but max_position_embeddings / original is"
-                self.warn("lengths-differ", 1, field, f"{text} {ratio:.6g}.")
+                text = (
+                    f"{name}.factor is {factor:g}, and counts; max_position_embeddings / original"
+                )
+                self.warn("lengths-differ", 1, field, f"{text} is {ratio:.6g}.")
             elif ratio < 1 or (kind == "llama3" and ratio == 1):
                 text = f"{field} {original!r} is not less than max_position_embeddings {longest}."
                 self.warn("lengths-differ", 1, field, text)

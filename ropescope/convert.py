@@ -246,9 +246,7 @@ class _Plan:
             raise broken(source.path, "no query or key rows are found in it by name")
         spelled = to == "mlx" and _spelled_out(source.config) != source.config
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
-            words = (
-                f"nothing is to be done: rows are {self.was} already, and names as {to} has them"
-            )
+            words = f"nothing is to be done: rows are {self.was} already, and no name would change"
             raise NothingToDoError(f"{source.path}: {words}; nothing is written")
         words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
                  f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip

@@ -69,6 +69,10 @@ const ABOUT = new RegExp(
 );
 const TURNS = /rope|rotary|theta/;
 const IDLE = "has no effect on the rotation";
+const BACKWARDS = [
+  ["beta_slow", "beta_fast"],
+  ["low_freq_factor", "high_freq_factor"],
+];
 const SUM = /\w+( \+ \w+)+/g;
 const QUANTITIES = {
   base: BASE,
@@ -314,6 +318,10 @@ class Study {
       }
     }
     const fields = new Fields(config, rule, path, preset);
+    for (const name of (rule.also ?? []).filter((one) => truthy(get(config, one)))) {
+      this.unknown(at(path, name), "without it");
+      fields.read.add(at(path, name));
+    }
     const rotations = Boolean(rule.rotations?.length);
     if (rotations) fields.check(rule);
     const on = Object.entries(rule.on ?? {});
@@ -592,6 +600,13 @@ class Study {
       const where = `${parameters._name}.factor`;
       this.warn("factor-null", 1, where, `${where} is null: the quotient of the two lengths is taken.`);
     }
+    for (const [low, high] of BACKWARDS) {
+      const [one, other] = [Number(full[low] ?? 0), Number(full[high] ?? 0)];
+      if (!(other && one > other)) continue;
+      const words = `${general(one)} is more than ${high}, ${general(other)}: transformers only warns`;
+      const text = `${parameters._name}.${low} ${words}, and turns by a ramp that runs backwards`;
+      throw new Refused(`${text}; there is no card of that here`);
+    }
     const base = Number(parameters.rope_theta);
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
@@ -745,6 +760,9 @@ class Study {
       if (has(told, field) && !equal(told[field], value)) {
         const text = `${name}.${field} is not read: ${fields.name(field)} is ${grouped(value)}.`;
         this.warn("no-effect", 1, `${name}.${field}`, text);
+      } else if (!has(told, field) && !fields.has(field)) {
+        const text = `${name} has no ${field}: the class's default, ${grouped(value)}, is taken for it.`;
+        this.warn("original-length-forgotten", 1, name, text);
       }
       return { ...told, [field]: value };
     }
@@ -798,8 +816,8 @@ class Study {
     const field = `${name}.${ORIGINAL_LENGTH}`;
     const ratio = longest / Number(original);
     if (kind === "yarn" && !equal(factor, ratio) && ratio !== 1) {
-      const text = `${name}.factor is ${general(factor)}, but max_position_embeddings / original is`;
-      this.warn("lengths-differ", 1, field, `${text} ${general(ratio)}.`);
+      const text = `${name}.factor is ${general(factor)}, and counts; max_position_embeddings / original`;
+      this.warn("lengths-differ", 1, field, `${text} is ${general(ratio)}.`);
     } else if (ratio < 1 || (kind === "llama3" && ratio === 1)) {
       const text = `${field} ${repr(original)} is not less than max_position_embeddings ${longest}.`;
       this.warn("lengths-differ", 1, field, text);

@@ -33,9 +33,10 @@ export function speeds(part, length = 0) {
 const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
 
 /** What is known of a window of layers that are not told apart; empty where none is. */
-export function windowOf(part, config) {
+export function windowOf(part, config, rules) {
   const own = fieldsOf(part, config);
-  if (part.part !== "text" || part.kind || own.use_sliding_window === false) return "";
+  const slides = own.use_sliding_window ?? rules?.types[own.model_type]?.defaults?.use_sliding_window;
+  if (part.part !== "text" || part.kind || slides === false) return "";
   const fits = (size) => Number.isInteger(size) && size > 0 && size < (part.max_length ?? Infinity);
   const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
   if (!field) return "";
@@ -59,9 +60,15 @@ export function plainSpeeds(part) {
   return Array.from(inverseFrequencies(2 * now.length, part.base));
 }
 
+/** The longest text that the file is for: with YaRN, at most its factor times the original length. */
+function carries({ trained_length: trained, max_length: longest, rescaling }) {
+  if (rescaling?.[0] !== "yarn" || !trained) return longest;
+  return Math.min(longest ?? Infinity, Math.floor(trained * Math.max(1, Number(rescaling[1].factor ?? 1))));
+}
+
 /** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
 export function seenAngles(part) {
-  const { trained_length: trained, max_length: longest } = part;
+  const [trained, longest] = [part.trained_length, carries(part)];
   const kind = part.rescaling?.[0];
   if (!trained || part.part !== "text" || near(part) || kind === "linear") return null;
   if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
@@ -240,7 +247,7 @@ export function words(part, wanted, name, rows) {
   }
   const some = count(fresh);
   const pairs = fresh.length;
-  const beyond = part.max_length > part.trained_length ? part.max_length : part.trained_length;
+  const beyond = Math.max(carries(part) ?? 0, part.trained_length);
   const end = some
     ? `**${some} of ${pairs}** pairs meet angles that training to ${whole(beyond)} never showed${part.window ? ", where a layer looks so far back" : ""}.`
     : "**no pair** meets a new angle.";
@@ -301,7 +308,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
   const nested = kinds.length > 1;
   const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
-  const reach = Math.max(trained, longest ?? 0, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : 0);
+  const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
   if (wanted <= reach) {
     const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
     const why = `${within} ${part.taken ? `are taken, ${part.taken}` : "the file is for"}.`;
@@ -612,7 +619,7 @@ export default figure((fig) => {
     try {
       told = configOf(content, rules.types);
       const heard = ropeOf(told.config, rules);
-      for (const part of heard.parts) part.window = windowOf(part, told.config);
+      for (const part of heard.parts) part.window = windowOf(part, told.config, rules);
       const spec = renamed(heard, told.said);
       const row = models.find(({ text: own }) => own === content);
       const unseen = row?.unseen?.includes("max_position_embeddings");

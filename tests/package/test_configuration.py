@@ -287,7 +287,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a ramp that falls": (
         {"rope_scaling": {**YARN, "beta_fast": 1, "beta_slow": 32}},
-        "beta_slow must be <= beta_fast",
+        "beta_slow 32 is more than beta_fast",
     ),
     "a factor of 0": (
         {"rope_scaling": {"type": "linear", "factor": 0}}, r"rope_scaling\.factor must be a number",
@@ -756,6 +756,20 @@ def test_rows_and_columns_in_turn_have_as_many_pairs_each() -> None:
         rope_of({"model_type": "ernie4_5_vl_moe_text", "rope_parameters": rope})
     rope["mrope_section"] = [22, 22, 20]
     assert rope_of({"model_type": "ernie4_5_vl_moe_text", "rope_parameters": rope}).parts
+
+
+@needs("nemotron_h_omni", "molmo2")
+def test_a_part_by_another_name_is_warned_of() -> None:
+    transformers = pytest.importorskip("transformers")
+    for family, name, part in (
+        ("nemotron_h_omni", "llm_config", "text_config"),
+        ("molmo2", "vit_config", "vision_config"),
+    ):
+        spec = rope_of({"model_type": family, name: {"hidden_size": 96, "rope_theta": 5e5}})
+        assert ("not-known", name) in codes(spec)
+        assert name in spec.read
+        made = transformers.CONFIG_MAPPING[family].from_dict({name: {"hidden_size": 96}})
+        assert getattr(made, part).hidden_size == 96
 
 
 @needs("fuyu")
