@@ -24,7 +24,7 @@ from .families import borrowers, configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
 from .special import WHY
-from .types import POPPED, WINDOWS, kind_names, types_of, words_of
+from .types import WINDOWS, kind_names, types_of, words_of
 
 __all__ = ["found", "renew", "write"]
 
@@ -262,7 +262,7 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 if getattr(made.from_dict(told), name).rope_parameters["rope_theta"] != 777.0:
                     left.append("rope_parameters")
                 parts[name] |= {"left": left} if left else {}
-    names = {*POPPED.findall(inspect.getsource(made)), *made.attribute_map}
+    names = {*re.findall(r"\b\w+_config\b", inspect.getsource(made)), *made.attribute_map}
     also = [name for name in sorted(names) if _is_a_part(made, name)]
     return {"parts": parts} | {k: v for k, v in {"flat": flat, "also": also}.items() if v}
 

@@ -88,8 +88,9 @@ A rule
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 """
 
+import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import MISSING, fields
 from itertools import product
@@ -115,6 +116,7 @@ from .asking import (
 )
 from .rows import part_of
 from .special import SMALL, TABLES
+from .types import POPPED
 
 __all__ = ["BASES", "FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
 
@@ -191,6 +193,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     names = {f.name: f.default for f in fields(family.made)}
     aliases = dict(family.made.attribute_map)
     known = {k: v for k, v in names.items() if v is not MISSING and isinstance(v, int | str | None)}
+    aliases |= _popped(family, names)
     cross = value_of(family.default, "cross_attention_layers")
     known |= {"cross_attention_layers": cross} if isinstance(cross, list) else {}
     heard, numbers = mixed(family, _first(family))
@@ -237,6 +240,24 @@ def rule_of(family: Family) -> dict[str, Any]:
         rule["by_head"] = True
     rule |= checks_of(family, rule)
     return trimmed(rule)
+
+
+def _popped(family: Family, names: Iterable[str]) -> dict[str, str]:
+    """Return other names by which a class takes its sizes, without having such fields."""
+    found = {}
+    others = {*POPPED.findall(inspect.getsource(family.made))}.difference(names)
+    for name, size in product(sorted(others), SHAPE):
+        with suppress(Exception):  # whatever it raises
+            if (
+                value_of(family.made.from_dict({name: 4}), size)
+                == 4
+                != value_of(family.made(), size)
+            ):
+                found[name] = size
+    return found
+
+
+SHAPE = ("hidden_size", "num_attention_heads", "num_hidden_layers")
 
 
 def _first(family: Family) -> list[Heard]:

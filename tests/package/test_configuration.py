@@ -772,6 +772,15 @@ def test_a_part_by_another_name_is_warned_of() -> None:
         assert getattr(made, part).hidden_size == 96
 
 
+@needs("step3p5_vision", "falcon")
+def test_sizes_by_the_names_of_older_files_count() -> None:
+    tower = {"model_type": "step3p5_vision", "width": 1024, "layers": 12, "heads": 8}
+    (part,) = rope_of({"model_type": "step3p7", "vision_config": tower}).parts[:1]
+    assert (part.head_dim, part.layers) == (128, [[0, 11, 1]])
+    (part,) = rope_of({"model_type": "falcon", "n_embed": 4096, "num_attention_heads": 32}).parts
+    assert part.head_dim == 128
+
+
 @needs("fuyu")
 def test_a_class_may_leave_the_new_spelling_where_a_part_stands_outside() -> None:
     given = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
