@@ -10,12 +10,13 @@ import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .configuration import Caution, load_rules, rope_of, unrolled
+from .configuration import Caution, load_rules, rope_of, runs_of, unrolled
 from .differences import Difference
 from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
@@ -193,7 +194,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         if trained := part["trained_length"]:
             slow = int((turn > trained).sum())
             words = f": {slow} of {len(speed)} pairs make less than a turn, and turn to new angles "
-            words = words if slow else ": every pair makes a turn"
+            words = words if slow else ": every pair makes a turn" * (part["part"] == "text")
             near = any(word in (part["kind"] or "") for word in ("sliding", "chunked", "local"))
             if slow:
                 words += "beyond" + ", where a layer looks so far back" * bool(part.get("window"))
@@ -390,9 +391,9 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     The code is 0 where both rotate alike in the layers that both have, 1 where a change of weights
     leads from the first to the second, and 2 where none does, or a part has no rule.
     """
-    others = list(two["parts"])
+    others = _merged(two["parts"])
     said, code = [], 0
-    for part in one["parts"]:
+    for part in _merged(one["parts"]):
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
         alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
         other = next((o for o in alike if o["path"] == part["path"]), alike[0] if alike else None)
@@ -433,6 +434,20 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     if code == 0:
         said.append(f"They rotate alike{' in the layers that both have' * bool(said)}.")
     return said, code
+
+
+def _merged(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts, with one in place of the kinds of layers of a model that rotate alike."""
+    found: list[dict[str, Any]] = []
+    told = {"kind", "layers", "head_dim_from", "width_from", "base_from", "elsewhere", "window"}
+    for _, group in groupby(parts, key=lambda part: part["path"]):
+        own = list(group)
+        turns = [{k: v for k, v in part.items() if k not in told} for part in own]
+        if len(own) > 1 and all(one == turns[0] for one in turns):
+            layers = runs_of(sorted(set().union(*(unrolled(part["layers"]) for part in own))))
+            own = [{**own[0], "kind": None, "layers": layers}]
+        found += own
+    return found
 
 
 def _end(found: dict[str, Any], path: str) -> int:

@@ -622,6 +622,9 @@ class _Study:
             if fields.has(field) and fields.get(field) is None:
                 text = f"{fields.name(field)} is null, and its class's own {kept} stays."
                 self.warn("own-rescaling", 1, fields.name(field), text)
+        if kept != "default" and not any(map(fields.has, DICTS)):
+            text = f"{name} is not given: its class's own {kept} is taken."
+            self.warn("own-rescaling", 0, name, text)
         found |= {"_name": name, "_from": origin, "_layer": layer, "_given": entry is not None,
                   "_apart": apart}  # fmt: skip
         return found, source

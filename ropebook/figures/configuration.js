@@ -512,6 +512,9 @@ class Study {
       const text = `${fields.name(field)} is null, and its class's own ${kept} stays.`;
       this.warn("own-rescaling", 1, fields.name(field), text);
     }
+    if (kept !== "default" && !DICTS.some((field) => fields.has(field))) {
+      this.warn("own-rescaling", 0, name, `${name} is not given: its class's own ${kept} is taken.`);
+    }
     return [{ ...found, _name: name, _from: origin, _layer: layer, _given: entry !== null, _apart: apart }, source];
   }
   /** Name what is lost where both spellings are given; return whether a base is. */

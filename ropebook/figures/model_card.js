@@ -351,6 +351,11 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   }
   const factor = stretch(wanted, trained);
   const { attention_factor: left, ...kept } = given; // which a new factor does not keep
+  if (part.width === part.head_dim && Number(given.partial_rotary_factor ?? 1) !== 1) {
+    const why =
+      "partial_rotary_factor has no effect here, and would have one with YaRN: take it out of the file first.";
+    return { why };
+  }
   const parameters = {
     rope_type: "yarn",
     rope_theta: new Real(part.base),

@@ -310,6 +310,18 @@ def test_a_name_warns_of_what_its_reader_can_mend_alone() -> None:
     assert found == ACT
 
 
+def test_kinds_of_layers_that_rotate_alike_are_compared_as_one() -> None:
+    rope = {"rope_type": "default", "rope_theta": 5e5}
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 8}
+    both = {"rope_parameters": {"full_attention": rope, "sliding_attention": rope}}
+    one = rope_of({"model_type": "olmo3", **sizes, **both}).to_dict()
+    two = rope_of({"model_type": "llama", **sizes, "rope_parameters": rope}).to_dict()
+    assert card.compare(one, two) == (["They rotate alike."], 0)
+    both["rope_parameters"]["sliding_attention"] = rope | {"rope_theta": 1e4}
+    one = rope_of({"model_type": "olmo3", **sizes, **both}).to_dict()
+    assert card.compare(one, two)[1] == 2
+
+
 def test_an_expression_with_a_sum_has_parentheses() -> None:
     config = {"model_type": "mistral4", "qk_nope_head_dim": 64, "qk_rope_head_dim": 64}
     (found,) = rope_of(config).to_dict()["parts"]

@@ -707,7 +707,11 @@ def test_null_keeps_a_rescaling_of_the_class_and_this_is_told() -> None:
             assert spec.parts[0].rescaling[0] == kind
             (said,) = [one for one in spec.warnings if one.code == "own-rescaling"]
             assert (said.severity, said.field) == (1, field)
-    assert "own-rescaling" not in codes(rope_of({"model_type": "llama", "rope_scaling": None}))
+        (said,) = [o for o in rope_of({"model_type": family}).warnings if o.code == "own-rescaling"]
+        assert (said.severity, said.field) == (0, "rope_parameters")
+    assert "own-rescaling" not in dict(
+        codes(rope_of({"model_type": "llama", "rope_scaling": None}))
+    )
 
 
 @needs("gemma4", "embedding_gemma2")

@@ -346,6 +346,15 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     assert there.inv_freq.equal(before.inv_freq)
 
 
+def test_a_fraction_that_yarn_would_read_is_to_be_taken_out_first(node):
+    """A class that rotates whole heads ignores it, until its rescaling reads it and fails."""
+    config = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 4,
+              "max_position_embeddings": 4096, "partial_rotary_factor": 0.5}  # fmt: skip
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
+    assert "take it out of the file first" in part["said"]
+    assert not part["written"]
+
+
 def test_vllm_is_told_a_length_that_it_takes(written):
     """It takes none beyond max_position_embeddings, which YaRN no longer multiplies."""
     for name, part in written:
