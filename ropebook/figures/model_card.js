@@ -306,7 +306,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   }
   const given = present(part, config);
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  const nested = kinds.length > 1;
+  const nested = kinds.length > 1 || (part.kind !== null && Boolean(ruleOf(spec, part, config, rules)?.rope?.nested));
   const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
   const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
   if (wanted <= reach) {
@@ -366,6 +366,9 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   const all = among(parameters);
   const then = evaluated(stretched(part, config, all), rules);
   const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
+  if (!then && !PASSED.includes(typeOf(spec, part, config))) {
+    return { why: `A configuration of ${spec.family} with YaRN has no card here, so that no line for it is known.` };
+  }
   if (!then) {
     const lines = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
     return {
@@ -428,6 +431,15 @@ export const LENGTHS = [
 export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
 
 const typeOf = (spec, part, config) => fieldsOf(part, config).model_type ?? spec.family;
+
+/** Types whose files with YaRN are refused when they are read, while it may be set after that, as was run. */
+const PASSED = ["phi3", "phimoe"];
+
+/** The rule of a part. */
+function ruleOf(spec, part, config, rules) {
+  const [own, whole] = [rules.types[typeOf(spec, part, config)], rules.types[spec.family]];
+  return own?.rope ? own : rules.types[whole?.parts?.[namesIn(part.path)[0]]?.type];
+}
 
 /** The servers whose class of this type does not hear of a rescaling. */
 function deafTo(spec, part, config) {

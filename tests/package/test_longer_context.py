@@ -355,6 +355,20 @@ def test_a_fraction_that_yarn_would_read_is_to_be_taken_out_first(node):
     assert not part["written"]
 
 
+@pytest.mark.parametrize("family", ["olmo3", "gemma3_text"])
+def test_one_kind_of_layers_has_an_entry_of_its_own_where_its_class_wants_one(node, family):
+    config = {"model_type": family, "hidden_size": 512, "num_attention_heads": 4, "head_dim": 128,
+              "num_hidden_layers": 2, "layer_types": ["full_attention"] * 2, "rope_theta": 5e5,
+              "max_position_embeddings": 4096}  # fmt: skip
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
+    told = CONFIG_MAPPING[family].from_dict(copy.deepcopy(config))
+    exec(code(part, "transformers"), {"config": told})
+    (kind,) = rotary_classes(told)
+    rope = kind(config=told)
+    assert told.rope_parameters["full_attention"]["factor"] == 4.0
+    assert rope.full_attention_attention_scaling == pytest.approx(0.1 * np.log(4) + 1)
+
+
 def test_vllm_is_told_a_length_that_it_takes(written):
     """It takes none beyond max_position_embeddings, which YaRN no longer multiplies."""
     for name, part in written:
