@@ -611,6 +611,9 @@ class _Study:
         base = found["rope_theta"]
         if not (_positive(base) and 2.0**-126 <= base < 2.0**128):
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
+        if over is not None and told.get("rope_theta") not in (None, base):
+            where, words = f"{name}.rope_theta", f"{fields.name(over)} is {base:,.15g}"
+            self.warn("base-lost", 2, where, f"{where} is not read: {words}, and overrules it.")
         joins = label == "rope_parameters" and (rope["nested"] or entry is given)
         if not (both and self.two(fields, *both, joins, source, base)) and source == DEFAULT:
             at = fields.name("rope_scaling") if legacy and not entry else name
@@ -766,7 +769,7 @@ class _Study:
     def told(self, fields: _Fields, words: str) -> str:
         """Return an expression of fields, or whose default it is where none of them is given."""
         names = re.findall(r"[a-z_]\w*", words)
-        given = "//" in words or DEFAULT in words or any(map(fields.has, names))
+        given = "//" in words or " x " in words or any(map(fields.has, names))
         return words if given else DEFAULT
 
     def scale(self, fields: _Fields, one: Json) -> float:

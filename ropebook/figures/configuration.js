@@ -498,6 +498,11 @@ class Study {
     if (!(positive(found.rope_theta) && found.rope_theta >= 2 ** -126 && found.rope_theta < 2 ** 128)) {
       throw new Refused(`${source} must be a positive number (else no base), got ${repr(found.rope_theta)}`);
     }
+    const lost = get(told, "rope_theta");
+    if (over !== undefined && lost !== null && !equal(lost, found.rope_theta)) {
+      const [where, words] = [`${name}.rope_theta`, `${fields.name(over)} is ${digits15(found.rope_theta)}`];
+      this.warn("base-lost", 2, where, `${where} is not read: ${words}, and overrules it.`);
+    }
     const joins = label === "rope_parameters" && (rope.nested || entry === given);
     if (!(both && this.two(fields, ...both, joins, source, found.rope_theta)) && source === DEFAULT) {
       const seen = truthy(told) ? told : given;
@@ -724,7 +729,7 @@ class Study {
   /** An expression of fields, or whose default it is where none of them is given. */
   told(fields, words) {
     const names = words.match(/[a-z_]\w*/g) ?? [];
-    return words.includes("//") || words.includes(DEFAULT) || names.some((name) => fields.has(name)) ? words : DEFAULT;
+    return words.includes("//") || words.includes(" x ") || names.some((name) => fields.has(name)) ? words : DEFAULT;
   }
   /** The part of a head that rotates, and the field that tells. */
   fraction(fields, rule, parameters, kind) {

@@ -785,6 +785,17 @@ def test_sizes_by_the_names_of_older_files_count() -> None:
     assert part.head_dim == 128
 
 
+@needs("sam2_video")
+def test_a_base_in_the_dict_that_a_field_outside_overrules_is_lost() -> None:
+    rope = {"rope_type": "axial", "rope_theta": 500.0}
+    config = {"model_type": "sam2_video", "rope_parameters": rope}
+    spec = rope_of(config | {"memory_attention_rope_theta": 10000.0})
+    assert {part.base for part in spec.parts if not part.path} == {1e4}
+    assert ("base-lost", "rope_parameters.rope_theta") in codes(spec)
+    same = rope_of(config | {"memory_attention_rope_theta": 500.0})
+    assert ("base-lost", "rope_parameters.rope_theta") not in codes(same)
+
+
 @needs("fuyu")
 def test_a_class_may_leave_the_new_spelling_where_a_part_stands_outside() -> None:
     given = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}

@@ -193,6 +193,9 @@ def test_entries_of_kinds_that_no_layer_has_are_told_alike(node):
     entries = [plain, {**plain, "rope_theta": 5}, None, {}, {"rope_type": "default"}, 7]
     given = [{"full_attention": plain, "sliding_attention": one} for one in entries]
     compared(node, [json.dumps({**layers, "rope_parameters": one}) for one in given])
+    sam = {"model_type": "sam2_video", "memory_attention_rope_theta": 10000}
+    rope = [{"rope_type": "axial", "rope_theta": base} for base in (500.0, 10000, None)]
+    assert compared(node, [json.dumps({**sam, "rope_parameters": one}) for one in rope])
 
 
 def test_what_is_no_configuration_is_refused_alike(node):

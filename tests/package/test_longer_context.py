@@ -369,6 +369,13 @@ def test_one_kind_of_layers_has_an_entry_of_its_own_where_its_class_wants_one(no
     assert rope.full_attention_attention_scaling == pytest.approx(0.1 * np.log(4) + 1)
 
 
+def test_a_fraction_of_the_class_stands_in_the_line(node):
+    config = {"model_type": "neomme", "max_position_embeddings": 4096}
+    parts = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
+    (part,) = (one for one in parts if one["kind"] == "full_attention")
+    assert '"partial_rotary_factor": 0.25' in code(part, "transformers")
+
+
 def test_vllm_is_told_a_length_that_it_takes(written):
     """It takes none beyond max_position_embeddings, which YaRN no longer multiplies."""
     for name, part in written:
