@@ -54,6 +54,8 @@ ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 """Parameters of which 0 counts as none, as released."""
 
 BACKWARDS = ("beta_slow", "beta_fast"), ("low_freq_factor", "high_freq_factor")
+"""Ends of a ramp; where the first is the larger, transformers only warns."""
+
 LISTS = ("short_factor", "long_factor")
 DEFAULT = "the class's default"
 WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
@@ -61,6 +63,8 @@ WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
 
 IDLE = "has no effect on the rotation"
 SWITCH = re.compile("use_ro|rotary($|_emb)")
+"""Names of fields that turn rotation on, harmless where they are true; others, where false."""
+
 LAYERWISE = "per_layer_config"
 """A field with fields of single layers, which transformers takes for any class."""
 
@@ -168,10 +172,10 @@ class Specification:
     parts
         One for each kind of layer of each part that rotates.
     read, without_effect, others
-        Fields that decide, fields about rotation by their names that change none, and all others,
-        which are taken to be about something else or belong to a part without a rule. If a field
-        of yours stands there, no rotation follows from it. Of a dict that stands in
-        none, its own fields do.
+        Fields that decide, fields about rotation by their names and not seen to change any, and all
+        others, which are taken to be about something else or belong to a part without a rule. If a
+        field of yours stands there, no rotation follows from it. Of a dict that stands in none, its
+        own fields do.
     warnings
         The most severe first.
     """
