@@ -193,7 +193,8 @@ def rule_of(family: Family) -> dict[str, Any]:
     names = {f.name: f.default for f in fields(family.made)}
     aliases = dict(family.made.attribute_map)
     known = {k: v for k, v in names.items() if v is not MISSING and isinstance(v, int | str | None)}
-    aliases |= _popped(family, names)
+    popped = _popped(family, names)
+    aliases |= popped
     cross = value_of(family.default, "cross_attention_layers")
     known |= {"cross_attention_layers": cross} if isinstance(cross, list) else {}
     heard, numbers = mixed(family, _first(family))
@@ -239,6 +240,8 @@ def rule_of(family: Family) -> dict[str, Any]:
     if BY_HEAD in TABLES.get(family.name, ()):
         rule["by_head"] = True
     rule |= checks_of(family, rule)
+    if idle := {k: "n" for k, size in popped.items() if _sized(family, size, **{k: None})}:
+        rule["unset"] = {**rule.get("unset", {}), **idle}
     return trimmed(rule)
 
 
@@ -247,14 +250,17 @@ def _popped(family: Family, names: Iterable[str]) -> dict[str, str]:
     found = {}
     others = {*POPPED.findall(inspect.getsource(family.made))}.difference(names)
     for name, size in product(sorted(others), SHAPE):
-        with suppress(Exception):  # whatever it raises
-            if (
-                value_of(family.made.from_dict({name: 4}), size)
-                == 4
-                != value_of(family.made(), size)
-            ):
-                found[name] = size
+        if _sized(family, size, 4, **{name: 4}) and not _sized(family, size, 4):
+            found[name] = size
     return found
+
+
+def _sized(family: Family, size: str, value: Any = None, **given: Any) -> bool:
+    """Return whether a class takes these fields, and has this size then, or that of its default."""
+    with suppress(Exception):  # whatever it raises
+        due = value_of(family.made(), size) if value is None else value
+        return bool(value_of(family.made.from_dict(given), size) == due)
+    return False
 
 
 SHAPE = ("hidden_size", "num_attention_heads", "num_hidden_layers")

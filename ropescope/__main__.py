@@ -18,19 +18,19 @@ USAGE = """ropescope FILE_OR_FOLDER [--json | --html]
 
 ABOUT = """Tell how a checkpoint rotates queries and keys (RoPE), from config.json, params.json,
 safetensors, GGUF or a folder; compare two; move rows of weights from one layout to another.
-In place of a file, a model_type stands for that family as its class is by default, and the name of
-a public checkpoint, such as Qwen/Qwen2.5-72B, for what public sources show of its config.json; on
-the book's page, a name that is both is the checkpoint. The card says what the rotary embedding does
-if the model runs with this file; whether everything else in the file is accepted, transformers
-alone can say."""
+In place of a file, a model_type stands for that family as its class is by default (a few do not run
+so, and what they lack is named), and the name of a public checkpoint, such as Qwen/Qwen2.5-72B, for
+what public sources show of its config.json; on the book's page, a name that is both is the
+checkpoint. The card says what the rotary embedding does if the model runs with this file; whether
+everything else in the file is accepted, transformers alone can say."""
 
 
 CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike in the
 layers that both have (one may have more), 1 where they do after rows are moved, negated or
-multiplied, 2 where they do not, or a part has no rule; what scores are divided by, norms and gains,
-and queries that grow with their position are not compared. Of convert: 0 where there was nothing
-to do, too, and then nothing is written; parallel parts (consolidated.00.pth, consolidated.01.pth
-and so on) have to be joined before."""
+multiplied, 2 where they do not, a part has no rule, or neither of two types rotates; what scores
+are divided by, norms and gains, and queries that grow with their position are not compared. Of
+convert: 0 where there was nothing to do, too, and then nothing is written; parallel parts
+(consolidated.00.pth, consolidated.01.pth and so on) have to be joined before."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -47,7 +47,10 @@ def specification(source: str | Path) -> dict[str, Any]:
     """
     if not str(source).strip() or Path(source).exists():
         return _of(read(source))
-    found = rope_of({"model_type": str(source)}).to_dict()
+    try:
+        found = rope_of({"model_type": str(source)}).to_dict()
+    except ValueError as error:
+        raise ValueError(f"{source}, as its class is by default, has no card: {error}") from error
     if found["known"] or str(source) in load_rules()["types"]:
         for part in found["parts"]:
             part["elsewhere"] = elsewhere(part)
@@ -149,8 +152,8 @@ def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
     own: Any = config
     for name in filter(None, part["path"].split(".")):
         own = own.get(name) or {}
-    rule = load_rules()["types"].get(own.get("model_type")) or {}
-    slides = own.get("use_sliding_window", rule.get("defaults", {}).get("use_sliding_window"))
+    defaults = load_rules()["types"][part["model_type"]].get("defaults", {})
+    slides = own.get("use_sliding_window", defaults.get("use_sliding_window"))
     if part["part"] != "text" or part["kind"] or slides is False:
         return ""
     for field in ("sliding_window", "attention_chunk_size"):
@@ -407,8 +410,10 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         code = max(code, 2 if found.convert is None else int(bool(found.messages)))
         a, b = _follows(part), _follows(other)
         if a.shape != b.shape or not np.allclose(a, b, rtol=1e-6, atol=0.0):
-            words = "frequencies change with the length of a text, and not alike"
-            said.append(f"{name}: {words}.")
+            whose = [w for w, o in (("first", part), ("second", other)) if o["dynamic"]]
+            alone = f" of the {whose[0]} alone" * (len(whose) == 1)
+            words = f"frequencies{alone} change with the length of a text"
+            said.append(f"{name}: {words}{', and not alike' * (len(whose) == 2)}.")
             code = 2
         if part["layers"] != other["layers"]:
             end = min(_end(side, one_of["path"]) for side, one_of in ((one, part), (two, other)))

@@ -117,9 +117,9 @@ class RotatedPart:
 
     Attributes
     ----------
-    part, path, kind
-        ``text``, ``vision``, ``audio`` or ``other``; where its fields stand; the type of the layers
-        where types differ.
+    part, model_type, path, kind
+        ``text``, ``vision``, ``audio`` or ``other``; the type whose class reads it; where its
+        fields stand; the type of the layers where types differ.
     layers, without
         Runs ``[first, last, step]`` of layers that rotate so, and of layers that do not rotate.
     head_dim, width, place, layout, direction, base
@@ -138,6 +138,7 @@ class RotatedPart:
     """
 
     part: str
+    model_type: str
     path: str
     kind: str | None
     layers: list[list[int]]
@@ -243,13 +244,14 @@ def evaluate(
     """
     family = config.get("model_type")
     study = _Study(rules, names, kinds)
-    rule = rules.get(family) if isinstance(family, str) else None
-    if family == "mistral" and "layer_types" in config:
-        rule = rules.get("ministral", rule)  # as AutoConfig does
+    known = family if isinstance(family, str) else ""
+    if family == "mistral" and "layer_types" in config and "ministral" in rules:
+        known = "ministral"  # as AutoConfig does
+    rule = rules.get(known)
     if rule is None or rule.get("null"):
         return Specification(family, False, (), (), (), (), (_no_rule(config, rule, rules),))
     study.read["model_type"] = None
-    study.part(config, rule, "")
+    study.part(config, known, "")
     said = tuple(sorted(study.warnings, key=lambda one: -one.severity))
     unread = tuple(name for name in study.unread if name not in study.read)
     left = tuple(where for where in _leaves(config) if not study.met(where))
@@ -311,15 +313,14 @@ class _Fields:
             own = config.get(name)
             own = own if isinstance(own, dict) else {}
             config = {**config, **{f"{name}.{key}": value for key, value in own.items()}}
+        unset = rule.get("unset", {})
+        idle = [name for name in unset if name in config and _types(config[name]) <= {*unset[name]}]
+        config = {name: config[name] for name in config if name not in idle}  # as if not given
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
         self.path, self.preset = path, preset
-        self.read: dict[str, None] = {}
-        for name, types in rule.get("unset", {}).items():  # as if not given
-            if name in self.given and _types(self.given[name]) <= {*types}:
-                del self.given[name]
-                self.read[self.name(name)] = None
+        self.read: dict[str, None] = dict.fromkeys(_at(path, name) for name in idle)
         self.twice = {name: config[name] for name in names if name not in self.named.values()}
         self.defaults: Json = {**rule.get("defaults", {}), **preset}
         self.listed: list[str] = rule.get("rope", {}).get("listed", [])
@@ -385,6 +386,10 @@ class _Fields:
                 return value, words
         raise ValueError(f"{self.name(expressions[-1].split()[0])} must be given")
 
+    def spelt(self, words: str) -> str:
+        """Return an expression with its fields spelt as given."""
+        return " ".join(self.name(w) if w.isidentifier() else w for w in words.split())
+
     def value(self, words: str) -> int | None:
         """Return fields and integers joined by ``//``, ``*`` and ``+``, from left to right."""
         first, *rest = words.split()
@@ -416,8 +421,9 @@ class _Study:
         whole = (name for name in names if name == where or name.rsplit(".")[-1] not in DICTS)
         return any(name in self.read for name in whole) or any(n in self.unread for n in names)
 
-    def part(self, config: Json, rule: Json, path: str, preset: Json | None = None) -> None:
-        """Add the rotations of a part and of its own parts."""
+    def part(self, config: Json, family: str, path: str, preset: Json | None = None) -> None:
+        """Add the rotations of a part, of this ``model_type``, and of its own parts."""
+        rule = self.rules.get(family, {})
         flat, start = [], len(self.parts)
         for name, spec in rule.get("parts", {}).items():
             own, named, outside = given_part(config, rule, name)
@@ -440,7 +446,7 @@ class _Study:
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
             counts = spec.get("always") or own is None
             try:
-                self.part(own or {}, inner, where, spec.get("defaults") if counts else None)
+                self.part(own or {}, named, where, spec.get("defaults") if counts else None)
             except ValueError as error:
                 astray = [one for one in inner.get("read", ()) if config.get(one) is not None]
                 if own is not None or not astray:
@@ -457,7 +463,7 @@ class _Study:
             fields.check(rule)
             turns = all(self.on(fields, name, values) for name, values in rule["on"].items())
         if turns:
-            self.rotations(fields, rule)
+            self.rotations(fields, rule, family)
         if rule.get("rotations"):
             self.values(fields, rule, self.parts[start:])
         if rule.get("rotations") and len(self.parts) == start:
@@ -520,7 +526,7 @@ class _Study:
         text = f"{where} changes what rotates by a rule that is not known: this is the card"
         self.warn("not-known", 1, where, f"{text} {instead}.")
 
-    def rotations(self, fields: _Fields, rule: Json) -> None:
+    def rotations(self, fields: _Fields, rule: Json, family: str) -> None:
         """Add the rotations of a part."""
         layers = _layers(fields, rule["layers"], self.kinds)
         types = rule["layers"].get("types", {})
@@ -537,8 +543,8 @@ class _Study:
                     rests |= unrolled(own)
                     continue
                 made = self.rotation(fields, rule, one, *told)
-                made |= {"part": rule["part"], "path": fields.path, "kind": one["kind"]}
-                found.append({"layers": own, **made})
+                made |= {"part": rule["part"], "model_type": family, "path": fields.path}
+                found.append({"kind": one["kind"], "layers": own, **made})
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
 
     def parameters(
@@ -688,6 +694,7 @@ class _Study:
         if "//" in head_from:
             self.guessed(fields, head_from, head_dim)
         dim, width_from = fields.first(one["dim"])
+        odd = width_from if dim % 2 else ""
         at = fields.name(width_from.split()[0])
         if max(head_dim, dim) > MOST_CHANNELS:
             raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
@@ -747,6 +754,12 @@ class _Study:
         inv_freq = inv_freq * self.scale(fields, one)
         rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
         width = 2 * int(rotated.sum())
+        if width > head_dim and odd:
+            names = [w for w in odd.split() if w.isidentifier()]
+            values = " ".join(str(fields.get(w)) if w in names else w for w in odd.split())
+            absent = " and ".join(fields.name(w) for w in names if not fields.has(w))
+            text = f"{fields.spelt(odd)}, {values}, is an odd number of channels: they make no pairs"
+            raise ValueError(f"{text}; {absent} not given" if absent else text)
         if width > head_dim:
             raise ValueError(f"{width_from} makes {width} channels, more than a head's {head_dim}")
         place = "all" if width == head_dim else one["place"] if rotated.all() else "elsewhere"
@@ -898,8 +911,9 @@ class _Study:
             text = f"{named} not given: the head width {head_dim} is a guess."
             self.warn("head-width-guessed", 1, fields.name(unknown[0]), text)
         elif over and under and over % under:
-            named = " ".join(fields.name(w) if w.isidentifier() else w for w in words.split())
-            text = f"{named} is no whole number: the head width {head_dim} is a guess."
+            text = (
+                f"{fields.spelt(words)} is no whole number: the head width {head_dim} is a guess."
+            )
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
     def advise(self, series: "_Series", told: Json, name: str, longest: int | None) -> None:

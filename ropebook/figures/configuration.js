@@ -74,6 +74,7 @@ const BACKWARDS = [
   ["low_freq_factor", "high_freq_factor"],
 ];
 const SUM = /\w+( \+ \w+)+/g;
+const NAMES = /[A-Za-z_]\w*/g;
 const QUANTITIES = {
   base: BASE,
   fraction: /partial|pct|percent|fraction/,
@@ -119,7 +120,7 @@ export function ropeOf(config, { types: rules, fields: names = [], kinds = [] })
   }
   const study = new Study(rules, new Set(names), new Set(kinds));
   study.read.add("model_type");
-  study.part(config, rule, "");
+  study.part(config, named, "");
   study.warnings.sort((a, b) => b.severity - a.severity);
   const { parts, read, unread, warnings } = study;
   const idle = [...unread].filter((name) => !read.has(name));
@@ -174,17 +175,15 @@ class Fields {
         config = { ...config, [`${name}.${key}`]: value }; // fields of a dict, by dotted names
       }
     }
+    const unset = (name) => typesOf(config[name]).every((one) => (rule.unset?.[name] ?? "").includes(one));
+    const idle = Object.keys(rule.unset ?? {}).filter((name) => has(config, name) && unset(name));
+    config = Object.fromEntries(Object.entries(config).filter(([name]) => !idle.includes(name))); // as if not given
     const other = (name) => Number(has(this.aliases, name));
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
-    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [], read: new Set() });
-    for (const [name, types] of Object.entries(rule.unset ?? {})) {
-      if (this.given.has(name) && typesOf(this.given.get(name)).every((one) => types.includes(one))) {
-        this.given.delete(name); // as if not given
-        this.read.add(this.name(name));
-      }
-    }
+    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [] });
+    this.read = new Set(idle.map((name) => at(path, name)));
     const last = [...this.named.values()];
     this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
     this.defaults = { ...rule.defaults, ...preset };
@@ -251,6 +250,10 @@ class Fields {
     }
     throw new Refused(`${this.name(expressions.at(-1).split(" ")[0])} must be given`);
   }
+  /** An expression with its fields spelt as given. */
+  spelt(words) {
+    return words.replace(NAMES, (name) => this.name(name));
+  }
   /** Fields and integers joined by //, * and +, from left to right; null where one is unknown. */
   value(words) {
     const one = (word) => (/^\d+$/.test(word) ? Number(word) : this.count(word));
@@ -281,7 +284,8 @@ class Study {
     const whole = (name) => name === where || !DICTS.includes(name.split(".").at(-1));
     return names.some((name) => this.unread.has(name) || (this.read.has(name) && whole(name)));
   }
-  part(config, rule, path, preset = {}) {
+  part(config, family, path, preset = {}) {
+    const rule = get(this.rules, family, {});
     const [flat, start] = [[], this.parts.length];
     for (const [name, spec] of Object.entries(rule.parts ?? {})) {
       let own = get(config, name);
@@ -310,7 +314,7 @@ class Study {
         this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
       try {
-        this.part(own ?? {}, inner, where, spec.always || own === null ? spec.defaults : {});
+        this.part(own ?? {}, named, where, spec.always || own === null ? spec.defaults : {});
       } catch (problem) {
         const astray = (inner.read ?? []).filter((one) => get(config, one) !== null);
         if (!(problem instanceof Refused) || own !== null || !astray.length) throw problem;
@@ -326,7 +330,7 @@ class Study {
     if (rotations) fields.check(rule);
     const on = Object.entries(rule.on ?? {});
     const turns = rotations && on.every(([name, values]) => this.on(fields, name, values));
-    if (turns) this.rotations(fields, rule);
+    if (turns) this.rotations(fields, rule, family);
     if (rotations) this.values(fields, rule, this.parts.slice(start));
     if (rotations && this.parts.length === start) {
       const whose = path ? `the layers of ${path}` : "its layers";
@@ -397,7 +401,7 @@ class Study {
     const text = `${where} changes what rotates by a rule that is not known: this is the card ${instead}.`;
     this.warn("not-known", 1, where, text);
   }
-  rotations(fields, rule) {
+  rotations(fields, rule, family) {
     const layers = layersOf(fields, rule.layers, this.kinds);
     const types = rule.layers.types ?? {};
     const given = fields.given.get(types.field);
@@ -416,7 +420,8 @@ class Study {
         continue;
       }
       const made = this.rotation(fields, rule, one, parameters, source);
-      found.push({ part: rule.part, path: fields.path, kind: one.kind, layers: own, ...made });
+      const place = { part: rule.part, model_type: family, path: fields.path, kind: one.kind };
+      found.push({ ...place, layers: own, ...made });
     }
     const without = runs(rests.sort(ascending));
     for (const { part, path, kind, layers: own, ...made } of found) {
@@ -572,6 +577,7 @@ class Study {
     const [head, headFrom] = fields.first(one.head_dim);
     if (headFrom.includes("//")) this.guessed(fields, headFrom, head);
     let [dim, widthFrom] = fields.first(one.dim);
+    const odd = dim % 2 ? widthFrom : "";
     let at = fields.name(widthFrom.split(" ")[0]);
     if (Math.max(head, dim) > MOST_CHANNELS) {
       throw new Refused(`${at} must be at most ${grouped(MOST_CHANNELS)}, got ${grouped(Math.max(head, dim))}`);
@@ -632,6 +638,13 @@ class Study {
     const rotates = (wave) => (Array.isArray(wave) ? wave.some(Boolean) : wave !== 0);
     const rotated = waves.filter(rotates);
     const width = 2 * rotated.length;
+    if (width > head && odd) {
+      const names = odd.match(NAMES);
+      const told = odd.replace(NAMES, (name) => fields.get(name));
+      const absent = names.filter((name) => !fields.has(name)).map((name) => fields.name(name));
+      const text = `${fields.spelt(odd)}, ${told}, is an odd number of channels: they make no pairs`;
+      throw new Refused(absent.length ? `${text}; ${absent.join(" and ")} not given` : text);
+    }
     if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than a head's ${head}`);
     const place = width === head ? "all" : rotated.length === waves.length ? one.place : "elsewhere";
     const tells = fields.has("max_position_embeddings");
@@ -794,8 +807,7 @@ class Study {
     }
     const [over, under] = names.slice(0, 2).map((one) => fields.count(one));
     if (over && under && over % under) {
-      const named = words.replace(/[A-Za-z_]\w*/g, (name) => fields.name(name));
-      const text = `${named} is no whole number: the head width ${head} is a guess.`;
+      const text = `${fields.spelt(words)} is no whole number: the head width ${head} is a guess.`;
       this.warn("head-width-guessed", 1, fields.name(names[0]), text);
     }
   }

@@ -35,7 +35,7 @@ const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
 /** What is known of a window of layers that are not told apart; empty where none is. */
 export function windowOf(part, config, rules) {
   const own = fieldsOf(part, config);
-  const slides = own.use_sliding_window ?? rules?.types[own.model_type]?.defaults?.use_sliding_window;
+  const slides = own.use_sliding_window ?? rules?.types[part.model_type]?.defaults?.use_sliding_window;
   if (part.part !== "text" || part.kind || slides === false) return "";
   const fits = (size) => Number.isInteger(size) && size > 0 && size < (part.max_length ?? Infinity);
   const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
@@ -306,7 +306,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   }
   const given = present(part, config);
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  const nested = kinds.length > 1 || (part.kind !== null && Boolean(ruleOf(spec, part, config, rules)?.rope?.nested));
+  const nested = kinds.length > 1 || (part.kind !== null && Boolean(rules.types[part.model_type].rope.nested));
   const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
   const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
   if (wanted <= reach) {
@@ -434,12 +434,6 @@ const typeOf = (spec, part, config) => fieldsOf(part, config).model_type ?? spec
 
 /** Types whose files with YaRN are refused when they are read, while it may be set after that, as was run. */
 const PASSED = ["phi3", "phimoe"];
-
-/** The rule of a part. */
-function ruleOf(spec, part, config, rules) {
-  const [own, whole] = [rules.types[typeOf(spec, part, config)], rules.types[spec.family]];
-  return own?.rope ? own : rules.types[whole?.parts?.[namesIn(part.path)[0]]?.type];
-}
 
 /** The servers whose class of this type does not hear of a rescaling. */
 function deafTo(spec, part, config) {

@@ -402,6 +402,26 @@ def test_a_model_of_several_parts_is_as_itself(name: str) -> None:
 def test_two_without_a_rotation_are_not_compared() -> None:
     assert card.compare(specification("gpt2"), specification("bloom"))[1] == 2
     assert card.compare(specification("gpt2"), specification("gpt2"))[1] == 0
+
+
+def test_frequencies_of_one_alone_may_follow_the_length(capsys) -> None:
+    short = {"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}}
+    one, two = (rope_of(own).to_dict() for own in (short, {"model_type": "llama"}))
+    for which, both in (("first", (one, two)), ("second", (two, one))):
+        said, code = card.compare(*both)
+        assert (said, code) == (
+            [f"text: frequencies of the {which} alone change with the length of a text."], 2,
+        )  # fmt: skip
+    said, _ = card.compare(one, one | {"parts": [one["parts"][0] | {"max_length": 7}]})
+    assert said == ["text: frequencies change with the length of a text, and not alike."]
+
+
+def test_a_class_that_does_not_run_by_default_is_named(capsys) -> None:
+    assert asked("glm4v") == 2
+    assert "glm4v, as its class is by default, has no card: " in capsys.readouterr().err
+
+
+def test_families_without_a_rule_for_a_part_are_not_compared() -> None:
     for family in ("gemma3n", "hunyuan_vl", "vjepa2"):  # of these, parts have no rule
         found = specification(family)
         assert dict(card._head(found)).get("rotation", "not known, see below")[:3] == "not"

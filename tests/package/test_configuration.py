@@ -781,8 +781,20 @@ def test_sizes_by_the_names_of_older_files_count() -> None:
     tower = {"model_type": "step3p5_vision", "width": 1024, "layers": 12, "heads": 8}
     (part,) = rope_of({"model_type": "step3p7", "vision_config": tower}).parts[:1]
     assert (part.head_dim, part.layers) == (128, [[0, 11, 1]])
-    (part,) = rope_of({"model_type": "falcon", "n_embed": 4096, "num_attention_heads": 32}).parts
-    assert part.head_dim == 128
+    made = import_module("transformers").FalconConfig.from_dict
+    falcon = {"model_type": "falcon", "num_attention_heads": 32}
+    for own in ({"n_embed": 4096}, {"n_embed": 4096, "hidden_size": 64}, {"hidden_size": 4096}):
+        for more in ({}, {"n_embed": None}):
+            (part,) = rope_of({**falcon, **more, **own}).parts
+            assert part.head_dim == made({**falcon, **more, **own}).hidden_size // 32 == 128
+
+
+def test_an_odd_number_of_channels_is_told_with_the_fields_that_make_it() -> None:
+    words = (
+        r"n_embed // num_attention_heads, 8192 // 71, is an odd .*; num_attention_heads not given"
+    )
+    with pytest.raises(ValueError, match=words):
+        rope_of({"model_type": "falcon", "n_embed": 8192, "n_head": 128})
 
 
 @needs("sam2_video")

@@ -198,6 +198,11 @@ def test_entries_of_kinds_that_no_layer_has_are_told_alike(node):
     assert compared(node, [json.dumps({**sam, "rope_parameters": one}) for one in rope])
 
 
+def test_sizes_by_the_names_of_older_files_are_read_alike(node):
+    sizes = ({"n_embed": None}, {"n_embed": None, "hidden_size": 71}, {"n_embed": 8192})
+    assert compared(node, [json.dumps({"model_type": "falcon", **own}) for own in sizes]) == 1
+
+
 def test_what_is_no_configuration_is_refused_alike(node):
     texts = ["[]", "7", "null", '"llama"', "1.0", "true", "{}", '{"model_type": "lama"}']
     texts += ['{"model_type": ""}', '{"model_type": "", "rope_theta": 1e4}']

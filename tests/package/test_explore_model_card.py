@@ -167,6 +167,20 @@ def test_a_window_is_told_alike_on_the_page_in_the_command_and_in_its_page(
     assert ("where a layer looks so far back" in found["says"]) <= bool(told)
 
 
+def test_a_window_is_that_of_the_class_that_reads_a_part(node):
+    """A flat file of Qwen2.5-VL and a part without a model_type have no window by default."""
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2}
+    text = sizes | {"sliding_window": 4096, "max_position_embeddings": 32768}
+    part = {"model_type": "llava_onevision", "text_config": text}
+    for config in (text | {"model_type": "qwen2_5_vl"}, part):
+        (own,) = (one for one in rope_of(config).parts if one.part == "text")
+        assert own.model_type in ("qwen2_5_vl_text", "qwen2")
+        assert "look back no further" not in shown(node, config)["table"]
+        inside = config.get("text_config", config)
+        inside["use_sliding_window"] = True
+        assert "look back no further" in shown(node, config)["table"]
+
+
 def test_a_window_of_a_gguf_is_named_by_its_key(tmp_path):
     keys = {"general.architecture": "starcoder2", "starcoder2.attention.sliding_window": 512}
     keys |= {k.replace("llama", "starcoder2"): v for k, v in GGUF_LLAMA.items() if "." in k[7:]
