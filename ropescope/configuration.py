@@ -758,7 +758,7 @@ class _Study:
             names = [w for w in odd.split() if w.isidentifier()]
             values = " ".join(str(fields.get(w)) if w in names else w for w in odd.split())
             absent = " and ".join(fields.name(w) for w in names if not fields.has(w))
-            text = f"{fields.spelt(odd)}, {values}, is an odd number of channels: they make no pairs"
+            text = f"{fields.spelt(odd)}, {values}, is an odd number of channels"
             raise ValueError(f"{text}; {absent} not given" if absent else text)
         if width > head_dim:
             raise ValueError(f"{width_from} makes {width} channels, more than a head's {head_dim}")

@@ -18,7 +18,7 @@ import {
   truthy,
 } from "./published.js";
 
-const PARAMETERS = {
+export const PARAMETERS = {
   default: [],
   linear: ["factor"],
   dynamic: ["factor"],
@@ -642,7 +642,7 @@ class Study {
       const names = odd.match(NAMES);
       const told = odd.replace(NAMES, (name) => fields.get(name));
       const absent = names.filter((name) => !fields.has(name)).map((name) => fields.name(name));
-      const text = `${fields.spelt(odd)}, ${told}, is an odd number of channels: they make no pairs`;
+      const text = `${fields.spelt(odd)}, ${told}, is an odd number of channels`;
       throw new Refused(absent.length ? `${text}; ${absent.join(" and ")} not given` : text);
     }
     if (width > head) throw new Refused(`${widthFrom} makes ${width} channels, more than a head's ${head}`);

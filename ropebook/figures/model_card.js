@@ -1,7 +1,7 @@
 // A model's rotary embedding from its configuration, and what a longer context asks for.
 import { rescaledFrequencies, roundTo } from "./aliasing.js";
 import { configOf, filesOf, readFiles } from "./checkpoint_file.js";
-import { ropeOf } from "./configuration.js";
+import { PARAMETERS, ropeOf } from "./configuration.js";
 import { elsewhere, VERDICTS } from "./elsewhere.js";
 import { drawDial, drawFullTurn } from "./hands.js";
 import { make, setRich } from "./kit/dom.js";
@@ -141,6 +141,7 @@ function axesWords(sections) {
 function moved(part, factor) {
   const plain = plainSpeeds(part);
   const ratios = speeds(part).map((theta, i) => plain[i] / theta);
+  if (factor === 1) return "its factor is 1, and all pairs keep their frequency";
   const keep = count(ratios.map((r) => Math.abs(r - 1) < 1e-6));
   const all = count(ratios.map((r) => Math.abs(r / factor - 1) < 1e-6));
   const between = ratios.length - keep - all;
@@ -216,7 +217,7 @@ function sixteen(part) {
   };
   return (
     "positions are exact to 256 in bfloat16, to 2,048 in float16; rounded inverse frequencies put a pair off by " +
-    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a rounded table of cosines is off by ${num(2 ** (Math.ceil(Math.log2(part.table_factor)) - 9), 3)} at most`
+    `0.1 rad ${at("bfloat16")}, ${at("float16")}; a table of cosines rounded to bfloat16 is off by ${num(2 ** (Math.ceil(Math.log2(part.table_factor)) - 9), 3)} at most`
   );
 }
 
@@ -398,14 +399,17 @@ function byYarn(part, parameters) {
   return { ...part, rescaling: ["yarn", parameters], inv_freq: [...invFreq], attention_factor: attention };
 }
 
+/** Parameters of any type of rescaling; a kind of layer has those that its own reads. */
+const RESCALES = new Set(Object.values(PARAMETERS).flat());
+
 /** What rope_parameters says of the other kinds of layers, which stay. */
 function unchanged(kinds, part, config) {
   const others = kinds.filter((one) => one !== part);
   return Object.fromEntries(
     others.map((one) => {
       const [kind, given] = one.rescaling ?? ["default", {}];
-      const { attention_factor: _, ...kept } = present(one, config); // given again where it is read
-      return [one.kind, { ...kept, ...given, rope_type: kind, rope_theta: new Real(one.base) }];
+      const kept = Object.entries(present(one, config)).filter(([name]) => !RESCALES.has(name));
+      return [one.kind, { ...Object.fromEntries(kept), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
     }),
   );
 }
@@ -607,7 +611,7 @@ export default figure((fig) => {
   const warnings = fig.element("ul", { className: "rope-warnings" });
   const unused = makeUnused(fig);
   const parts = makeParts(fig);
-  const down = fig.element("button", { type: "button", className: "rope-button rope-down" }, "What to write ↓");
+  const down = fig.element("button", { type: "button", className: "rope-button rope-down" }, "For a longer text ↓");
   down.addEventListener("click", () => blocks.scrollIntoView({ behavior: fig.reducedMotion ? "auto" : "smooth" }));
   const plot = fig.canvas({
     label: "Wavelength of each pair beside the trained length and the one that is wanted",

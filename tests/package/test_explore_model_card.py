@@ -431,7 +431,8 @@ def test_a_factor_after_the_rotation_is_not_on_the_table(node, config, factor):
         assert np.isclose(float(words.split()[0]), factor or 1.0, atol=1e-4)
     table = part["table_factor"] * torch.linspace(-1, 1, 100_001, dtype=torch.float64)
     off = (table.bfloat16().double() - table).abs().max().item()
-    bound = float(re.search(r"cosines is off by ([\d.]+) at most", said["16 bits"])[1])
+    words = r"cosines rounded to bfloat16 is off by ([\d.]+) at most"
+    bound = float(re.search(words, said["16 bits"])[1])
     assert bound / 1.2 < off <= bound
 
 

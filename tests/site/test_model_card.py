@@ -75,7 +75,7 @@ def test_qwen_2_5_to_131072_by_yarn(visit):
     says = card.values(name="Qwen/Qwen2.5-7B-Instruct", wanted=131072)
     plain = inverse_frequencies(128, 1e6)
     assert says["fresh"] == aliasing.unseen_pairs(plain, 131072, plain, 32768).sum()
-    card.button("What to write ↓")
+    card.button("For a longer text ↓")
     expect(card.figure.locator(".rope-blocks")).to_be_in_viewport()
     scope: dict = {"config": type("Config", (), {})()}
     exec(block(card, "transformers"), scope)
