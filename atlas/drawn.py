@@ -262,9 +262,42 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 if getattr(made.from_dict(told), name).rope_parameters["rope_theta"] != 777.0:
                     left.append("rope_parameters")
                 parts[name] |= {"left": left} if left else {}
+        if anything and _typed(made, name, own.model_type):
+            parts[name]["typed"] = True
+        if sets := {} if name in flat else _sets(made, name):
+            parts[name]["sets"] = sets
     names = {*re.findall(r"\b\w+_config\b", inspect.getsource(made)), *made.attribute_map}
     also = [name for name in sorted(names) if _is_a_part(made, name)]
     return {"parts": parts} | {k: v for k, v in {"flat": flat, "also": also}.items() if v}
+
+
+def _typed(made: Any, name: str, kind: str) -> bool:
+    """Return whether a class fails with a part that does not tell its ``model_type``."""
+    with suppress(Exception):
+        made.from_dict({name: {"model_type": kind, "hidden_size": 128}})
+        with suppress(Exception):
+            made.from_dict({name: {"hidden_size": 128}})
+            return False
+        return True
+    return False
+
+
+def _sets(made: Any, name: str) -> dict[str, Any]:
+    """Return fields that overrule those of a part, with what does so where none is given."""
+    found: dict[str, Any] = {}
+    plain = None
+    with suppress(Exception):
+        plain = getattr(made.from_dict({}), name)
+    for field in sorted({*SIZES, *BASES, *WIDTHS}):
+        with suppress(Exception):  # it may refuse them
+            if not hasattr(plain, field):
+                continue
+            inner = {name: {"model_type": plain.model_type, field: 48}}
+            both = getattr(made.from_dict({**inner, field: 96}), name)
+            if value_of(both, field) == 96 != value_of(plain, field):
+                own = value_of(getattr(made.from_dict(inner), name), field)
+                found[field] = None if own == 48 else own
+    return found
 
 
 def _is_a_part(made: Any, name: str) -> bool:

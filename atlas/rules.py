@@ -15,9 +15,10 @@ A rule
     Fields that hold configurations of their own: ``{"type": model_type, "any": bool}``, where
     ``any`` says that their own ``model_type`` counts, ``as`` are other names of such; ``defaults``
     are those that the model has instead of that class's, ``always`` or where the part is not given;
-    ``optional`` ones are none where they are not given; ``also``, fields that a class takes for a
-    part by another name;
-    those whose fields may stand outside, but for ``left``.
+    ``optional`` ones are none where they are not given; ``typed`` ones want their ``model_type``;
+    ``sets``, fields of the model that overrule the part's own, with what does so where none is
+    given, or null. ``also``, fields that a class takes for a part by another name; ``flat``, parts
+    whose fields may stand outside, but for ``left``.
 ``aliases``, ``defaults``, ``inner``
     Other spellings of fields; values of the class where a field is not given; dicts whose fields
     have dotted names.

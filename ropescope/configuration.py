@@ -59,7 +59,8 @@ BACKWARDS = ("beta_slow", "beta_fast"), ("low_freq_factor", "high_freq_factor")
 LISTS = ("short_factor", "long_factor")
 DEFAULT = "the class's default"
 WHOLE = {"fields": ["partial_rotary_factor"], "default": 1.0, "whole": True}
-"""Where a class rotates whole heads, published rescalings read the fraction nevertheless."""
+PLAIN = ("default", "ntk")
+"""Where a class rotates whole heads, all rescalings but these read the fraction nevertheless."""
 
 IDLE = "has no effect on the rotation"
 SWITCH = re.compile("use_ro|rotary($|_emb)")
@@ -301,13 +302,17 @@ def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, b
     named = (own or {}).get("model_type") if spec["any"] else None
     if not isinstance(named, str | None):
         raise ValueError(f"{name}.model_type must be a text, got {named!r}")
+    if spec.get("typed") and own and named is None:
+        raise ValueError(f"{name}.model_type must be given: its class fails without it")
     return own, spec.get("as", {}).get(named, named) or spec["type"], outside
 
 
 class _Fields:
     """Fields of one part: as given, in another spelling, or a default, its model's ``preset``."""
 
-    def __init__(self, config: Json, rule: Json, path: str, preset: Json) -> None:
+    def __init__(
+        self, config: Json, rule: Json, path: str, preset: Json, places: dict[str, str]
+    ) -> None:
         self.aliases: dict[str, str] = rule.get("aliases", {})
         for name in rule.get("inner", ()):  # fields of a dict, by dotted names
             own = config.get(name)
@@ -319,7 +324,7 @@ class _Fields:
         names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
         self.given = {self.aliases.get(name, name): config[name] for name in names}
         self.named = {self.aliases.get(name, name): name for name in names}
-        self.path, self.preset = path, preset
+        self.path, self.preset, self.places = path, preset, places
         self.read: dict[str, None] = dict.fromkeys(_at(path, name) for name in idle)
         self.twice = {name: config[name] for name in names if name not in self.named.values()}
         self.defaults: Json = {**rule.get("defaults", {}), **preset}
@@ -328,7 +333,8 @@ class _Fields:
     def name(self, name: str) -> str:
         """Return the dotted path of a field, spelt as given."""
         name = self.aliases.get(name, name)
-        return _at(self.path, self.named.get(name, name))
+        where = _at(self.path, self.named.get(name, name))
+        return self.places.get(where, where)
 
     def has(self, name: str) -> bool:
         return self.aliases.get(name, name) in self.given
@@ -411,6 +417,7 @@ class _Study:
         self.read: dict[str, None] = {}
         self.unread: dict[str, None] = {}
         self.warnings: dict[Caution, None] = {}
+        self.places: dict[str, str] = {}
 
     def warn(self, code: str, severity: int, field: str, message: str) -> None:
         self.warnings[Caution(code, severity, field, message)] = None
@@ -444,16 +451,17 @@ class _Study:
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
-            counts = spec.get("always") or own is None
+            defaults = spec.get("defaults", {}) if spec.get("always") or own is None else {}
+            given, forced = self.overruled(config, own or {}, spec, (path, where), preset or {})
             try:
-                self.part(own or {}, named, where, spec.get("defaults") if counts else None)
+                self.part(given, named, where, {**defaults, **forced})
             except ValueError as error:
                 astray = [one for one in inner.get("read", ()) if config.get(one) is not None]
                 if own is not None or not astray:
                     raise
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
-        fields = _Fields(config, rule, path, preset or {})
+        fields = _Fields(config, rule, path, preset or {}, self.places)
         for name in rule.get("also", ()):
             if config.get(name):
                 self.unknown(_at(path, name), "without it")
@@ -479,6 +487,26 @@ class _Study:
             self.unused(_at(path, name), name, value, set(), value == fields.get(name))
         if not flat and not rule.get("null"):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
+
+    def overruled(
+        self, config: Json, own: Json, spec: Json, paths: tuple[str, str], preset: Json
+    ) -> tuple[Json, Json]:
+        """Return the fields of a part with those that its model sets in it, and such defaults."""
+        forced: Json = {}
+        given = dict(own)
+        for name, default in spec.get("sets", {}).items():
+            value = config.get(name, preset.get(name, default))
+            if value is None:
+                continue
+            (place, inside), lost = (_at(path, name) for path in paths), given.pop(name, None)
+            self.places[inside] = place = self.places.get(place, place)
+            (given if name in config else forced)[name] = value
+            if lost == value:
+                self.read[inside] = None
+            elif lost is not None:
+                says = "and overrules it" if name in config else "as its class sets it"
+                self.unused(inside, name, lost, set(), False, f": {place} is {value}, {says}")
+        return given, forced
 
     def on(self, fields: _Fields, name: str, values: list[Any]) -> bool:
         """Return whether a field has a value with which something rotates; name a misspelt one."""
@@ -521,6 +549,25 @@ class _Study:
                     text += "its class fails, or does something else."
                     self.warn("layers-differ", 2, where, text)
 
+    def entries(self, fields: _Fields, kind: str | None, layers: list[int], made: Json) -> None:
+        """Warn of entries for layers of a kind that turn by another value."""
+        for name in fields.listed:
+            given, where = fields.given.get(name), fields.name(name)
+            base, head, width = (made[key] for key in ("base", "head_dim", "width"))
+            entries = (
+                [given[i] for i in layers if i < len(given)] if isinstance(given, list) else []
+            )
+            for value in filter(_positive, entries):
+                if (
+                    value != base
+                    if BASE.search(name)
+                    else (int(head * value) + 1) // 2 * 2 != width
+                ):
+                    used = f"{base:,.15g}" if BASE.search(name) else f"{width} of {head} channels"
+                    text = f"{where} has {value:,.15g} for one of the {kind} layers, which turn by"
+                    self.warn("entries-differ", 1, where, f"{text} {used}.")
+                    break
+
     def unknown(self, where: str, instead: str) -> None:
         """Warn of a value of which it is not known what it does."""
         text = f"{where} changes what rotates by a rule that is not known: this is the card"
@@ -543,6 +590,7 @@ class _Study:
                     rests |= unrolled(own)
                     continue
                 made = self.rotation(fields, rule, one, *told)
+                self.entries(fields, one["kind"], sorted(unrolled(own)), made)
                 made |= {"part": rule["part"], "model_type": family, "path": fields.path}
                 found.append({"kind": one["kind"], "layers": own, **made})
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
@@ -699,7 +747,7 @@ class _Study:
         if max(head_dim, dim) > MOST_CHANNELS:
             raise ValueError(f"{at} must be at most {MOST_CHANNELS:,}, got {max(head_dim, dim):,}")
         kind, told = self.type_of(parameters, rule["rescalings"], rule["rope"])
-        if partial := one["partial"] or (WHOLE if kind != "default" else None):
+        if partial := one["partial"] or (WHOLE if kind not in PLAIN else None):
             fraction, words = self.fraction(fields, partial, parameters, kind)
             if fraction != 1.0:
                 width_from, at = SUM.sub(r"(\g<0>)", f"{width_from} x {words}"), words

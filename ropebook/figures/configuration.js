@@ -167,7 +167,7 @@ class Unfit extends Refused {}
 
 /** Fields of one part: as given, in another spelling, or a default, such as a model's preset; notes reads. */
 class Fields {
-  constructor(config, rule, path, preset) {
+  constructor(config, rule, path, preset, places) {
     this.aliases = rule.aliases ?? {};
     for (const name of rule.inner ?? []) {
       const own = get(config, name);
@@ -182,7 +182,7 @@ class Fields {
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
-    Object.assign(this, { path, preset, lists: rule.rope?.listed ?? [] });
+    Object.assign(this, { path, preset, places, lists: rule.rope?.listed ?? [] });
     this.read = new Set(idle.map((name) => at(path, name)));
     const last = [...this.named.values()];
     this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
@@ -193,7 +193,8 @@ class Fields {
   }
   name(name) {
     const plain = this.plain(name);
-    return at(this.path, this.named.get(plain) ?? plain);
+    const where = at(this.path, this.named.get(plain) ?? plain);
+    return this.places.get(where) ?? where;
   }
   has(name) {
     return this.given.has(this.plain(name));
@@ -272,7 +273,7 @@ class Fields {
 class Study {
   constructor(rules, names, kinds) {
     Object.assign(this, { rules, names, kinds, parts: [], warnings: [] });
-    Object.assign(this, { read: new Set(), unread: new Set() });
+    Object.assign(this, { read: new Set(), unread: new Set(), places: new Map() });
   }
   warn(code, severity, field, message) {
     const same = (one) => one.code === code && one.field === field && one.message === message;
@@ -302,6 +303,9 @@ class Study {
       if (asked !== null && typeof asked !== "string") {
         throw new Refused(`${name}.model_type must be a text, got ${repr(asked)}`);
       }
+      if (spec.typed && truthy(own) && asked === null) {
+        throw new Refused(`${name}.model_type must be given: its class fails without it`);
+      }
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : at(path, name);
@@ -313,15 +317,17 @@ class Study {
         const why = inner.null ?? `${repr(named)} is no known model_type`;
         this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
+      const defaults = spec.always || own === null ? spec.defaults : {};
+      const [given, forced] = this.overruled(config, own ?? {}, spec, [path, where], preset);
       try {
-        this.part(own ?? {}, named, where, spec.always || own === null ? spec.defaults : {});
+        this.part(given, named, where, { ...defaults, ...forced });
       } catch (problem) {
         const astray = (inner.read ?? []).filter((one) => get(config, one) !== null);
         if (!(problem instanceof Refused) || own !== null || !astray.length) throw problem;
         throw new Refused(`${problem.message}; outside of ${where}, ${astray.join(", ")} are not read`);
       }
     }
-    const fields = new Fields(config, rule, path, preset);
+    const fields = new Fields(config, rule, path, preset, this.places);
     for (const name of (rule.also ?? []).filter((one) => truthy(get(config, one)))) {
       this.unknown(at(path, name), "without it");
       fields.read.add(at(path, name));
@@ -346,6 +352,26 @@ class Study {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
     }
     if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
+  }
+  /** The fields of a part with those that its model sets in it, and such defaults. */
+  overruled(config, own, spec, paths, preset) {
+    const [given, forced] = [{ ...own }, {}];
+    for (const [name, initial] of Object.entries(spec.sets ?? {})) {
+      const value = has(config, name) ? get(config, name) : get(preset, name, initial);
+      if (value === null) continue;
+      const lost = get(given, name);
+      delete given[name];
+      const [outside, inside] = paths.map((path) => at(path, name));
+      const place = this.places.get(outside) ?? outside;
+      this.places.set(inside, place);
+      (has(config, name) ? given : forced)[name] = value;
+      if (equal(lost, value)) this.read.add(inside);
+      else if (lost !== null) {
+        const says = has(config, name) ? "and overrules it" : "as its class sets it";
+        this.unused(inside, name, lost, new Set(), false, `: ${place} is ${repr(value)}, ${says}`);
+      }
+    }
+    return [given, forced];
   }
   /** Whether a field has a value with which something rotates; names a misspelt one. */
   on(fields, name, values) {
@@ -396,6 +422,21 @@ class Study {
       this.warn("layers-differ", 2, where, `${text}its class fails, or does something else.`);
     }
   }
+  /** Warn of entries for layers of a kind that turn by another value. */
+  entries(fields, kind, layers, made) {
+    for (const name of fields.lists) {
+      const [given, where] = [fields.given.get(name), fields.name(name)];
+      const [base, head, width] = [Number(made.base), made.head_dim, made.width];
+      const entries = Array.isArray(given) ? layers.filter((i) => i < given.length).map((i) => given[i]) : [];
+      const whole = (value) => 2 * Math.floor((Math.floor(head * value) + 1) / 2);
+      const fits = (value) => (BASE.test(name) ? value === base : whole(value) === width);
+      const lost = entries.find((value) => positive(value) && !fits(Number(value)));
+      if (lost === undefined) continue;
+      const used = BASE.test(name) ? digits15(made.base) : `${width} of ${head} channels`;
+      const text = `${where} has ${digits15(lost)} for one of the ${kind} layers, which turn by ${used}.`;
+      this.warn("entries-differ", 1, where, text);
+    }
+  }
   /** Warn of a value of which it is not known what it does. */
   unknown(where, instead) {
     const text = `${where} changes what rotates by a rule that is not known: this is the card ${instead}.`;
@@ -420,6 +461,7 @@ class Study {
         continue;
       }
       const made = this.rotation(fields, rule, one, parameters, source);
+      this.entries(fields, one.kind, unrolled(own).sort(ascending), made);
       const place = { part: rule.part, model_type: family, path: fields.path, kind: one.kind };
       found.push({ ...place, layers: own, ...made });
     }
@@ -583,7 +625,7 @@ class Study {
       throw new Refused(`${at} must be at most ${grouped(MOST_CHANNELS)}, got ${grouped(Math.max(head, dim))}`);
     }
     const [kind, told] = this.typeOf(parameters, rule.rescalings, rule.rope);
-    const partial = one.partial ?? (kind === "default" ? null : WHOLE);
+    const partial = one.partial ?? (["default", "ntk"].includes(kind) ? null : WHOLE);
     if (partial) {
       const [fraction, words] = this.fraction(fields, partial, parameters, kind);
       if (fraction !== 1) [widthFrom, at] = [`${widthFrom} x ${words}`.replace(SUM, "($&)"), words];

@@ -203,6 +203,23 @@ def test_sizes_by_the_names_of_older_files_are_read_alike(node):
     assert compared(node, [json.dumps({"model_type": "falcon", **own}) for own in sizes]) == 1
 
 
+def test_what_a_model_sets_in_its_parts_and_lists_for_layers_are_told_alike(node):
+    vit = [{"model_type": "sam3_vit_model", "image_size": size} for size in (504, 1008, "7")]
+    names = ("sam3", "sam3_lite_text", "sam3_tracker_video")
+    configs: list[Any] = [
+        {"model_type": name, "vision_config": {"backbone_config": one}, **more}
+        for name in names for one in (*vit, {"image_size": 504})
+        for more in ({}, {"image_size": 504}, {"image_size": None})
+    ]  # fmt: skip
+    configs += [{"model_type": "sam3_video", "image_size": 504}, {"model_type": "sam3_video"}]
+    kinds = ["full_attention", *["sliding_attention"] * 3]
+    lists = [[5e6, 1e4, 2e4, 3e4], [5e6, 1e4, 1e4, 1e4], [5e6, 1e4, 1e4], 7]
+    configs += [{"model_type": "step3p5", "num_hidden_layers": 4, "layer_types": kinds,
+                 "rope_theta": one, "partial_rotary_factors": [0.3, 1, part, 1]}
+                for one in lists for part in (1, 0.25)]  # fmt: skip
+    assert compared(node, [json.dumps(one) for one in configs]) > 20
+
+
 def test_what_is_no_configuration_is_refused_alike(node):
     texts = ["[]", "7", "null", '"llama"', "1.0", "true", "{}", '{"model_type": "lama"}']
     texts += ['{"model_type": ""}', '{"model_type": "", "rope_theta": 1e4}']
