@@ -45,7 +45,8 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
             raw[name] = pick(values)
     if "head_dim" in read and rng.random() < 0.3:
         raw["head_dim"] = raw["hidden_size"] // heads
-    if rule.get("foreign", [""])[0].startswith("hidden_size") and raw.get("head_dim"):
+    own = raw.get("head_dim", family.small.get("head_dim"))
+    if rule.get("foreign", [""])[0].startswith("hidden_size") and own:
         raw["head_dim"] = raw["hidden_size"] // heads  # else a model fails
     if {"head_dim", "qk_rope_head_dim"} <= raw.keys() and rng.random() < 0.5:
         raw["head_dim"] = raw["qk_rope_head_dim"]

@@ -492,6 +492,7 @@ WHY = {
         "the tokens of an image are not rotated but mixed (four coordinates, each section twice); "
         "text alone is rotated"
     ),
+    "evolla": "the configuration of its tower for proteins, which rotates, too, has no model_type",
     "lightglue": "its frequencies are learned: they stand in the weights, not in the configuration",
     "mistral_large4_text": (
         "factors on its frequencies and queries are learned: they stand in the weights, not in the "
