@@ -23,7 +23,7 @@ from .asking import NOT_REACHED, SIZES, Family, RefusedError, disagreement, raw_
 from .families import borrowers, configurations
 from .recording import parts_of, summary
 from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
-from .special import WHY
+from .special import CONVOLUTIONS, WHY
 from .types import WINDOWS, kind_names, types_of, words_of
 
 __all__ = ["found", "renew", "write"]
@@ -359,6 +359,9 @@ def found(name: str) -> dict[str, Any]:
             rule = {"family": name, **parts_rule(made)}
         if made.model_type in WHY:
             rules[made.model_type] = {"family": name, "null": WHY[made.model_type]}
+            continue
+        if made.model_type in CONVOLUTIONS:
+            rules[made.model_type] = {"family": name, "parts": {}}
             continue
         try:
             family = Family(made, name)

@@ -19,8 +19,8 @@ from . import BY_COUNT, BY_HEAD, FIRST_HEAD, INNER_WIDTH, TABLE_ALONE
 from .recording import AttentionRecord, parts_of, record_cell, record_model
 
 __all__ = [
-    "ALONE", "ASKED", "CHOSEN", "ENOUGH", "NOTES", "NOTHING", "REASONS", "SMALL", "TABLES", "WHY",
-    "complete",
+    "ALONE", "ASKED", "CHOSEN", "CONVOLUTIONS", "ENOUGH", "NOTES", "NOTHING", "REASONS", "SMALL",
+    "TABLES", "WHY", "complete",
 ]  # fmt: skip
 
 REASONS = {
@@ -479,6 +479,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "Dots1Config": {"n_shared_experts": 1, "num_experts_per_tok": 2},
     "Gemma3nTextConfig": {
         "vocab_size": 64, "vocab_size_per_layer_input": 64, "hidden_size_per_layer_input": 8,
+        "num_kv_shared_layers": 0,
     },
     "LongcatFlashConfig": {"head_dim": 12, "qk_rope_head_dim": 12},
     "Sam3ViTConfig": {"global_attn_indexes": [1, 3]},
@@ -507,6 +508,9 @@ WHY = {
     ),
 }
 """Types of model without a rule, and why."""
+
+CONVOLUTIONS = {"gemma3n_vision"}
+"""Types of model that rotate nothing and are made by a package that is not installed, timm."""
 
 ENOUGH = {
     *MEMORIES, *CONFORMERS, "hunyuan_vl", "idefics", "lightglue", "mistral_large4", "sam3",
