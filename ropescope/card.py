@@ -204,7 +204,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
             words = "" if part["rescaling"] or near else words
             if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
                 words = " before the rescaling"
-            elif part["rescaling"] and part["rescaling"][0] == "linear":
+            elif part["rescaling"] and part["rescaling"][0] in ("linear", "ntk"):
                 words = ", before or after the rescaling, the file does not say"
             rows.append(("trained for", f"{trained:,} tokens{words}"))
     if part.get("window"):
@@ -313,6 +313,7 @@ def _others(found: dict[str, Any]) -> tuple[str, str]:
     """Return how many fields were not used, and their names."""
     count = len(found["others"])
     head = f"{count} other field{'s'[: count > 1]}, taken to be about something else"
+    head += ", or of a part without a rule" * bool(_no_rules(found))
     return head, ", ".join(found["others"])
 
 
@@ -401,7 +402,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
         other = next((o for o in alike if o["path"] == part["path"]), alike[0] if alike else None)
         if other is None:
-            said.append(f"{name}: the second has no such part.")
+            if two["known"] and not _no_rules(two):
+                said.append(f"{name}: the second has no such part.")
             code = 2
             continue
         others.remove(other)
@@ -423,7 +425,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
             code = code if ours == theirs else 2
     for part in others:
         kind = f", {part['kind']}" if part["kind"] else ""
-        said.append(f"{part['part']}{kind}: the first has no such part.")
+        if one["known"] and not _no_rules(one):
+            said.append(f"{part['part']}{kind}: the first has no such part.")
         code = 2
     for which, side in (("first", one), ("second", two)):
         if not side["known"]:

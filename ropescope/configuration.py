@@ -50,6 +50,9 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Parameters without which a type is refused."""
 
+USUAL = {"beta_fast": 32, "beta_slow": 1, "factor": 1}
+"""Parameters with the values that change nothing where they are not read, or are the default."""
+
 ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 """Parameters of which 0 counts as none, as released."""
 
@@ -466,17 +469,19 @@ class _Study:
             if config.get(name):
                 self.unknown(_at(path, name), "without it")
                 fields.read[_at(path, name)] = None
-        turns = bool(rule.get("rotations"))
+        turns, idle = bool(rule.get("rotations")), None
         if turns:
             fields.check(rule)
-            turns = all(self.on(fields, name, values) for name, values in rule["on"].items())
+            idle = next((k for k, v in rule["on"].items() if not self.on(fields, k, v)), None)
+            turns = idle is None
         if turns:
             self.rotations(fields, rule, family)
         if rule.get("rotations"):
             self.values(fields, rule, self.parts[start:])
         if rule.get("rotations") and len(self.parts) == start:
             whose, where = f"the layers of {path}" if path else "its layers", path or "model_type"
-            self.warn("none-rotates", int(turns), where, f"None of {whose} rotates.")
+            why = f": {fields.name(idle)} is {fields.get(idle)!r}" if idle else ""
+            self.warn("none-rotates", int(turns), where, f"None of {whose} rotates{why}.")
         if rule.get("by_head") and len(self.parts) > start:
             text = (
                 "A position is the number of the head here, not that of the token: attention does"
@@ -826,7 +831,7 @@ class _Study:
             "attention_factor": series.factor * head_dim ** one["power"],
             "table_factor": series.factor,
             "inv_freq": inv_freq[rotated].tolist(), "sections": sections,
-            "trained_length": told.get("original_max_position_embeddings", trained),
+            "trained_length": _whole(told.get("original_max_position_embeddings", trained)),
             "max_length": longest if told_length else None,
             "dynamic": kind in ("dynamic", "longrope"),
         }  # fmt: skip
@@ -876,6 +881,9 @@ class _Study:
         if field == "rope_type" and parameters.get("type", asked) != asked:
             words = f"{name}.type {parameters['type']!r} is not read: rope_type is {asked!r}."
             self.warn("no-effect", 1, f"{name}.type", words)
+        if {"rope_type", "type"}.isdisjoint(parameters) and (given := self.scales(parameters)):
+            text = f"{name} has {given} and no rope_type: it is read as 'default'."
+            self.warn("type-missing", 1, name, text)
         for key in PARAMETERS[kind]:
             may = key in (*ZERO, "attention_factor", "truncate")  # be null, or what lengths tell
             may |= key == "factor" and kind in ("yarn", "longrope")
@@ -996,6 +1004,11 @@ class _Study:
                 text = f"{field} {original!r} is not less than max_position_embeddings {longest}."
                 self.warn("lengths-differ", 1, field, text)
 
+    def scales(self, parameters: Json) -> str | None:
+        """Return the first parameter of a rescaling that is given."""
+        known = {*sum(PARAMETERS.values(), ())}
+        return next((key for key in parameters["_from"] if key in known), None)
+
     def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
         rope = rule["rope"]
@@ -1021,7 +1034,9 @@ class _Study:
         for key, name in parameters["_from"].items():
             where, value = f"{name}.{key}", parameters[key]
             fits = None
-            if key == "mrope_interleaved":
+            if value == USUAL.get(key):
+                fits = True
+            elif key == "mrope_interleaved":
                 fits = value in (None, (one["axes"] or {}).get("mode") == "interleaved")
             elif key == "truncate" and rope["nested"]:
                 fits = value in (None, True)
@@ -1106,9 +1121,10 @@ class _Study:
                     fits = True  # layers are listed beside it
                 self.unused(where, field, value, known, fits)
             elif isinstance(value, dict):
-                for key in ("rope_theta", *DICTS):
-                    if value.get(key):
-                        self.unused(f"{where}.{key}", key, value[key], {key}, off or None)
+                none = off or value.get("rope") is False or None  # as in MPT's
+                for key in filter(value.get, value):
+                    if key in ("rope_theta", *DICTS) or (not made and TURNS.search(str(key))):
+                        self.unused(f"{where}.{key}", key, value[key], {key}, none)
 
 
 def _type_in(parameters: Json) -> Any:
@@ -1157,6 +1173,11 @@ def _leaves(config: Json, path: str = "") -> Iterable[str]:
 def _positive(value: Any) -> bool:
     """Return whether a value is a finite number > 0."""
     return type(value) in (int, float) and 0 < value <= sys.float_info.max
+
+
+def _whole(value: Any) -> Any:
+    """Return a float without a fraction, such as 32768.0, as an integer."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class _Series:

@@ -101,6 +101,10 @@ const digits15 = (value) => {
   const x = Number(value);
   return x >= 1e-4 && x < 1e15 ? grouped(Number(x.toPrecision(15))) : general(x);
 };
+/** A float without a fraction, such as 32768.0, as an integer. */
+const wholeOf = (value) => (value instanceof Real && Number.isInteger(Number(value)) ? Number(value) : value);
+/** Parameters with the values that change nothing where they are not read, or are the default. */
+const USUAL = { beta_fast: 32, beta_slow: 1, factor: 1 };
 const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
 
 /**
@@ -334,13 +338,15 @@ class Study {
     }
     const rotations = Boolean(rule.rotations?.length);
     if (rotations) fields.check(rule);
-    const on = Object.entries(rule.on ?? {});
-    const turns = rotations && on.every(([name, values]) => this.on(fields, name, values));
+    const on = rotations ? Object.entries(rule.on ?? {}) : [];
+    const idle = on.find(([name, values]) => !this.on(fields, name, values));
+    const turns = rotations && idle === undefined;
     if (turns) this.rotations(fields, rule, family);
     if (rotations) this.values(fields, rule, this.parts.slice(start));
     if (rotations && this.parts.length === start) {
       const whose = path ? `the layers of ${path}` : "its layers";
-      this.warn("none-rotates", Number(turns), path || "model_type", `None of ${whose} rotates.`);
+      const why = idle ? `: ${fields.name(idle[0])} is ${repr(fields.get(idle[0]))}` : "";
+      this.warn("none-rotates", Number(turns), path || "model_type", `None of ${whose} rotates${why}.`);
     }
     if (rule.by_head && this.parts.length > start) {
       const text =
@@ -708,7 +714,7 @@ class Study {
       table_factor: series.factor,
       inv_freq: rotated,
       sections,
-      trained_length: get(full, "original_max_position_embeddings", trained),
+      trained_length: wholeOf(get(full, "original_max_position_embeddings", trained)),
       max_length: tells ? longest : null,
       dynamic: ["dynamic", "longrope"].includes(kind),
     };
@@ -754,6 +760,11 @@ class Study {
     if (field === "rope_type" && !equal(get(parameters, "type", asked), asked)) {
       const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
       this.warn("no-effect", 1, `${name}.type`, words);
+    }
+    const scales = Object.keys(parameters._from).find((key) => Object.values(PARAMETERS).flat().includes(key));
+    if (!has(parameters, "rope_type") && !has(parameters, "type") && scales !== undefined) {
+      const text = `${name} has ${scales} and no rope_type: it is read as 'default'.`;
+      this.warn("type-missing", 1, name, text);
     }
     for (const key of PARAMETERS[kind]) {
       const told = key === "factor" && ["yarn", "longrope"].includes(kind); // by lengths, where it is null
@@ -908,7 +919,8 @@ class Study {
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
       let fits = null;
-      if (key === "mrope_interleaved") fits = value === null || equal(value, one.axes?.mode === "interleaved");
+      if (has(USUAL, key) && equal(value, USUAL[key])) fits = true;
+      else if (key === "mrope_interleaved") fits = value === null || equal(value, one.axes?.mode === "interleaved");
       else if (key === "truncate" && rope.nested) fits = value === null || equal(value, true);
       if (used.includes(key) && fits !== false) fields.read.add(where);
       else if (isDict(value) || this.kinds.has(key)) {
@@ -987,8 +999,10 @@ class Study {
         if (fields.has(listed) && /pattern|interval|every/.test(field)) fits = true; // layers are listed beside it
         this.unused(where, field, value, known, fits);
       } else if (isDict(value)) {
-        for (const key of ["rope_theta", ...DICTS].filter((name) => truthy(get(value, name)))) {
-          this.unused(`${where}.${key}`, key, value[key], new Set([key]), off || null);
+        const none = off || get(value, "rope") === false || null; // as in MPT's
+        const turns = (name) => ["rope_theta", ...DICTS].includes(name) || (!made.length && TURNS.test(name));
+        for (const key of Object.keys(value).filter((name) => truthy(get(value, name)) && turns(name))) {
+          this.unused(`${where}.${key}`, key, value[key], new Set([key]), none);
         }
       }
     }

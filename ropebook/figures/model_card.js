@@ -9,7 +9,7 @@ import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { compact, isReal, nearest, parse, Real, Refused, truthy, written } from "./published.js";
+import { compact, isDict, isReal, nearest, parse, Real, Refused, truthy, written } from "./published.js";
 import { inverseFrequencies } from "./rope.js";
 import { renamed } from "./translation.js";
 
@@ -70,7 +70,7 @@ function carries({ trained_length: trained, max_length: longest, rescaling }) {
 export function seenAngles(part) {
   const [trained, longest] = [part.trained_length, carries(part)];
   const kind = part.rescaling?.[0];
-  if (!trained || part.part !== "text" || near(part) || kind === "linear") return null;
+  if (!trained || part.part !== "text" || near(part) || ["linear", "ntk"].includes(kind)) return null;
   if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
   const now = speeds(part, longest);
   return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
@@ -258,7 +258,9 @@ export function words(part, wanted, name, rows) {
 /** What is said where there is no part that rotates. */
 export function wordsWithout({ family, known, warnings = [] }) {
   if (known && !warnings.some(({ code }) => code === "no-rule"))
-    return `**${family}** has no rotary embedding: nothing in it rotates.`;
+    return warnings.some(({ code }) => code === "none-rotates")
+      ? `As this file has it, nothing in **${family}** rotates.`
+      : `**${family}** has no rotary embedding: nothing in it rotates.`;
   return `Of **${family ?? "this configuration"}** it is not known how it rotates: the sentence below says why.`;
 }
 
@@ -272,11 +274,15 @@ const namesIn = (path) => path.split(".").filter(Boolean);
 /** The fields of a part's own configuration. */
 const fieldsOf = (part, config) => namesIn(part.path).reduce((inside, name) => inside?.[name], config) ?? {};
 
-/** Parameters of the rotation as the file has them, by the newer name of its kind. */
+/** Parameters of any type of rescaling, and what else is told in other words. */
+const RESCALES = new Set([...Object.values(PARAMETERS).flat(), "rope_type", "type", "rope_theta"]);
+
+/** What the file has in its parameters of the rotation besides base and rescaling. */
 function present(part, config) {
   const own = fieldsOf(part, config);
-  const all = own.rope_parameters ?? own.rope_scaling ?? {};
-  const { type: _, ...kept } = all[part.kind] ?? all;
+  const dicts = [own.rope_parameters, own.rope_scaling].filter(isDict);
+  const entries = dicts.flatMap((all) => Object.entries(isDict(all[part.kind]) ? all[part.kind] : all));
+  const kept = Object.fromEntries(entries.filter(([name, value]) => !RESCALES.has(name) && !isDict(value)));
   const partial = own.partial_rotary_factor ?? own.rotary_pct;
   if (partial !== undefined) kept.partial_rotary_factor ??= partial;
   if (/ x |rotary/.test(part.width_from)) kept.partial_rotary_factor ??= new Real(part.width / part.head_dim);
@@ -305,15 +311,30 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     const paste = part.unseen ? "paste its config.json, or " : "";
     return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
   }
-  const given = present(part, config);
+  const given = { ...present(part, config), ...scaling };
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
   const nested = kinds.length > 1 || (part.kind !== null && Boolean(rules.types[part.model_type].rope.nested));
   const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
   const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
+  const deaf = kind ? deafTo(spec, part, config) : [];
+  /** Lines for the length alone, where the rotation stays. */
+  const asItIs = (why) => {
+    const same = kind && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
+    if (kind) same.original_max_position_embeddings = trained;
+    const all = kind && among(same);
+    const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
+    const blocks = lines.filter(([title]) => programOf(title) !== "transformers");
+    const servers = blocks.map(([title]) => programOf(title));
+    const named = servers.length > 1 ? `${servers.slice(0, -1).join(", ")} and ${servers.at(-1)}` : servers[0];
+    const stop = blocks.length > 1 ? "stop" : "stops";
+    const but = named ? ` but for ${named}, which else ${stop} at max_position_embeddings` : "";
+    return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
+  };
   if (wanted <= reach) {
     const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
-    const why = `${within} ${part.taken ? `are taken, ${part.taken}` : "the file is for"}.`;
-    const deaf = kind ? deafTo(spec, part, config) : [];
+    const own = fieldsOf(part, config);
+    const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
+    const why = `${within} ${part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} is for`}.`;
     if (longest >= wanted) {
       const less = lesser(part, config, wanted);
       const more = truthy(less) ? ` \\\n  --hf-overrides '${inside(holderOf(spec, part, rules), less)}'` : "";
@@ -324,19 +345,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
         blocks: heard ? [[`vLLM${beside(model)}`, line]] : [],
       };
     }
-    const same = {
-      ...given,
-      rope_type: kind,
-      rope_theta: new Real(part.base),
-      original_max_position_embeddings: trained,
-    };
-    const all = among(same);
-    const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
-    const blocks = lines.filter(([title]) => ["vLLM", "SGLang"].includes(programOf(title)));
-    const servers = blocks.map(([title]) => programOf(title)).join(" and ");
-    const stop = blocks.length > 1 ? "stop" : "stops";
-    const but = servers && ` but for ${servers}, which else ${stop} at max_position_embeddings`;
-    return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
+    return asItIs(why);
   }
   if (kind === "proportional") {
     return {
@@ -350,6 +359,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
       why: `It is rescaled already (${kind}): YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
     };
   }
+  if (newAngles(part, wanted)?.some(Boolean) === false) return asItIs("no pair meets a new angle.");
   const factor = stretch(wanted, trained);
   const { attention_factor: left, ...kept } = given; // which a new factor does not keep
   if (part.width === part.head_dim && Number(given.partial_rotary_factor ?? 1) !== 1) {
@@ -399,17 +409,13 @@ function byYarn(part, parameters) {
   return { ...part, rescaling: ["yarn", parameters], inv_freq: [...invFreq], attention_factor: attention };
 }
 
-/** Parameters of any type of rescaling; a kind of layer has those that its own reads. */
-const RESCALES = new Set(Object.values(PARAMETERS).flat());
-
 /** What rope_parameters says of the other kinds of layers, which stay. */
 function unchanged(kinds, part, config) {
   const others = kinds.filter((one) => one !== part);
   return Object.fromEntries(
     others.map((one) => {
       const [kind, given] = one.rescaling ?? ["default", {}];
-      const kept = Object.entries(present(one, config)).filter(([name]) => !RESCALES.has(name));
-      return [one.kind, { ...Object.fromEntries(kept), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
+      return [one.kind, { ...present(one, config), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
     }),
   );
 }
@@ -472,29 +478,34 @@ const programOf = (title) => title.split(/[ ,]/)[0];
 const beside = (model) =>
   model === "NEW_FOLDER" ? ", once the model's tokenizer lies in NEW_FOLDER, too: convert writes none" : "";
 
-/** What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part. */
+/**
+ * What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part,
+ * and both are left out where they stay. A factor of 1 stands in the GGUF file already.
+ */
 function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
   const names = holderOf(spec, part, rules);
   const holder = ["config", ...names].join(".");
   const nested = all !== parameters;
   const width = wide ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n` : "";
   const place = nested ? `["${part.kind}"]` : "";
-  const python = written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
+  const python = parameters && written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
   const longest = { max_position_embeddings: wanted, ...lesser(part, config, wanted) };
-  const vllm = inside(names, { ...longest, rope_parameters: all });
-  const sglang = inside(names, { rope_parameters: all });
+  const vllm = inside(names, { ...longest, ...(all && { rope_parameters: all }) });
+  const sglang = all ? ` \\\n  --json-model-override-args '${inside(names, { rope_parameters: all })}'` : "";
   const lines = [
     ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
     [`vLLM${beside(model)}`, `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
     [
       `SGLang${beside(model)}`,
       "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n" +
-        `  --model-path ${model} --context-length ${wanted} \\\n  --json-model-override-args '${sglang}'`,
+        `  --model-path ${model} --context-length ${wanted}${sglang}`,
     ],
     [
-      "llama.cpp, which finds the base in the GGUF file",
-      `llama-server -m model.gguf -c ${wanted} \\\n` +
-        `  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`,
+      `llama.cpp, which finds the ${factor === 1 ? "rotation" : "base"} in the GGUF file`,
+      `llama-server -m model.gguf -c ${wanted}` +
+        (factor === 1
+          ? ""
+          : ` \\\n  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`),
     ],
   ];
   const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);
@@ -661,7 +672,7 @@ export default figure((fig) => {
     problem.textContent = wrong;
     problem.hidden = !wrong;
     warnings.hidden = !spec;
-    unused.show(spec?.others ?? []);
+    unused.show(spec?.others ?? [], spec?.warnings ?? []);
     plot.canvas.hidden = table.hidden = blocks.hidden = !part;
     others.show(part, rows);
     turning.canvas.hidden = part?.part !== "text";
@@ -904,11 +915,12 @@ function makeUnused(fig) {
   const [summary, names] = [make("summary"), make("p")];
   const node = fig.element("details", { className: "rope-others" }, summary, names);
   return {
-    show(others) {
+    show(others, warnings) {
       const count = others.length;
       node.hidden = !count;
       const words = count > 1 ? "other fields are taken" : "other field is taken";
-      summary.textContent = `${count} ${words} to be about something else`;
+      const ruled = !warnings.some(({ code }) => code === "no-rule");
+      summary.textContent = `${count} ${words} to be about something else${ruled ? "" : ", or of a part without a rule"}`;
       names.textContent = others.join(", ");
     },
   };

@@ -416,6 +416,15 @@ def test_frequencies_of_one_alone_may_follow_the_length(capsys) -> None:
     assert said == ["text: frequencies change with the length of a text, and not alike."]
 
 
+def test_a_side_without_a_rule_is_not_said_to_lack_a_part() -> None:
+    one, two = (
+        specification("moonshotai/Kimi-K2-Instruct"),
+        specification("deepseek-ai/DeepSeek-V3"),
+    )
+    for which, both in (("first", (one, two)), ("second", (two, one))):
+        assert card.compare(*both) == ([f"How the {which} rotates is not known."], 2)
+
+
 def test_a_class_that_does_not_run_by_default_is_named(capsys) -> None:
     assert asked("glm4v") == 2
     assert "glm4v, as its class is by default, has no card: " in capsys.readouterr().err

@@ -479,7 +479,8 @@ def test_where_the_old_word_is_read_by_another_rule_this_is_told() -> None:
 @pytest.mark.parametrize("name", ["neucodec", "xcodec2"])
 def test_a_note_on_a_part_names_it(name: str) -> None:
     (note,) = (w for w in rope_of({"model_type": name}).warnings if w.code == "none-rotates")
-    assert note.message == "None of the layers of semantic_model_config rotates."
+    words = "None of the layers of semantic_model_config rotates: semantic_model_config."
+    assert note.message == f"{words}position_embeddings_type is 'relative_key'."
     config = {"model_type": name, "semantic_model_config": {"position_embeddings_type": "rotary"}}
     (note,) = (w for w in rope_of(config).warnings if w.code == "head-width-guessed")
     names = "semantic_model_config.hidden_size and semantic_model_config.num_attention_heads"
@@ -787,6 +788,32 @@ def test_sizes_by_the_names_of_older_files_count() -> None:
         for more in ({}, {"n_embed": None}):
             (part,) = rope_of({**falcon, **more, **own}).parts
             assert part.head_dim == made({**falcon, **more, **own}).hidden_size // 32 == 128
+
+
+def test_a_rescaling_without_a_type_is_told() -> None:
+    given = {"factor": 8.0, "low_freq_factor": 1.0, "rope_theta": 1e4}
+    spec = rope_of({"model_type": "llama", "rope_scaling": given})
+    assert spec.parts[0].rescaling is None
+    words = "rope_scaling has factor and no rope_type: it is read as 'default'."
+    assert [one.message for one in spec.warnings if one.code == "type-missing"] == [words]
+    spec = rope_of({"model_type": "llama", "rope_parameters": {"rope_theta": 1e4}})
+    assert "type-missing" not in {one.code for one in spec.warnings}
+
+
+def test_a_length_written_as_a_float_is_a_whole_number() -> None:
+    given = {**YARN, "original_max_position_embeddings": 32768.0}
+    (part,) = rope_of({**QWEN, "rope_scaling": given}).parts
+    assert (part.trained_length, type(part.trained_length)) == (32768, int)
+
+
+@pytest.mark.parametrize(("rope", "severity"), [(True, 1), (False, 0)])
+def test_a_rotation_that_a_dict_asks_for_in_vain_is_told(rope: bool, severity: int) -> None:
+    """MPT as llm-foundry writes it; its class in transformers knows ALiBi alone."""
+    attention = {"alibi": not rope, "rope": rope, "rope_impl": "dail", "rope_theta": 10000}
+    found = rope_of({"model_type": "mpt", "attn_config": attention}).warnings
+    said = {one.field: one.severity for one in found}
+    assert said["attn_config.rope_impl"] == said["attn_config.rope_theta"] == severity
+    assert ("attn_config.rope" in said) == rope
 
 
 def test_an_odd_number_of_channels_is_told_with_the_fields_that_make_it() -> None:

@@ -457,6 +457,11 @@ def test_what_does_not_rotate_is_told_from_what_is_not_known(node):
     assert "**gpt2** has no rotary embedding" in says[0]
     assert "Of **gpt7** it is not known" in says[1]
     assert "Of **this configuration** it is not known" in says[2]
+    spec = rope_of({"model_type": "granitemoehybrid", "position_embedding_type": "nope"}).to_dict()
+    said = node.call("model_card.js", "wordsWithout", spec)
+    assert said == "As this file has it, nothing in **granitemoehybrid** rotates."
+    (why,) = (one["message"] for one in spec["warnings"])
+    assert why == "None of its layers rotates: position_embedding_type is 'nope'."
     for family in ("evolla", "hunyuan_vl", "clvp"):
         spec = rope_of({"model_type": family}).to_dict()
         assert f"Of **{family}** it is not known" in node.call(

@@ -331,7 +331,7 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     assert other.startswith("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 ")
     changed = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     in_sglang(changed, json.loads(argument(other, "--json-model-override-args")))
-    assert "Nothing is to be written but for vLLM and SGLang" in part["said"]
+    assert "Nothing is to be written but for vLLM, SGLang and llama.cpp" in part["said"]
     assert int(argument(command, "--max-model-len")) == 131072
     config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     in_vllm(config, json.loads(argument(command, "--hf-overrides")))
@@ -344,6 +344,65 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     assert after.attention_scaling == before.attention_scaling
     there = kind(config=changed.get_text_config())
     assert there.inv_freq.equal(before.inv_freq)
+
+
+YARN = {"type": "yarn", "factor": 16.0, "original_max_position_embeddings": 8192}
+PLAIN = {"rope_type": "default", "rope_theta": 5e5}
+TURNED: dict[str, dict[str, Any]] = {  # by the class, or beside parameters that are not read
+    "gpt_oss": {},
+    "ministral3": {},
+    "qwen2": {"rope_scaling": YARN, "rope_parameters": PLAIN},
+    "olmo3": {"rope_scaling": YARN, "rope_parameters": {
+        "full_attention": {**PLAIN, **YARN, "rope_type": "yarn", "factor": 8.0},
+        "sliding_attention": PLAIN}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("times", [8, 32])
+@pytest.mark.parametrize("family", TURNED)
+def test_lines_keep_the_rescaling_by_which_the_class_turns(node, family, times):
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "head_dim": 128, "num_hidden_layers": 4}
+    length = {} if family in ("gpt_oss", "ministral3") else {"max_position_embeddings": 8192}
+    raw = {"model_type": family, **sizes, **length, **TURNED[family]}
+    parts = node.ask(TWIN, "cards", [json.dumps(raw)], json.dumps(load_rules()), times)[0]
+    part = next(part for part in parts if part["blocks"])
+    config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
+    in_vllm(config, json.loads(argument(code(part, "vLLM"), "--hf-overrides")))
+    then = rope_of({**config.to_dict(), "rope_scaling": None} | {"model_type": family})
+    spec = rope_of(raw)
+    (now,) = (one for one in spec.parts if one.rescaling)
+    (told,) = (one for one in then.parts if one.rescaling)
+    longer = part["wanted"] > now.trained_length * now.rescaling[1]["factor"]
+    assert ("Nothing is to be written" in part["said"]) != longer
+    (own, factor), (new, given) = ((o.inv_freq, o.rescaling[1]) for o in (now, told))
+    assert (own == new) == (not longer)
+    left = {k: v for k, v in factor.items() if k not in ("factor", "attention_factor")}
+    assert {k: v for k, v in given.items() if k in left} == left
+    (kind,) = rotary_classes(config)
+    kind(config=config)  # it can be made
+
+
+def test_a_longer_text_without_a_new_angle_asks_for_no_rescaling(node):
+    """Of a base of 10,000 and 65,536 tokens every hand went round."""
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "max_position_embeddings": 65536}
+    config = {"model_type": "llama", "rope_theta": 1e4, **sizes}
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
+    said = "Nothing is to be written but for vLLM, SGLang and llama.cpp, which else stop at"
+    assert said in part["said"]
+    assert "no pair meets a new angle." in part["said"]
+    assert json.loads(argument(code(part, "vLLM"), "--hf-overrides")) == {
+        "max_position_embeddings": 262144
+    }
+    assert code(part, "llama.cpp") == "llama-server -m model.gguf -c 262144"
+    assert not code(part, "transformers")
+
+
+def test_whether_hunyuans_length_is_before_its_alpha_the_file_does_not_say(node):
+    scaling = {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}
+    config = {"model_type": "hunyuan_v1_dense", "max_position_embeddings": 262144,
+              "rope_scaling": scaling, "head_dim": 128}  # fmt: skip
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
+    assert "Whether 262,144 tokens are before or after the rescaling" in part["said"]
 
 
 def test_a_fraction_that_yarn_would_read_is_to_be_taken_out_first(node):
