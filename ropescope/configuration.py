@@ -305,8 +305,6 @@ def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, b
     named = (own or {}).get("model_type") if spec["any"] else None
     if not isinstance(named, str | None):
         raise ValueError(f"{name}.model_type must be a text, got {named!r}")
-    if spec.get("typed") and own and named is None:
-        raise ValueError(f"{name}.model_type must be given: its class fails without it")
     return own, spec.get("as", {}).get(named, named) or spec["type"], outside
 
 
@@ -447,6 +445,9 @@ class _Study:
             rests = spec.get("optional") or not inner.keys() & {"rotations", "parts", "null"}
             if own is None and rests:
                 continue
+            if spec.get("typed") and own and "model_type" not in own and not rests:
+                text = f"{_at(where, 'model_type')} must be given: its class fails without it"
+                raise ValueError(text)
             if config.get(name, 0) is None:  # defaults stand for it
                 self.read[_at(path, name)] = None
             elif spec["any"] and own and "model_type" in own:

@@ -307,13 +307,14 @@ class Study {
       if (asked !== null && typeof asked !== "string") {
         throw new Refused(`${name}.model_type must be a text, got ${repr(asked)}`);
       }
-      if (spec.typed && truthy(own) && asked === null) {
-        throw new Refused(`${name}.model_type must be given: its class fails without it`);
-      }
       const named = get(spec.as, asked, asked) || spec.type;
       const inner = get(this.rules, named, {});
       const where = flat.includes(name) ? path : at(path, name);
-      if (own === null && (spec.optional || !(inner.rotations || inner.parts || inner.null))) continue;
+      const rests = spec.optional || !(inner.rotations || inner.parts || inner.null);
+      if (own === null && rests) continue;
+      if (spec.typed && truthy(own) && !has(own, "model_type") && !rests) {
+        throw new Refused(`${at(where, "model_type")} must be given: its class fails without it`);
+      }
       if (get(config, name, 0) === null)
         this.read.add(at(path, name)); // defaults stand for it
       else if (spec.any && has(own, "model_type")) this.read.add(at(where, "model_type"));
