@@ -142,7 +142,8 @@ class Family:
         torch.manual_seed(0)  # routers and experts of random weights
         try:
             if self.made.__name__ == ASKED.get(self.name):
-                whole = record_all([config], self.name)[0] if self.name in TABLES else []
+                run = self.name in TABLES and self.name not in ENOUGH
+                whole = record_all([config], self.name)[0] if run else []
                 fine = any(one.rotated and one.modules for one in whole)
                 records, refusals = whole if fine else ALONE[self.name](config), []
             elif self.name in ENOUGH:

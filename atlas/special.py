@@ -513,7 +513,7 @@ CONVOLUTIONS = {"gemma3n_vision"}
 """Types of model that rotate nothing and are made by a package that is not installed, timm."""
 
 ENOUGH = {
-    *MEMORIES, *CONFORMERS, "hunyuan_vl", "idefics", "lightglue", "mistral_large4", "sam3",
-    "timesfm2_5", "vjepa2",
+    *MEMORIES, *CONFORMERS, "hunyuan_vl", "idefics", "jetmoe", "lightglue", "mistral_large4",
+    "sam3", "timesfm2_5", "vjepa2",
 }  # fmt: skip
 """Families of which nothing else rotates: their models are not run."""
