@@ -57,7 +57,9 @@ def drawn(family: Family, rule: dict[str, Any], rng: random.Random) -> dict[str,
     kinds = [kind for kind in rope["kinds"] if kind]
     for name in sorted({name for one in rope["kinds"].values() for name in one["theta"]}):
         if rng.random() < 0.7:
-            raw[name] = pick((1e4, 5e5, 1e6, 12345.0))
+            raw[name] = pick(several := (1e4, 5e5, 1e6, 12345.0))
+            if name in rope.get("listed", ()) and (rope.get("yields") or rng.random() < 0.5):
+                raw[name] = [pick(several) for _ in range(raw["num_hidden_layers"])]
     if rope["dict"] and rng.random() < 0.8:
         spelt = pick(("rope_parameters", "rope_scaling"))
         if kinds and (spelt == "rope_parameters" or "d" in rope.get("replaces", "")):
@@ -236,12 +238,12 @@ def parts_rule(made: Any) -> dict[str, Any]:
         if alone and getattr(alone, name, 0) is None:
             parts[name]["optional"] = True
         if anything:
-            others = {
-                kind: _type_of_part(made, name, kind) for kind in ("none such", *other_types())
-            }
+            told = re.findall(r"[\"']([a-z][\w.-]+)[\"']", inspect.getsource(made))
+            kinds = dict.fromkeys(("none such", *other_types(), *sorted(told)))
+            others = {kind: _type_of_part(made, name, kind) for kind in kinds}
             if others.pop("none such"):
                 parts[name]["any"] = False
-            elif renamed := {k: v for k, v in others.items() if v}:
+            elif renamed := {k: v for k, v in others.items() if v not in (None, k)}:
                 parts[name]["as"] = renamed
         preset = getattr(own, "init_kwargs", None) or {}
         preset = {k: v for k, v in preset.items() if k in PRESET and v is not None}

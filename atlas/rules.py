@@ -27,8 +27,8 @@ A rule
     be a multiple of ``num_attention_heads``.
 ``needs``, ``foreign``, ``refuses``, ``must``
     Rescalings that fail where ``head_dim`` is null; the expressions other than whose value
-    ``head_dim`` makes the class fail; fields that a class takes from none, true where null is
-    allowed; fields without which it fails.
+    ``head_dim`` makes the class fail; fields that a class takes from none, but for these values;
+    fields without which it fails.
 ``rope``
     ``dict``: whether ``rope_parameters`` and ``rope_scaling`` are read; ``nested``: an entry for
     each kind of layer; ``fills``: a missing entry is filled; ``nulls``: one that is null, too;
@@ -36,8 +36,10 @@ A rule
     ``rope_scaling`` that stands for ``rope_parameters`` (letters of
     `ropescope.configuration.TYPES`; an empty dict as null does); ``apart``: it
     counts with a dict for each kind of layer alone, and then nothing outside does; ``listed``:
-    fields outside that may have an entry for each layer; ``keeps``, ``wants``: their keys about
-    something else, and those without which a class fails; ``old``: those without which it does in
+    fields outside that may have an entry for each layer, of which the first of a kind counts, or
+    the last where ``final``; ``yields``: nothing outside counts beside a dict; ``strict``: the
+    class fails with entries for no kind of layer; ``keeps``, ``wants``: their keys about something
+    else, and those without which a class fails; ``old``: those without which it does in
     ``rope_scaling``.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
     ``scaled``: keys of numbers that any rescaling must have;
@@ -62,6 +64,8 @@ A rule
     is given: ``then`` where ``(layer + offset) % every`` is 0, else ``else``; ``backwards`` if it
     counts from the last; ``cycle``, entries that recur, instead of these two; ``first`` and
     ``last`` entries; ``some``, the last if there is none of it;
+    ``windows``, a list of which the types are made where they are not given;
+    ``some_of``, a type of which a list has to have one;
     whether the last are ``forced`` and longer lists ``cut``, any or those with so many entries more
     as this field says; ``old`` spellings of types; ``words``, the types that its class takes, where
     it does not take all, and ``wants``, fields that have to be set where one of these is given. Or
@@ -82,7 +86,7 @@ A rule
 ``reaches``, ``uneven``
     Fields that change what rotates by a rule that is not known, with the value (of each entry of a
     list, ``base`` for that of the rotation) that changes nothing; whether an odd number of channels
-    that rotate makes the class fail (`types`).
+    that rotate makes the class fail, 4 where one that is no multiple of it does (`types`).
 ``rotating``
     Fields that, if given, have to be the numbers of the layers that rotate.
 ``agreement``
@@ -221,8 +225,6 @@ def rule_of(family: Family) -> dict[str, Any]:
     if "or" in rule["layers"].get("numbers", {}):
         told = rule["layers"]["numbers"]
         known[told["field"]] = told.pop("or")
-    if other := rule["layers"].get("types", {}).pop("other", None):
-        rule["aliases"][other] = "layer_types"
     if list(rule["layers"]) == ["count"]:  # all alike
         with suppress(RefusedError):
             family.loaded(family.raw(num_hidden_layers=2))
@@ -490,8 +492,8 @@ LENGTHS = (*range(1, 10), *range(29, 38))
 PREDICT = "num_nextn_predict_layers"
 """A field with the number of layers of heads that predict further."""
 
-OTHERS = ("compress_ratios",)
-"""Older fields of which types of layers are made."""
+ATTENTION_WINDOWS = "attention_windows"
+"""An older field of which types of layers are made: how far each layer looks, 0 without an end."""
 
 
 def pattern_of(family: Family, field: str) -> dict[str, Any]:
@@ -525,11 +527,10 @@ def pattern_of(family: Family, field: str) -> dict[str, Any]:
             fits["cut"] = True
         return fits
     old = {k: v for k, v in LEGACY.items() if v in str(fits)}
-    for name, value in product(OTHERS, (0, 4, 128)):
-        with suppress(RefusedError, TypeError):
-            found = set(made(6, **{name: [value] * 6}))
-            if len(found) == 1 and found != set(made(6)):
-                old[str(value)], fits["other"] = found.pop(), name
+    with suppress(RefusedError, TypeError):
+        near, far, *more = made(6, **{ATTENTION_WINDOWS: [4, 0] * 3})
+        if near != far and more == [near, far] * 2 != made(6)[2:]:
+            fits["windows"] = {"field": ATTENTION_WINDOWS, "zero": far, "other": near}
     return {**fits, **_given(family, fits), **({"old": old} if old else {})}
 
 
@@ -550,6 +551,11 @@ def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
         with suppress(RefusedError):
             got = family.loaded(family.raw(num_hidden_layers=6, layer_types=told)).layer_types
             found |= {"forced": True, "last": [got[-1]]} if got[:5] == told[:5] != got[1:] else {}
+        one = [*told[1:], fits["then"]]
+        if _loads(family, num_hidden_layers=6, layer_types=one) and not _loads(
+            family, num_hidden_layers=6, layer_types=told
+        ):
+            found["some_of"] = fits["then"]
         with suppress(RefusedError):
             got = family.loaded(family.raw(num_hidden_layers=6, layer_types=[*told, told[0]]))
             found |= {"cut": True} if len(got.layer_types) == 6 else {}
@@ -660,6 +666,19 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
         lists = {name: [0.25 + nested.index(kind) for kind in types]}
         if all(ask(kind, key, **lists) == 0.25 + nested.index(kind) for kind in set(types)):
             rule.setdefault("listed", []).append(name)
+            if name == "rope_theta":
+                for kind in {*types}.intersection(rule["kinds"]):
+                    rule["kinds"][kind]["theta"] = [*rule["kinds"][kind]["theta"], name][:1]
+                both = {"rope_parameters": dict.fromkeys(nested, plain)}
+                if not any(ask(kind, key, **both, **lists) == 0.25 for kind in nested[:1]):
+                    rule["yields"] = True
+            told = {name: [0.25 + n for n in range(len(types))]}
+            ends = {kind: len(types) - 1 - types[::-1].index(kind) for kind in {*types}}
+            if all(ask(kind, key, **told) == 0.25 + n for kind, n in ends.items()):
+                rule["final"] = True
+    flat = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
+    if nested and has and not _loads(family, **flat):
+        rule["strict"] = True
     if len(nested) > 1:
         one, other = nested[:2]
         only = {one: {"rope_type": "default", "rope_theta": 777.0}}
@@ -717,6 +736,14 @@ OWN = {
 
 LISTED = {"rope_theta": "rope_theta", "partial_rotary_factors": "partial_rotary_factor"}
 """Fields that may have an entry for each layer, and what these are."""
+
+
+def _loads(family: Family, **more: Any) -> bool:
+    """Return whether a class takes a small configuration, changed so."""
+    with suppress(RefusedError):
+        family.loaded(family.raw(**more))
+        return True
+    return False
 
 
 def _heard_bases(family: Family) -> list[str]:
@@ -1190,7 +1217,7 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     if must := [name for name in inner if not family.runs(**{name: "leave out"})]:
         found["must"] = must
     if refuses and not refused():
-        found["refuses"] = {k: not refused(**{k: None}) for k in refuses}
+        found["refuses"] = {k: [] if refused(**{k: None}) else [None] for k in refuses}
     elif due := _foreign(family, rule):
         found["foreign"] = due
     return found
@@ -1260,6 +1287,7 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     for name in ("types", "switch", "numbers"):
         if name in layers:
             words |= {layers[name]["field"], str(layers[name].get("every") or "")}
+            words |= {layers[name].get("windows", {}).get("field", "")}
     for name in ("by", "over"):
         words |= {
             word

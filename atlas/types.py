@@ -128,8 +128,21 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
             found["reaches"][name] = _neutral(family, rule, name)
     found["rotating"] = [*_numbering(family, rule)]
     if rule["part"] == "text" and _uneven(family, rule):
-        found["uneven"] = True
+        found["uneven"] = 4 if _by_fours(family, rule) else True
     return {k: v for k, v in found.items() if v}
+
+
+def _by_fours(family: Family, rule: dict[str, Any]) -> bool:
+    """Return whether a class takes widths that are multiples of 4 alone."""
+    seen = {True: [], False: []}
+    for width in (16, 24, 32, 40):
+        spec = evaluate(raw_of(family, head_dim=width), {family.made.model_type: rule})
+        takes = False
+        with suppress(RefusedError):
+            family.loaded(family.raw(head_dim=width))
+            takes = True
+        seen[takes].append(any(part.width % 4 for part in spec.parts))
+    return bool(seen[False]) and all(seen[False]) and not any(seen[True])
 
 
 def _names(family: Family, rule: dict[str, Any]) -> list[str]:

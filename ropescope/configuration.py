@@ -330,6 +330,8 @@ class _Fields:
         self.twice = {name: config[name] for name in names if name not in self.named.values()}
         self.defaults: Json = {**rule.get("defaults", {}), **preset}
         self.listed: list[str] = rule.get("rope", {}).get("listed", [])
+        switch = rule.get("layers", {}).get("switch", {}).get("field", "")
+        self.told = [*self.listed, *([switch] if BASE.search(switch) else [])]
 
     def name(self, name: str) -> str:
         """Return the dotted path of a field, spelt as given."""
@@ -366,12 +368,20 @@ class _Fields:
             raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
         return value
 
+    def made_of(self, windows: Json, field: str) -> None:
+        """Set types of layers from windows, where they are not given."""
+        given = self.given.get(windows["field"])
+        if self.given.get(field) is None and isinstance(given, list):
+            self.named[field] = windows["field"]
+            self.given[field] = [windows["other" if one else "zero"] for one in given]
+
     def check(self, rule: Json) -> None:
         """Raise where a size is none, or does not divide as its class wants."""
         read = dict(self.read)
-        for name, null in rule.get("refuses", {}).items():
-            if name in self.given and not (null and self.given[name] is None):
-                raise ValueError(f"{self.name(name)} must be left out, got {self.given[name]!r}")
+        for name, fine in rule.get("refuses", {}).items():
+            if name in self.given and self.given[name] not in fine:
+                hint = f"left out or {fine[0]!r}" if any(fine) else "left out"
+                raise ValueError(f"{self.name(name)} must be {hint}, got {self.given[name]!r}")
         for name in rule.get("must", ()):
             if self.given.get(name) is None:
                 raise ValueError(f"{self.name(name)} must be given: its class fails without it")
@@ -557,22 +567,20 @@ class _Study:
 
     def entries(self, fields: _Fields, kind: str | None, layers: list[int], made: Json) -> None:
         """Warn of entries for layers of a kind that turn by another value."""
-        for name in fields.listed:
-            given, where = fields.given.get(name), fields.name(name)
-            base, head, width = (made[key] for key in ("base", "head_dim", "width"))
-            entries = (
-                [given[i] for i in layers if i < len(given)] if isinstance(given, list) else []
-            )
-            for value in filter(_positive, entries):
-                if (
-                    value != base
-                    if BASE.search(name)
-                    else (int(head * value) + 1) // 2 * 2 != width
-                ):
-                    used = f"{base:,.15g}" if BASE.search(name) else f"{width} of {head} channels"
-                    text = f"{where} has {value:,.15g} for one of the {kind} layers, which turn by"
-                    self.warn("entries-differ", 1, where, f"{text} {used}.")
-                    break
+        base, head, width = (made[key] for key in ("base", "head_dim", "width"))
+        for name in fields.told:
+            given, bases = fields.given.get(name), bool(BASE.search(name))
+            due = base if bases else width
+            some = [given[i] for i in layers if i < len(given)] if isinstance(given, list) else []
+            for value in filter(_positive, some):
+                makes = value if bases else (int(head * value) + 1) // 2 * 2
+                if makes == due or (bases and value == 1):  # a switch
+                    continue
+                whose = f"the {kind} layers" if kind else "the layers"
+                used = f"{base:,.15g}" if bases else f"{width} of {head} channels"
+                text = f"{fields.name(name)} has {value:,.15g} for one of {whose}, which turn by"
+                self.warn("entries-differ", 1, fields.name(name), f"{text} {used}.")
+                break
 
     def unknown(self, where: str, instead: str) -> None:
         """Warn of a value of which it is not known what it does."""
@@ -591,7 +599,8 @@ class _Study:
         rests, found = unrolled(layers["rests"]), []
         for one in rule["rotations"]:
             if own := layers.get(None if one["kind"] == "indexer" else one["kind"]):
-                told = self.parameters(fields, rule["rope"], one["kind"], own[0][0], {*layers})
+                layer = max(unrolled(own)) if rule["rope"].get("final") else own[0][0]
+                told = self.parameters(fields, rule["rope"], one["kind"], layer, {*layers})
                 if told is None:
                     rests |= unrolled(own)
                     continue
@@ -647,6 +656,9 @@ class _Study:
                 raise ValueError(f"{name} must have an entry for {kind!r}")
             name = f"{name}.{kind}"
             for key, value in (given or {}).items():
+                if rope.get("strict") and key not in rope["kinds"]:
+                    words = f"entries for {', '.join(rope['kinds'])} alone, got one for {key!r}"
+                    raise ValueError(f"{fields.name(label)} must have {words}")
                 if key not in kinds:
                     one = rope["kinds"].get(key, {})
                     made = {"rope_theta": one.get("default"), **(one.get("absent") or {})}
@@ -661,12 +673,13 @@ class _Study:
             raise ValueError(f"{name} must be a dict, got {entry!r}")
         told = {**(entry or {}), **(legacy or {})}
         found = {**((own["absent"] or {}) if entry is None else {}), **told}
-        theta = () if apart else own["theta"]
+        theta = () if apart or (given and rope.get("yields")) else own["theta"]
         source = f"{name}.rope_theta" if "rope_theta" in told else DEFAULT
         known = {**fields.preset, **fields.given}
         over = next((field for field in own.get("over", ()) if field in known), None)
-        if over is not None or "rope_theta" not in found:
-            at = over or next((field for field in theta if field in known), None)
+        at = over or next((field for field in theta if field in known), None)
+        outside = at is not None and rope.get("yields") and "rope_theta" not in told
+        if over is not None or outside or "rope_theta" not in found:
             found["rope_theta"] = own["default"] if at is None else fields.at(at, layer)
             if at and fields.has(at):
                 source = fields.name(at)
@@ -764,8 +777,11 @@ class _Study:
                 raise ValueError(f"{text}heads, got {fraction:g}")
             else:
                 dim = int(dim * fraction)
-        if rule.get("uneven") and dim % 2:
+        if dim % 2 and rule.get("uneven"):
             text = f"{at} makes {dim} channels, an odd number: its class fails."
+            self.warn("width-odd", 2, at, text)
+        elif dim % 4 and rule.get("uneven") == 4:
+            text = f"{at} makes {dim} channels, not a multiple of 4: its class fails."
             self.warn("width-odd", 2, at, text)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
         known = fields.defaults | fields.given
@@ -1037,7 +1053,7 @@ class _Study:
             fits = None
             if value == USUAL.get(key):
                 fits = True
-            elif key == "mrope_interleaved":
+            elif key in ("mrope_interleaved", "interleaved"):
                 fits = value in (None, (one["axes"] or {}).get("mode") == "interleaved")
             elif key == "truncate" and rope["nested"]:
                 fits = value in (None, True)
@@ -1262,9 +1278,14 @@ def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, lis
     count, name = fields.first(rule["count"])
     if count > MOST_LAYERS:
         raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
+    if windows := rule.get("types", {}).get("windows"):
+        fields.made_of(windows, rule["types"]["field"])
     given = fields.given.get(fields.aliases.get("layer_types", "layer_types"))
     types = frozenset(rule.get("words", types))
     if given is not None and types:
+        due = rule.get("types", {}).get("some_of")
+        if due and isinstance(given, list) and due not in given:
+            raise ValueError(f"{fields.name('layer_types')} must have {due!r}, got {given!r}")
         fine = _for_each(fields, given, count, rule.get("types", {}))
         if not (fine and all(isinstance(one, str) and one in types for one in given)):
             words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"

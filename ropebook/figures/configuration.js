@@ -186,7 +186,9 @@ class Fields {
     const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
     this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
     this.named = new Map(names.map((name) => [this.plain(name), name]));
-    Object.assign(this, { path, preset, places, lists: rule.rope?.listed ?? [] });
+    const [lists, toggle] = [rule.rope?.listed ?? [], rule.layers?.switch?.field ?? ""];
+    const told = BASE.test(toggle) ? [...lists, toggle] : lists;
+    Object.assign(this, { path, preset, places, lists, told });
     this.read = new Set(idle.map((name) => at(path, name)));
     const last = [...this.named.values()];
     this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
@@ -225,12 +227,23 @@ class Fields {
       throw new Refused(`${this.name(name)} must be a positive integer, got ${repr(value)}`);
     return value;
   }
+  /** Sets types of layers from windows, where they are not given. */
+  madeOf(windows, field) {
+    const given = this.given.get(windows.field);
+    if ((this.given.get(field) ?? null) !== null || !Array.isArray(given)) return;
+    this.named.set(field, windows.field);
+    this.given.set(
+      field,
+      given.map((one) => windows[truthy(one) ? "other" : "zero"]),
+    );
+  }
   /** Throws where a size is none, or does not divide as its class wants. */
   check(rule) {
     const read = new Set(this.read);
-    for (const [name, none] of Object.entries(rule.refuses ?? {})) {
-      if (!this.given.has(name) || (none && this.given.get(name) === null)) continue;
-      throw new Refused(`${this.name(name)} must be left out, got ${repr(this.given.get(name))}`);
+    for (const [name, fine] of Object.entries(rule.refuses ?? {})) {
+      if (!this.given.has(name) || fine.some((one) => equal(one, this.given.get(name)))) continue;
+      const words = fine.some(truthy) ? `left out or ${repr(fine[0])}` : "left out";
+      throw new Refused(`${this.name(name)} must be ${words}, got ${repr(this.given.get(name))}`);
     }
     for (const name of rule.must ?? []) {
       if ((this.given.get(name) ?? null) !== null) continue;
@@ -431,16 +444,16 @@ class Study {
   }
   /** Warn of entries for layers of a kind that turn by another value. */
   entries(fields, kind, layers, made) {
-    for (const name of fields.lists) {
+    for (const name of fields.told) {
       const [given, where] = [fields.given.get(name), fields.name(name)];
       const [base, head, width] = [Number(made.base), made.head_dim, made.width];
       const entries = Array.isArray(given) ? layers.filter((i) => i < given.length).map((i) => given[i]) : [];
       const whole = (value) => 2 * Math.floor((Math.floor(head * value) + 1) / 2);
-      const fits = (value) => (BASE.test(name) ? value === base : whole(value) === width);
+      const fits = (value) => (BASE.test(name) ? value === 1 || value === base : whole(value) === width);
       const lost = entries.find((value) => positive(value) && !fits(Number(value)));
       if (lost === undefined) continue;
       const used = BASE.test(name) ? digits15(made.base) : `${width} of ${head} channels`;
-      const text = `${where} has ${digits15(lost)} for one of the ${kind} layers, which turn by ${used}.`;
+      const text = `${where} has ${digits15(lost)} for one of ${kind === null ? "the layers" : `the ${kind} layers`}, which turn by ${used}.`;
       this.warn("entries-differ", 1, where, text);
     }
   }
@@ -462,7 +475,8 @@ class Study {
     for (const one of rule.rotations) {
       const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
       if (!own.length) continue;
-      const [parameters, source] = this.parameters(fields, rule.rope, one.kind, own[0][0], layers);
+      const layer = rule.rope.final ? Math.max(...unrolled(own)) : own[0][0];
+      const [parameters, source] = this.parameters(fields, rule.rope, one.kind, layer, layers);
       if (parameters === null) {
         rests.push(...unrolled(own));
         continue;
@@ -521,6 +535,10 @@ class Study {
         throw new Refused(`${name} must have an entry for ${repr(kind)}`);
       }
       for (const [key, value] of Object.entries(given ?? {})) {
+        if (rope.strict && !has(rope.kinds, key)) {
+          const words = `entries for ${Object.keys(rope.kinds).join(", ")} alone, got one for ${repr(key)}`;
+          throw new Refused(`${fields.name(label)} must have ${words}`);
+        }
         if (layers.has(key)) continue;
         const one = get(rope.kinds, key);
         const more = one === null ? "" : ": no layer is of this kind";
@@ -537,12 +555,13 @@ class Study {
     if (entry !== null && !isDict(entry)) throw new Refused(`${name} must be a dict, got ${repr(entry)}`);
     const told = { ...entry, ...legacy };
     const found = { ...(entry === null ? own.absent : {}), ...told };
-    const theta = apart ? [] : own.theta;
+    const theta = apart || (rope.yields && truthy(given)) ? [] : own.theta;
     let source = has(told, "rope_theta") ? `${name}.rope_theta` : DEFAULT;
     const isKnown = (field) => fields.given.has(field) || has(fields.preset, field);
     const over = own.over?.find(isKnown);
-    if (over !== undefined || !has(found, "rope_theta")) {
-      const at = over ?? theta.find(isKnown);
+    const at = over ?? theta.find(isKnown);
+    const outside = at !== undefined && rope.yields && !has(told, "rope_theta");
+    if (over !== undefined || outside || !has(found, "rope_theta")) {
       found.rope_theta = at === undefined ? own.default : fields.at(at, layer);
       if (at !== undefined && fields.has(at)) source = fields.name(at);
       else if (found.rope_theta === null) {
@@ -642,9 +661,8 @@ class Study {
         throw new Refused(`${text}, got ${general(fraction)}`);
       } else dim = Math.trunc(dim * fraction);
     }
-    if (rule.uneven && dim % 2) {
-      this.warn("width-odd", 2, at, `${at} makes ${dim} channels, an odd number: its class fails.`);
-    }
+    const wrong = rule.uneven && dim % 2 ? "an odd number" : rule.uneven === 4 && dim % 4 ? "not a multiple of 4" : "";
+    if (wrong) this.warn("width-odd", 2, at, `${at} makes ${dim} channels, ${wrong}: its class fails.`);
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
     const asked = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim", 0);
     if ((rule.needs ?? []).includes(kind) && asked === null) {
@@ -921,7 +939,8 @@ class Study {
       const [where, value] = [`${name}.${key}`, parameters[key]];
       let fits = null;
       if (has(USUAL, key) && equal(value, USUAL[key])) fits = true;
-      else if (key === "mrope_interleaved") fits = value === null || equal(value, one.axes?.mode === "interleaved");
+      else if (["mrope_interleaved", "interleaved"].includes(key))
+        fits = value === null || equal(value, one.axes?.mode === "interleaved");
       else if (key === "truncate" && rope.nested) fits = value === null || equal(value, true);
       if (used.includes(key) && fits !== false) fields.read.add(where);
       else if (isDict(value) || this.kinds.has(key)) {
@@ -1234,7 +1253,12 @@ function layersOf(fields, rule, types) {
   if (count > MOST_LAYERS) {
     throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
   }
+  if (rule.types?.windows) fields.madeOf(rule.types.windows, rule.types.field);
   const given = fields.given.get(get(fields.aliases, "layer_types", "layer_types")) ?? null;
+  const due = rule.types?.some_of ?? null;
+  if (due !== null && given !== null && types.size && Array.isArray(given) && !given.includes(due)) {
+    throw new Refused(`${fields.name("layer_types")} must have ${repr(due)}, got ${repr(given)}`);
+  }
   if (rule.words) types = new Set(rule.words);
   if (given !== null && types.size) {
     if (!forEach(fields, given, count, rule.types) || !given.every((one) => types.has(one))) {

@@ -5,6 +5,7 @@ with weights, and run.
 """
 
 import copy
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 import transformers
 
 from atlas import public
-from ropescope.configuration import load_rules, rope_of
+from ropescope.configuration import load_rules, rope_of, unrolled
 
 SIZES: dict[str, Any] = {
     "vocab_size": 64, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,
@@ -468,3 +469,71 @@ def test_the_alpha_of_hunyuan_reads_no_fraction() -> None:
     made = transformers.HunYuanDenseV1Config.from_dict(copy.deepcopy(raw))
     heard = code.HunYuanDenseV1RotaryEmbedding(made).inv_freq
     np.testing.assert_allclose(part.inv_freq, heard.numpy(), rtol=1e-6)
+
+
+def test_ultraberts_windows_and_bases_are_read_as_in_its_checkpoints() -> None:
+    """Kinds of layers are made of ``attention_windows``; of a list of bases a kind has its last."""
+    sizes = {"hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 6}
+    for windows, bases in (
+        ([128, 0, 128, 128, 0, 128], [1e4, 5e5, 1e4, 1e4, 5e5, 1e4]),
+        ([0, 64, 64, 64, 64, 0], [3e4, 1e4, 1e4, 1e4, 2e4, 7e5]),
+        ([128, 0, 128, 128, 0, 128], None),
+        (None, [1e4, 1e4, 5e5, 1e4, 1e4, 6e5]),
+    ):
+        raw = sizes | {"attention_windows": windows, "rope_theta": bases}
+        raw = {key: value for key, value in raw.items() if value is not None}
+        made = transformers.UltrabertConfig.from_dict(copy.deepcopy(raw))
+        for part in rope_of({"model_type": "ultrabert", **raw}).parts:
+            assert part.base == made.rope_parameters[part.kind]["rope_theta"]
+            layers = [n for n, kind in enumerate(made.layer_types) if kind == part.kind]
+            assert sorted(unrolled(part.layers)) == layers
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "own", "due"),
+    [
+        ("exaone4_5", "text_config", "exaone4_5_text", "exaone4"),
+        ("hyperclovax_vision_v2", "vision_config", "qwen2_5_vl", "qwen2_5_vl_vision"),
+    ],
+)
+def test_a_part_of_an_older_type_is_read_as_its_model_reads_it(
+    name: str, part: str, own: str, due: str
+) -> None:
+    raw = {part: {"model_type": own}}
+    made = transformers.CONFIG_MAPPING[name].from_dict(copy.deepcopy(raw))
+    assert getattr(made, part).model_type == due
+    assert due in {one.model_type for one in rope_of({"model_type": name, **raw}).parts}
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("modernbert", {"rope_parameters": {"rope_type": "default", "rope_theta": 5e5}}),
+        ("neomme", {"layer_types": ["sliding_attention"] * 17}),
+    ],
+)
+def test_a_rotation_that_a_class_refuses_is_refused(name: str, own: dict[str, Any]) -> None:
+    with pytest.raises(Exception, match=r"rope_parameters|layer_types"):
+        transformers.CONFIG_MAPPING[name].from_dict(copy.deepcopy(own))
+    with pytest.raises(ValueError, match=r"rope_parameters must have|layer_types must have"):
+        rope_of({"model_type": name, **own})
+
+
+def test_a_width_that_is_no_multiple_of_four_is_told_where_its_class_refuses_it() -> None:
+    for width, fine in ((64, True), (72, False), (80, True)):
+        said = rope_of({"model_type": "neomme", "head_dim": width}).warnings
+        assert any("not a multiple of 4" in one.message for one in said) != fine
+        with nullcontext() if fine else pytest.raises(Exception, match="not a multiple of 4"):
+            transformers.CONFIG_MAPPING["neomme"].from_dict({"head_dim": width})
+
+
+def test_bases_that_a_switch_is_given_in_vain_are_told() -> None:
+    """Muse's class asks of its list only which layers turn."""
+    raw = {"num_hidden_layers": 4, "layer_rope_theta": [250000, 250000, 250000, 0]}
+    spec = rope_of({"model_type": "muse_glimmer_text", **raw})
+    (said,) = (one.message for one in spec.warnings if one.code == "entries-differ")
+    assert said == "layer_rope_theta has 250,000 for one of the layers, which turn by 10,000."
+    raw["layer_rope_theta"] = [1, 1, 1, 0]
+    assert "entries-differ" not in {
+        one.code for one in rope_of({"model_type": "muse_glimmer_text", **raw}).warnings
+    }
