@@ -114,6 +114,9 @@ HEARD: list[tuple[str, dict[str, Any]]] = [
                     {**TWO, "sliding_attention": None}, PLAIN | {"rope_theta": 7e5})),
     ("step3p5", STEP | {"layer_types": LISTS["layer_types"],
                         "rope_parameters": {"full_attention": TWO["full_attention"]}}),
+    ("gemma3n_text", {**IN_TURN, "head_dim": 64, "num_kv_shared_layers": 0, "rope_theta": 4e5,
+                      "rope_local_base_freq": 2e4, "rope_scaling": LLAMA3}),
+    ("kolibri1", {**EXPERTS, "layer_types": ["sliding_attention", "attention"] * 2}),
 ]  # fmt: skip
 
 
@@ -235,6 +238,9 @@ FAILS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("recurrent_gemma", {"head_dim": 64, "num_hidden_layers": 3}, {"layer_types": None}),
     ("gemma4_text", {**IN_TURN, "head_dim": 64, "global_head_dim": 128},
      {"layer_types": [*IN_TURN["layer_types"][:1], "attention", *IN_TURN["layer_types"][2:]]}),
+    ("esmc", {"num_key_value_heads": 4}, WIDE),
+    ("cohere2_moe", {**EXPERTS, **IN_TURN}, {"layer_types": ["attention"] * 4}),
+    ("mellum", {**EXPERTS, **IN_TURN}, {"sliding_window": None}),
 ]  # fmt: skip
 
 APART = {
