@@ -38,9 +38,9 @@ A rule
     counts with a dict for each kind of layer alone, and then nothing outside does; ``listed``:
     fields outside that may have an entry for each layer, of which the first of a kind counts, or
     the last where ``final``; ``yields``: nothing outside counts beside a dict; ``strict``: the
-    class fails with entries for no kind of layer; ``keeps``, ``wants``: their keys about something
-    else, and those without which a class fails; ``old``: those without which it does in
-    ``rope_scaling``.
+    class fails with entries for no kind of layer; ``keeps``, ``wants``, ``wants_plain``: their keys
+    about something else, and those without which a class fails, or does so by default alone;
+    ``old``: those without which it does in ``rope_scaling``.
     ``outside``: ``original_max_position_embeddings`` outside overrules that of the dict;
     ``scaled``: keys of numbers that any rescaling must have;
     ``alpha``: this key makes ``dynamic`` a fixed rescaling of a larger base.
@@ -807,9 +807,9 @@ def rotations_of(
             with suppress(RefusedError):
                 asked.append(({**change, **more}, family.hear(**change, **more)))
                 break
-    told, half = {"rope_type": "default", "rope_theta": 5000.0}, {"partial_rotary_factor": 0.5}
-    fails = []
-    for more in ({}, half) if rule["rope"]["dict"] else ():
+    told = {"rope_type": "default", "rope_theta": 5000.0}
+    fraction, fails = "partial_rotary_factor", []
+    for more in ({}, {fraction: 0.5}, {fraction: 1.0}) if rule["rope"]["dict"] else ():
         inner = {kind: {**told, **more} for kind in nested} if nested else told | more
         try:
             asked.append(({"rope_parameters": inner}, family.hear(rope_parameters=inner)))
@@ -849,7 +849,9 @@ def rotations_of(
                     made["axes"].pop("sections", None)
                 if (made["axes"] or {}).get("mode") == "interleaved" and _adds_up(family):
                     made["axes"]["sums"] = True
-                if not made["partial"] and fails == [half]:  # its attention rotates whole heads
+                if not made["partial"] and fails == [
+                    {fraction: 0.5}
+                ]:  # its attention rotates whole heads
                     made["partial"] = dict(WHOLE)
                 found.append(made)
                 break
@@ -1038,8 +1040,12 @@ def rescalings_of(family: Family, rule: dict[str, Any], nested: list[str]) -> di
         for key in (
             sorted({*plain} - {"rope_type", "factor"}) if _fine(family, plain, **sizes) else ()
         ):
-            if not _fine(family, {k: v for k, v in plain.items() if k != key}, **sizes):
-                rule["rope"].setdefault("wants", []).append(key)
+            left = {k: v for k, v in plain.items() if k != key}
+            if not _fine(family, left, **sizes):
+                scaled = {**left, "rope_type": "linear", "factor": 3.0}
+                runs = family.works(**sizes | {"rope_parameters": scaled, "rope_theta": 5000.0})
+                name = "wants_plain" if runs else "wants"
+                rule["rope"].setdefault(name, []).append(key)
 
     own = [entry["absent"] for entry in rule["rope"]["kinds"].values()]
     extras = {

@@ -715,7 +715,8 @@ class _Study:
         """Name what is lost where both spellings are given; return whether a base is."""
         one, other, found = *map(fields.name, DICTS), False
         kinds = [_type_in(read), _type_in(lost)]
-        if "default" not in kinds:
+        alike = kinds[0] == kinds[1] and all(read.get(k, v) == v for k, v in lost.items())
+        if "default" not in kinds and not alike:
             text = f"{one} names {kinds[0]!r}, {other} {kinds[1]!r}: a model has one rescaling."
             self.warn("rescaling-of-rescaling", 2, one, text)
         elif joins:
@@ -1032,7 +1033,11 @@ class _Study:
         used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind]}
         used |= {*rope.get("keeps", ()), *rope.get("wants", ())}
         used -= {"truncate"} if rope["nested"] else set()
-        wants = rope.get("wants", ()) if parameters["_given"] else ()
+        wants = [
+            *rope.get("wants", ()),
+            *(rope.get("wants_plain", ()) if kind == "default" else ()),
+        ]
+        wants = wants if parameters["_given"] else []
         for key in (
             *wants,
             *(rope.get("old", ()) if parameters["_name"] == fields.name(DICTS[0]) else ()),

@@ -600,7 +600,9 @@ class Study {
     const [one, other] = DICTS.map((field) => fields.name(field));
     const kinds = [read, lost].map(typeIn);
     let found = false;
-    if (!kinds.includes("default")) {
+    const fits = ([key, value]) => !has(read, key) || alike(read[key], value);
+    const same = equal(...kinds) && Object.entries(lost).every(fits);
+    if (!kinds.includes("default") && !same) {
       const [first, second] = kinds.map(repr);
       const text = `${one} names ${first}, ${other} ${second}: a model has one rescaling.`;
       this.warn("rescaling-of-rescaling", 2, one, text);
@@ -617,8 +619,8 @@ class Study {
           this.warn("base-lost", 2, `${other}.${where}`, `${text} ${words}`);
           found = true;
         } else {
-          const fits = [null, "default", gone ? base : get(read, key)].some((fine) => alike(value, fine));
-          this.warn("no-effect", fits ? 0 : 1, `${other}.${where}`, `${text} has no effect.`);
+          const fine = [null, "default", gone ? base : get(read, key)].some((one) => alike(value, one));
+          this.warn("no-effect", fine ? 0 : 1, `${other}.${where}`, `${text} has no effect.`);
         }
       }
     }
@@ -917,7 +919,8 @@ class Study {
   }
   /** Note keys of rope_parameters that are read and those that are not. */
   keys(fields, parameters, kind, one, { rope, rescalings }) {
-    const [keeps, wants] = [rope.keeps ?? [], rope.wants ?? []];
+    const keeps = rope.keeps ?? [];
+    const wants = [...(rope.wants ?? []), ...(kind === "default" ? (rope.wants_plain ?? []) : [])];
     const used = ["rope_theta", "rope_type", "type", ...PARAMETERS[kind], ...keeps, ...wants].filter(
       (key) => key !== "truncate" || !rope.nested,
     );

@@ -790,6 +790,14 @@ def test_sizes_by_the_names_of_older_files_count() -> None:
             assert part.head_dim == made({**falcon, **more, **own}).hidden_size // 32 == 128
 
 
+def test_the_same_rescaling_twice_is_one() -> None:
+    scaling = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    both = {"rope_scaling": scaling, "rope_parameters": {**scaling, "rope_theta": 1e6}}
+    assert not any(one.severity for one in rope_of({**QWEN, **both}).warnings)
+    both["rope_scaling"] = {**scaling, "factor": 2.0}
+    assert "rescaling-of-rescaling" in {one.code for one in rope_of({**QWEN, **both}).warnings}
+
+
 def test_a_rescaling_without_a_type_is_told() -> None:
     given = {"factor": 8.0, "low_freq_factor": 1.0, "rope_theta": 1e4}
     spec = rope_of({"model_type": "llama", "rope_scaling": given})

@@ -525,6 +525,19 @@ def test_a_rotation_that_a_class_refuses_is_refused(name: str, own: dict[str, An
         rope_of({"model_type": name, **own})
 
 
+def test_a_base_that_a_class_wants_by_default_alone_is_asked_for_there() -> None:
+    from transformers.models.cohere2_moe import modeling_cohere2_moe as code
+
+    for kind, fine in (("yarn", True), ("linear", True), ("default", False)):
+        rope = {"rope_type": kind, "factor": 2.0, "original_max_position_embeddings": 4096}
+        raw = {"rope_theta": 1e6, "rope_parameters": rope}
+        made = transformers.CONFIG_MAPPING["cohere2_moe"].from_dict(copy.deepcopy(raw))
+        with nullcontext() if fine else pytest.raises(KeyError):
+            code.Cohere2MoeRotaryEmbedding(config=made)
+        said = {one.code for one in rope_of({"model_type": "cohere2_moe", **raw}).warnings}
+        assert ("key-missing" in said) != fine
+
+
 def test_a_width_that_is_no_multiple_of_four_is_told_where_its_class_refuses_it() -> None:
     for width, fine in ((64, True), (72, False), (80, True)):
         said = rope_of({"model_type": "neomme", "head_dim": width}).warnings

@@ -44,7 +44,7 @@ ABOVE = """name => {
 
 @WIDTHS
 def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
-    for _ in range(2):  # a busy machine may show a font late, once
+    for _ in range(3):  # a busy machine may show a font late
         page = visit(width=width, has_touch=width < 700).open(page_name)
         if (shift := page.evaluate(SHIFT)) < 0.1:
             break
