@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from ropescope import Report
-from ropescope.configuration import RotatedPart, evaluate, unrolled
+from ropescope.configuration import RotatedPart, evaluate
+from ropescope.layers import unrolled
 
 from .families import report_on
 from .recording import AttentionRecord, models_of, record_all, recordable, summary

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import axis_runs, runs_of
+from ropescope.layers import runs_of
+from ropescope.series import axis_runs
 
 from . import runs
 from .recording import AttentionRecord

@@ -104,7 +104,8 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, TURNS, WHOLE, evaluate, pattern
+from ropescope.configuration import PARAMETERS, TURNS, WHOLE, evaluate
+from ropescope.layers import pattern
 
 from . import BY_HEAD
 from .asking import (

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from ropescope.configuration import DICTS, LAYERWISE, evaluate, unrolled
+from ropescope.configuration import DICTS, LAYERWISE, evaluate
+from ropescope.layers import unrolled
 
 from .asking import Family, RefusedError, disagreement, raw_of, value_of
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from .configuration import Caution, load_rules, rope_of, runs_of, unrolled
+from .configuration import Caution, load_rules, rope_of
 from .differences import Difference
 from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
 from .formulas import fit_formulas
+from .layers import runs_of, unrolled
 from .picture import pairs_ring
 from .report import Report
 from .translation import Translation, renamed

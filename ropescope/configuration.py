@@ -7,24 +7,21 @@ returns of a model's ``config.json``: NumPy, no model code and no weights.
 import difflib
 import json
 import re
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rope_minimal.rescaling import rescaled_frequencies
+from .fields import BASE, Fields, Json, dotted, letters, positive
+from .layers import layers_of, runs_of, unrolled
+from .series import Series, arranged
 
 __all__ = [
-    "Caution", "RotatedPart", "Specification", "axis_runs", "evaluate", "given_part",
-    "load_rules", "pattern", "rope_of", "runs_of", "unrolled",
+    "Caution", "RotatedPart", "Specification", "evaluate", "given_part", "load_rules", "rope_of",
 ]  # fmt: skip
-
-Json = dict[str, Any]
 
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "default": (),
@@ -73,7 +70,6 @@ LAYERWISE = "per_layer_config"
 """A field with fields of single layers, which transformers takes for any class."""
 
 DICTS = ("rope_scaling", "rope_parameters")
-MOST_LAYERS = 10_000
 MOST_CHANNELS = 2**16
 SUM = re.compile(r"\w+( \+ \w+)+")
 
@@ -85,7 +81,6 @@ TYPES = {
 }  # fmt: skip
 """Types of a field's value, by the letters with which ``takes`` of a rule names them."""
 
-BASE = re.compile(r"theta|(rope|rotary|freq)_.*base|freq_base|^base$")
 ABOUT = re.compile(
     r"rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos"
     r"|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type"
@@ -96,7 +91,7 @@ ABOUT = re.compile(
     rf"|^beta_|^({'|'.join(sorted({*sum(PARAMETERS.values(), ())}))})$"
 )
 TURNS = re.compile(r"rope|rotary|theta")
-"""Names of fields that speak of a base; of a rotation; that do so whatever the model."""
+"""Names of fields that speak of a rotation; of one whatever the model."""
 
 QUANTITIES = {
     "base": BASE, "fraction": re.compile(r"partial|pct|percent|fraction"),
@@ -308,117 +303,6 @@ def given_part(config: Json, rule: Json, name: str) -> tuple[Json | None, str, b
     return own, spec.get("as", {}).get(named, named) or spec["type"], outside
 
 
-class _Fields:
-    """Fields of one part: as given, in another spelling, or a default, its model's ``preset``."""
-
-    def __init__(
-        self, config: Json, rule: Json, path: str, preset: Json, places: dict[str, str]
-    ) -> None:
-        self.aliases: dict[str, str] = rule.get("aliases", {})
-        for name in rule.get("inner", ()):  # fields of a dict, by dotted names
-            own = config.get(name)
-            own = own if isinstance(own, dict) else {}
-            config = {**config, **{f"{name}.{key}": value for key, value in own.items()}}
-        unset = rule.get("unset", {})
-        idle = [name for name in unset if name in config and _types(config[name]) <= {*unset[name]}]
-        config = {name: config[name] for name in config if name not in idle}  # as if not given
-        names = sorted(config, key=self.aliases.__contains__)  # another spelling is set last
-        self.given = {self.aliases.get(name, name): config[name] for name in names}
-        self.named = {self.aliases.get(name, name): name for name in names}
-        self.path, self.preset, self.places = path, preset, places
-        self.read: dict[str, None] = dict.fromkeys(_at(path, name) for name in idle)
-        self.twice = {name: config[name] for name in names if name not in self.named.values()}
-        self.defaults: Json = {**rule.get("defaults", {}), **preset}
-        self.listed: list[str] = rule.get("rope", {}).get("listed", [])
-        switch = rule.get("layers", {}).get("switch", {}).get("field", "")
-        self.told = [*self.listed, *([switch] if BASE.search(switch) else [])]
-
-    def name(self, name: str) -> str:
-        """Return the dotted path of a field, spelt as given."""
-        name = self.aliases.get(name, name)
-        where = _at(self.path, self.named.get(name, name))
-        return self.places.get(where, where)
-
-    def has(self, name: str) -> bool:
-        return self.aliases.get(name, name) in self.given
-
-    def get(self, name: str) -> Any:
-        """Return a field's value; None where neither it nor a default is given."""
-        name = self.aliases.get(name, name)
-        if name not in self.given:
-            return self.defaults.get(name)
-        self.read[self.name(name)] = None
-        return self.given[name]
-
-    def at(self, name: str, layer: int) -> Any:
-        """Return a field's value, for this layer where it may be a list."""
-        value = self.get(name)
-        if name not in self.listed or not isinstance(value, list):
-            return value
-        if layer >= len(value):
-            raise ValueError(f"{self.name(name)} must have an entry for each layer, got {value!r}")
-        return value[layer]
-
-    def count(self, name: str) -> int | None:
-        """Return a positive integer; None where there is none."""
-        value = self.get(name)
-        if value is None:
-            return None
-        if type(value) is not int or not 0 < value < 2**53:
-            raise ValueError(f"{self.name(name)} must be a positive integer, got {value!r}")
-        return value
-
-    def made_of(self, windows: Json, field: str) -> None:
-        """Set types of layers from windows, where they are not given."""
-        given = self.given.get(windows["field"])
-        if self.given.get(field) is None and isinstance(given, list):
-            self.named[field] = windows["field"]
-            self.given[field] = [windows["other" if one else "zero"] for one in given]
-
-    def check(self, rule: Json) -> None:
-        """Raise where a size is none, or does not divide as its class wants."""
-        read = dict(self.read)
-        for name, fine in rule.get("refuses", {}).items():
-            if name in self.given and self.given[name] not in fine:
-                hint = f"left out or {fine[0]!r}" if any(fine) else "left out"
-                raise ValueError(f"{self.name(name)} must be {hint}, got {self.given[name]!r}")
-        for name in rule.get("must", ()):
-            if self.given.get(name) is None:
-                raise ValueError(f"{self.name(name)} must be given: its class fails without it")
-        for name, null in rule.get("sizes", {}).items():
-            if name in self.given and self.count(name) is None and not null:
-                raise ValueError(f"{self.name(name)} must be a positive integer, got None")
-        if rule.get("divides"):
-            size, heads = map(self.count, ("hidden_size", "num_attention_heads"))
-            if size and heads and size % heads:
-                words = f"a multiple of {self.name('num_attention_heads')}, {heads}"
-                raise ValueError(f"{self.name('hidden_size')} must be {words}, got {size}")
-        self.read = read
-
-    def first(self, expressions: list[str]) -> tuple[int, str]:
-        """Return the value of the first expression whose fields are all known, and it."""
-        for words in expressions:
-            value = self.value(words)
-            if value is not None:
-                return value, words
-        raise ValueError(f"{self.name(expressions[-1].split()[0])} must be given")
-
-    def spelt(self, words: str) -> str:
-        """Return an expression with its fields spelt as given."""
-        return " ".join(self.name(w) if w.isidentifier() else w for w in words.split())
-
-    def value(self, words: str) -> int | None:
-        """Return fields and integers joined by ``//``, ``*`` and ``+``, from left to right."""
-        first, *rest = words.split()
-        total = int(first) if first.isdigit() else self.count(first)
-        for operator, name in zip(rest[::2], rest[1::2], strict=True):
-            other = int(name) if name.isdigit() else self.count(name)
-            if total is None or other is None:
-                return None
-            total = {"//": total // other, "*": total * other, "+": total + other}[operator]
-        return total
-
-
 class _Study:
     """Evaluates rules on a configuration and its parts."""
 
@@ -449,19 +333,19 @@ class _Study:
                 flat.append(name)
                 for field in spec.get("left", ()):
                     if config.get(field) is not None:
-                        self.unused(_at(path, field), field, config[field], set())
+                        self.unused(dotted(path, field), field, config[field], set())
             inner = self.rules.get(named, {})
-            where = path if name in flat else _at(path, name)
+            where = path if name in flat else dotted(path, name)
             rests = spec.get("optional") or not inner.keys() & {"rotations", "parts", "null"}
             if own is None and rests:
                 continue
             if spec.get("typed") and own and "model_type" not in own and not rests:
-                text = f"{_at(where, 'model_type')} must be given: its class fails without it"
+                text = f"{dotted(where, 'model_type')} must be given: its class fails without it"
                 raise ValueError(text)
             if config.get(name, 0) is None:  # defaults stand for it
-                self.read[_at(path, name)] = None
+                self.read[dotted(path, name)] = None
             elif spec["any"] and own and "model_type" in own:
-                self.read[_at(where, "model_type")] = None
+                self.read[dotted(where, "model_type")] = None
             if inner.get("null") or named not in self.rules:
                 why = inner.get("null", f"{named!r} is no known model_type")
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
@@ -475,11 +359,11 @@ class _Study:
                     raise
                 words = f"{error}; outside of {where}, {', '.join(astray)} are not read"
                 raise ValueError(words) from error
-        fields = _Fields(config, rule, path, preset or {}, self.places)
+        fields = Fields(config, rule, path, preset or {}, self.places)
         for name in rule.get("also", ()):
             if config.get(name):
-                self.unknown(_at(path, name), "without it")
-                fields.read[_at(path, name)] = None
+                self.unknown(dotted(path, name), "without it")
+                fields.read[dotted(path, name)] = None
         turns, idle = bool(rule.get("rotations")), None
         if turns:
             fields.check(rule)
@@ -500,7 +384,7 @@ class _Study:
             self.warn("by-head", 1, path or "model_type", f"{text} not know the order of tokens.")
         self.read.update(fields.read)
         for name, value in fields.twice.items():
-            self.unused(_at(path, name), name, value, set(), value == fields.get(name))
+            self.unused(dotted(path, name), name, value, set(), value == fields.get(name))
         if not flat and not rule.get("null"):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
 
@@ -514,7 +398,7 @@ class _Study:
             value = config.get(name, preset.get(name, default))
             if value is None:
                 continue
-            (place, inside), lost = (_at(path, name) for path in paths), given.pop(name, None)
+            (place, inside), lost = (dotted(path, name) for path in paths), given.pop(name, None)
             self.places[inside] = place = self.places.get(place, place)
             (given if name in config else forced)[name] = value
             if lost == value:
@@ -524,7 +408,7 @@ class _Study:
                 self.unused(inside, name, lost, set(), False, f": {place} is {value}, {says}")
         return given, forced
 
-    def on(self, fields: _Fields, name: str, values: list[Any]) -> bool:
+    def on(self, fields: Fields, name: str, values: list[Any]) -> bool:
         """Return whether a field has a value with which something rotates; name a misspelt one."""
         value, where = fields.get(name), fields.name(name)
         if isinstance(value, str) and value not in values and TURNS.search(value.lower()):
@@ -532,14 +416,14 @@ class _Study:
             self.warn("spelling", 2, where, text)
         return value in values
 
-    def values(self, fields: _Fields, rule: Json, made: list[RotatedPart]) -> None:
+    def values(self, fields: Fields, rule: Json, made: list[RotatedPart]) -> None:
         """Warn of values of a type that a class does not take, and of effects not known."""
         layers, given = rule["layers"], fields.given
         listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
         listed = listed if isinstance(listed, list) else []
         for name, (takes, fails) in rule.get("takes", {}).items():
             where, met = fields.name(name), rule.get("when", {}).get(name, {})
-            for one in sorted(_types(given[name]) & {*fails}) if name in given else ():
+            for one in sorted(letters(given[name]) & {*fails}) if name in given else ():
                 if not listed or one not in met or any(kind in met[one] for kind in listed):
                     wanted = " or ".join(TYPES[own] for own in takes)
                     text = f"{where} must be {wanted}: with {TYPES[one]} its class fails, or does"
@@ -565,14 +449,14 @@ class _Study:
                     text += "its class fails, or does something else."
                     self.warn("layers-differ", 2, where, text)
 
-    def entries(self, fields: _Fields, kind: str | None, layers: list[int], made: Json) -> None:
+    def entries(self, fields: Fields, kind: str | None, layers: list[int], made: Json) -> None:
         """Warn of entries for layers of a kind that turn by another value."""
         base, head, width = (made[key] for key in ("base", "head_dim", "width"))
         for name in fields.told:
             given, bases = fields.given.get(name), bool(BASE.search(name))
             due = base if bases else width
             some = [given[i] for i in layers if i < len(given)] if isinstance(given, list) else []
-            for value in filter(_positive, some):
+            for value in filter(positive, some):
                 makes = value if bases else (int(head * value) + 1) // 2 * 2
                 if makes == due or (bases and value == 1):  # a switch
                     continue
@@ -587,9 +471,9 @@ class _Study:
         text = f"{where} changes what rotates by a rule that is not known: this is the card"
         self.warn("not-known", 1, where, f"{text} {instead}.")
 
-    def rotations(self, fields: _Fields, rule: Json, family: str) -> None:
+    def rotations(self, fields: Fields, rule: Json, family: str) -> None:
         """Add the rotations of a part."""
-        layers = _layers(fields, rule["layers"], self.kinds)
+        layers = layers_of(fields, rule["layers"], self.kinds)
         types = rule["layers"].get("types", {})
         given = fields.given.get(types.get("field"))
         if types.get("forced") and given and given[-1] != types["last"][-1]:
@@ -611,7 +495,7 @@ class _Study:
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
 
     def parameters(
-        self, fields: _Fields, rope: Json, kind: str | None, layer: int, kinds: set[Any]
+        self, fields: Fields, rope: Json, kind: str | None, layer: int, kinds: set[Any]
     ) -> tuple[Json, str] | None:
         """Return what layers, ``layer`` first, are told, and their base's place; None at rest.
 
@@ -686,7 +570,7 @@ class _Study:
             elif found["rope_theta"] is None:
                 raise ValueError(f"{name} must have rope_theta: its class has no default")
         base = found["rope_theta"]
-        if not (_positive(base) and 2.0**-126 <= base < 2.0**128):
+        if not (positive(base) and 2.0**-126 <= base < 2.0**128):
             raise ValueError(f"{source} must be a positive number (else no base), got {base!r}")
         if over is not None and told.get("rope_theta") not in (None, base):
             where, words = f"{name}.rope_theta", f"{fields.name(over)} is {base:,.15g}"
@@ -710,7 +594,7 @@ class _Study:
         return found, source
 
     def two(
-        self, fields: _Fields, read: Json, lost: Json, joins: bool, source: str, base: float
+        self, fields: Fields, read: Json, lost: Json, joins: bool, source: str, base: float
     ) -> bool:
         """Name what is lost where both spellings are given; return whether a base is."""
         one, other, found = *map(fields.name, DICTS), False
@@ -726,7 +610,7 @@ class _Study:
                 where = f"{key}.{name}".rstrip(".")
                 text, gone = f"{other} is not read beside {one}; its {where}", "rope_theta" in where
                 self.unread[f"{other}.{where}"] = None
-                if gone and _positive(value) and value != base:
+                if gone and positive(value) and value != base:
                     text = f"{text} {value:,.15g} is lost: the base is {source} {base:,.15g}."
                     self.warn("base-lost", 2, f"{other}.{where}", text)
                     found = True
@@ -737,11 +621,11 @@ class _Study:
         return found
 
     def lost(
-        self, fields: _Fields, entry: Any, name: str, base: float, kinds: list[Json], at: str
+        self, fields: Fields, entry: Any, name: str, base: float, kinds: list[Json], at: str
     ) -> None:
         """Warn where the default is taken for a base that was given or forgotten, in a field."""
         apart = {field for one in kinds if one["default"] != base for field in one["theta"]}
-        others = [k for k, v in fields.given.items() if BASE.search(k) and _positive(v)]
+        others = [k for k, v in fields.given.items() if BASE.search(k) and positive(v)]
         others = [k for k in others if k not in apart]  # another kind of layer has those
         words = f"the base is the class's default {base:g}."
         if others and base not in (fields.given[field] for field in others):
@@ -755,7 +639,7 @@ class _Study:
             self.warn("base-lost", 1, at, f"{at} has no rope_theta: {words}")
 
     def rotation(
-        self, fields: _Fields, rule: Json, one: Json, parameters: Json, source: str
+        self, fields: Fields, rule: Json, one: Json, parameters: Json, source: str
     ) -> Json:
         """Return all of a `RotatedPart` but its place in the model."""
         head_dim, head_from = fields.first(one["head_dim"])
@@ -810,9 +694,9 @@ class _Study:
                     f"{parameters['_name']}.{low} {words}, and turns by a ramp that runs backwards"
                 )
                 raise ValueError(f"{text}; there is no card of that here")
-        series = _Series(kind, float(parameters["rope_theta"]), told, longest)
+        series = Series(kind, float(parameters["rope_theta"]), told, longest)
         try:
-            inv_freq, sections = _arranged(one["axes"], dim, parameters, series)
+            inv_freq, sections = arranged(one["axes"], dim, parameters, series)
         except (TypeError, ArithmeticError) as error:
             raise ValueError(f"{parameters['_name']} does not fit: {error}") from error
         if one["axes"] and one["axes"]["mode"] == "interleaved":
@@ -854,13 +738,13 @@ class _Study:
             "dynamic": kind in ("dynamic", "longrope"),
         }  # fmt: skip
 
-    def told(self, fields: _Fields, words: str) -> str:
+    def told(self, fields: Fields, words: str) -> str:
         """Return an expression of fields, or whose default it is where none of them is given."""
         names = re.findall(r"[a-z_]\w*", words)
         given = "//" in words or " x " in words or any(map(fields.has, names))
         return words if given else DEFAULT
 
-    def scale(self, fields: _Fields, one: Json) -> float:
+    def scale(self, fields: Fields, one: Json) -> float:
         """Return how far a coordinate goes from one patch to the next; 1 where it counts them."""
         if "scale" not in one:
             return 1.0
@@ -872,7 +756,7 @@ class _Study:
             self.warn("image-size-guessed", 1, fields.name(size), f"{text}a side.")
         return told["times"] * by / over
 
-    def layout(self, fields: _Fields, one: Json) -> str:
+    def layout(self, fields: Fields, one: Json) -> str:
         """Return the layout, which a field may choose."""
         if "flag" not in one:
             return one["layout"]
@@ -916,17 +800,17 @@ class _Study:
         told = {k: parameters[k] for k in keys if parameters.get(k) is not None}
         for key, value in told.items():
             if key in LISTS:
-                fine, wanted = isinstance(value, list) and all(map(_positive, value)), "numbers > 0"
+                fine, wanted = isinstance(value, list) and all(map(positive, value)), "numbers > 0"
             elif key == "truncate":
                 fine, wanted = isinstance(value, bool), "true or false"
             else:
-                fine, wanted = _positive(value) or (key in ZERO and value == 0), "a number > 0"
+                fine, wanted = positive(value) or (key in ZERO and value == 0), "a number > 0"
             if not fine:
                 raise ValueError(f"{name}.{key} must be {wanted}, got {value!r}")
         return kind, told
 
     def fraction(
-        self, fields: _Fields, rule: Json, parameters: Json, kind: str
+        self, fields: Fields, rule: Json, parameters: Json, kind: str
     ) -> tuple[float, str]:
         """Return the part of a head that rotates, and the field that tells."""
         value: Any = parameters.get("partial_rotary_factor")
@@ -943,12 +827,12 @@ class _Study:
                 elif fields.has(name) and not ("whole" in rule and fields.get(name) is None):
                     value, words = fields.at(name, parameters["_layer"]), fields.name(name)
                     break
-        if not (_positive(value) and value <= 1):
+        if not (positive(value) and value <= 1):
             raise ValueError(f"{words} must be a number in (0, 1], got {value!r}")
         return float(value), words
 
     def original(
-        self, fields: _Fields, told: Json, rule: Json, parameters: Json, longest: int | None
+        self, fields: Fields, told: Json, rule: Json, parameters: Json, longest: int | None
     ) -> Json:
         """Return the parameters with the length in training, which a field outside overrules."""
         name, field = parameters["_name"], "original_max_position_embeddings"
@@ -975,7 +859,7 @@ class _Study:
             self.warn("original-length-forgotten", 1, name, words)
         return {field: longest} | told
 
-    def guessed(self, fields: _Fields, words: str, head_dim: int) -> None:
+    def guessed(self, fields: Fields, words: str, head_dim: int) -> None:
         """Warn where a quotient is no whole number, or one of its fields is a default."""
         names = [name for name in words.split() if name.isidentifier()]
         unknown = [name for name in names if not fields.has(name)]
@@ -990,7 +874,7 @@ class _Study:
             )
             self.warn("head-width-guessed", 1, fields.name(names[0]), text)
 
-    def advise(self, series: "_Series", told: Json, name: str, longest: int | None) -> None:
+    def advise(self, series: "Series", told: Json, name: str, longest: int | None) -> None:
         """Warn of parameters that do nothing, or contradict each other."""
         kind, factor = series.kind, told.get("factor")
         original = told.get("original_max_position_embeddings")
@@ -1027,7 +911,7 @@ class _Study:
         known = {*sum(PARAMETERS.values(), ())}
         return next((key for key in parameters["_from"] if key in known), None)
 
-    def keys(self, fields: _Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
+    def keys(self, fields: Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
         rope = rule["rope"]
         used = {"rope_theta", "rope_type", "type", *PARAMETERS[kind]}
@@ -1097,7 +981,7 @@ class _Study:
         found = difflib.get_close_matches(key, known, 1, 0.84)
         return found[0] if found and abs(len(found[0]) - len(key)) <= 2 else None
 
-    def silent(self, fields: _Fields, rule: Json, made: list[RotatedPart], off: bool) -> None:
+    def silent(self, fields: Fields, rule: Json, made: list[RotatedPart], off: bool) -> None:
         """Note fields about rotation that were given and not read; where it is off, no more."""
         known = {*rule.get("read", ()), *fields.defaults, *rule.get("aliases", ())}
         layers = rule.get("layers", {})
@@ -1154,14 +1038,6 @@ def _type_in(parameters: Json) -> Any:
     return parameters.get("rope_type", parameters.get("type", "default"))
 
 
-def _types(value: Any) -> set[str]:
-    """Return the letters of the types of a value, of all entries of a list."""
-    letters = {type(None): "n", bool: "b", int: "i", float: "f", str: "s", dict: "d", list: "l"}
-    if isinstance(value, list):
-        return {letters[type(one)].upper() for one in value} or {"e"}
-    return {letters[type(value)]}
-
-
 def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
     """Return whether fields of single layers repeat the widths that their heads have."""
     wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
@@ -1174,11 +1050,6 @@ def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
     )  # fmt: skip
 
 
-def _at(path: str, name: str) -> str:
-    """Return the dotted name of a field of a part."""
-    return f"{path}.{name}".lstrip(".")
-
-
 def _snake(name: str) -> str:
     """Return a name such as headDim or head-dim with its words set apart by underscores."""
     return re.sub(r"[-. ]|(?<=[a-z])(?=[A-Z])", "_", name).lower()
@@ -1187,198 +1058,11 @@ def _snake(name: str) -> str:
 def _leaves(config: Json, path: str = "") -> Iterable[str]:
     """Return the dotted names of fields, and of those in dicts but for lists of labels."""
     for name, value in config.items():
-        where, inside = _at(path, name), isinstance(value, dict)
+        where, inside = dotted(path, name), isinstance(value, dict)
         named = inside and all(re.fullmatch("[A-Za-z_][A-Za-z_0-9]*", str(own)) for own in value)
         yield from _leaves(value, where) if named else [where]
-
-
-def _positive(value: Any) -> bool:
-    """Return whether a value is a finite number > 0."""
-    return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
 
 def _whole(value: Any) -> Any:
     """Return a float without a fraction, such as 32768.0, as an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-class _Series:
-    """The frequencies of so many channels; keeps the factor, and whether the type changes none."""
-
-    def __init__(self, kind: str, base: float, told: Json, longest: int | None) -> None:
-        self.kind, self.base, self.factor = kind, base, 1.0
-        self.told = {"factor": told["alpha"]} if kind == "ntk" else dict(told)
-        if kind in ("dynamic", "longrope"):
-            self.told["max_position_embeddings"] = longest
-        if kind == "yarn":  # as released, 0 is none
-            self.told = {k: v for k, v in self.told.items() if k[:4] != "beta" or v}
-
-    def __call__(self, dim: int) -> np.ndarray:
-        if dim < 1:
-            raise ValueError(f"at least one pair of channels must rotate, got {dim} channels")
-        plain = self.base ** -(np.arange(0, dim, 2) / dim)
-        if self.kind in ("default", "linear"):  # of an odd width, too
-            inv_freq = plain / self.told.get("factor", 1.0)
-        else:
-            inv_freq, self.factor = rescaled_frequencies(self.kind, dim, self.base, **self.told)
-        self.idle = self.factor == 1.0 and np.allclose(inv_freq, plain, 1e-12, 0.0)
-        return inv_freq
-
-
-def _arranged(
-    axes: Json | None, dim: int, parameters: Json, series: _Series
-) -> tuple[np.ndarray, list[list[int]] | None]:
-    """Return frequencies of all pairs, (pairs,) or (pairs, axes), and runs ``[axis, pairs]``."""
-    if axes is None:
-        return series(dim), None
-    mode, count = axes["mode"], axes["count"]
-    if mode.endswith(("blocks", "alternating")):  # a series for each axis
-        each = series(2 * (dim // (2 * count)) if count > 2 else dim // count)
-        order = list(range(count))[:: -1 if mode.startswith("reversed") else 1]
-        if mode.endswith("alternating"):
-            waves, which = np.repeat(each, count), np.tile(order, len(each))
-        else:
-            waves, which = np.tile(each, count), np.repeat(order, len(each))
-    elif mode == "every other":
-        waves = series(dim)
-        waves, which = np.concatenate([waves[0::2], waves[1::2]]), np.arange(len(waves)) * 2
-        which //= len(waves)
-    else:  # one series, each pair with an axis
-        waves = series(dim)
-        given = parameters.get("mrope_section", axes.get("sections"))
-        which = _sections(axes, given, len(waves), parameters["_name"])
-    found = np.zeros((len(waves), count))
-    found[np.arange(len(waves)), which] = waves
-    return found, axis_runs(which)
-
-
-def axis_runs(which: np.ndarray) -> list[list[int]]:
-    """Return the axis of each pair as runs ``[axis, pairs]``."""
-    return [[axis, len(list(pairs))] for axis, pairs in groupby(which.tolist())]
-
-
-def _sections(axes: Json, given: Any, pairs: int, name: str) -> np.ndarray:
-    """Return the axis of each pair, from the number of pairs of each axis."""
-    mode, count = axes["mode"], axes["count"]
-    sums = mode != "interleaved" or "sums" in axes
-    fine = isinstance(given, list) and all(type(n) is int and n >= 0 for n in given)
-    if not fine or len(given) != count or (sums and sum(given) != pairs):
-        words = f"{count} whole numbers that add up to the {pairs} pairs of a head"
-        raise ValueError(f"{name}.mrope_section must be {words}, got {given!r}")
-    if mode == "chunks":
-        return np.repeat(np.arange(len(given)), given)
-    if mode == "in turn" and given[0] != given[1]:
-        raise ValueError(f"{name}.mrope_section must begin with two equal numbers, got {given!r}")
-    which = np.zeros(pairs, int)
-    if mode == "interleaved":
-        for axis in range(1, len(given)):
-            which[axis : len(given) * given[axis] : len(given)] = axis
-    else:  # rows and columns in turn, then time
-        which[: given[0] + given[1]] = np.arange(given[0] + given[1]) % 2 + 1
-    return which
-
-
-def _layers(fields: _Fields, rule: Json, types: frozenset[str]) -> dict[Any, list[list[int]]]:
-    """Return runs of layers by kind, None for all, and ``rests`` for those that do not rotate."""
-    count, name = fields.first(rule["count"])
-    if count > MOST_LAYERS:
-        raise ValueError(f"{fields.name(name)} must be at most {MOST_LAYERS:,}, got {count:,}")
-    if windows := rule.get("types", {}).get("windows"):
-        fields.made_of(windows, rule["types"]["field"])
-    given = fields.given.get(fields.aliases.get("layer_types", "layer_types"))
-    types = frozenset(rule.get("words", types))
-    if given is not None and types:
-        due = rule.get("types", {}).get("some_of")
-        if due and isinstance(given, list) and due not in given:
-            raise ValueError(f"{fields.name('layer_types')} must have {due!r}, got {given!r}")
-        fine = _for_each(fields, given, count, rule.get("types", {}))
-        if not (fine and all(isinstance(one, str) and one in types for one in given)):
-            words = f"a list with one of {', '.join(sorted(types))} for each of {count} layers"
-            raise ValueError(f"{fields.name('layer_types')} must be {words}, got {given!r}")
-    for kind, wanted in rule.get("wants", {}).items():
-        for one in wanted if isinstance(given, list) and kind in given else ():
-            if not fields.get(one):
-                words = f"must be set where {fields.name('layer_types')} has {kind!r}"
-                raise ValueError(f"{fields.name(one)} {words}, got {fields.get(one)!r}")
-    kinds = _listed(fields, rule["types"], count) if "types" in rule else [None] * count
-    told = rule.get("numbers", {})
-    own = fields.get(told["field"]) if told and given is None else None
-    if own is not None:
-        if not isinstance(own, list):
-            raise ValueError(f"{fields.name(told['field'])} must be a list, got {own!r}")
-        kinds = [told["then"] if layer in own else told["else"] for layer in range(count)]
-    found: dict[Any, list[int]] = {"rests": []}
-    switch = _listed(fields, rule["switch"], count) if "switch" in rule else [1] * count
-    active = "unless" not in rule or fields.get(rule["unless"]) is not None
-    left = fields.get(rule["except"]) or [] if "except" in rule else []
-    if not isinstance(left, list):
-        raise ValueError(f"{fields.name(rule['except'])} must be a list, got {left!r}")
-    for layer, (kind, on) in enumerate(zip(kinds, switch, strict=True)):
-        if kind in rule.get("absent", ()) or layer in left:
-            continue
-        rests = not on or (kind in rule.get("rest", ()) and active)
-        own = rule.get("rotation", {}).get(kind) if kind else None
-        found.setdefault("rests" if rests else own, []).append(layer)
-    return {kind: runs_of(layers) for kind, layers in found.items()}
-
-
-def _for_each(fields: _Fields, given: Any, count: int, rule: Json) -> bool:
-    """Return whether a list has an entry for each layer, or more where its class cuts it."""
-    cut, more = rule.get("cut", False), len(given) - count if isinstance(given, list) else -1
-    if isinstance(cut, str) and more > 0:
-        return fields.get(cut) == more
-    return more == 0 or (cut is True and more > 0)
-
-
-def _listed(fields: _Fields, rule: Json, count: int) -> list[Any]:
-    """Return a field with an entry for each layer, or the pattern that its class makes."""
-    given, every, told = fields.get(rule["field"]), rule["every"], None
-    if given:
-        if not _for_each(fields, given, count, rule):
-            words = f"a list with an entry for each of {count} layers"
-            raise ValueError(f"{fields.name(rule['field'])} must be {words}, got {given!r}")
-        old = rule.get("old", {})
-        told = [old.get(str(one), one) for one in given[:count]]
-        told = [*told[: -len(rule["last"])], *rule["last"]][-count:] if "forced" in rule else told
-        if not isinstance(every, str) or type(fields.given.get(every)) is not int:
-            return told
-    if isinstance(every, str):
-        every = (fields.given[every] if told else fields.count(every)) or rule["or"]
-    if every is None:
-        raise ValueError(f"{fields.name(rule['field'])} must be given, one entry for each layer")
-    found = pattern(rule, every, count)
-    if found == told:
-        fields.get(rule["every"])  # they agree
-    return told or found
-
-
-def pattern(rule: Json, every: int, count: int) -> list[Any]:
-    """Return the entries for so many layers that a class makes where none are given."""
-    one, other = rule["then"], rule["else"]
-    found = [one if (i + rule["offset"]) % every == 0 else other for i in range(count)]
-    if cycle := rule.get("cycle"):
-        found = [cycle[i % len(cycle)] for i in range(count)]
-    found = found[::-1] if rule.get("backwards") else found
-    found = [*rule.get("first", ())[:count], *found[len(rule.get("first", ())) :]]
-    if "last" in rule:
-        found = [*found[: -len(rule["last"])], *rule["last"]][-count:]
-    if "some" in rule and rule["some"] not in found:
-        found[-1] = rule["some"]
-    return found
-
-
-def runs_of(layers: Iterable[int]) -> list[list[int]]:
-    """Return numbers as runs ``[first, last, step]``; `unrolled` is the way back."""
-    found: list[list[int]] = []
-    for layer in layers:
-        last = found[-1] if found else None
-        if last and (last[0] == last[1] or layer - last[1] == last[2]):
-            found[-1] = [last[0], layer, layer - last[1]]
-        else:
-            found.append([layer, layer, 1])
-    return found
-
-
-def unrolled(runs: list[list[int]]) -> set[int]:
-    """Return the numbers in runs ``[first, last, step]``."""
-    return {number for first, last, step in runs for number in range(first, last + 1, step)}

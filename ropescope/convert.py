@@ -21,8 +21,9 @@ import numpy as np
 from rope_minimal import permute_qk
 
 from . import gguf_file
-from .configuration import Caution, rope_of, unrolled
+from .configuration import Caution, rope_of
 from .files import INDEX, Checkpoint, read
+from .layers import unrolled
 from .names import ACTIVATIONS, ALWAYS, ARCHITECTURES, BIASES, CLASSES, name_of, stems
 from .safetensors_file import SIZES, Stored, broken
 from .weights import layout_of_weights

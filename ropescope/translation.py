@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from .configuration import MOST_LAYERS, Caution, load_rules
+from .configuration import Caution, load_rules
 from .formulas import fit_formulas
 from .gguf_file import LAYOUTS, SPELLED
+from .layers import MOST_LAYERS
 from .safetensors_file import Stored
 
 __all__ = ["FAMILIES", "Translation", "of_gguf", "of_params", "renamed"]

@@ -18,7 +18,8 @@ import torch
 import transformers
 
 from atlas import public
-from ropescope.configuration import load_rules, rope_of, unrolled
+from ropescope.configuration import load_rules, rope_of
+from ropescope.layers import unrolled
 
 SIZES: dict[str, Any] = {
     "vocab_size": 64, "hidden_size": 256, "num_attention_heads": 4, "num_key_value_heads": 2,

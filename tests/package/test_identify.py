@@ -700,6 +700,7 @@ def test_every_sentence_has_a_chapter_and_no_sentence_is_read() -> None:
     names = (
         "configuration",
         "convert",
+        "fields",
         "names",
         "translation",
     )  # they read names of fields and of tensors

@@ -19,7 +19,8 @@ from transformers import PretrainedConfig
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import atlas
-from ropescope.configuration import load_rules, rope_of, unrolled
+from ropescope.configuration import load_rules, rope_of
+from ropescope.layers import unrolled
 
 TWIN = (Path(__file__).parents[1] / "tools" / "cards.mjs").as_uri()
 CHECKPOINTS = json.loads((atlas.RESULTS / "checkpoints.json").read_text("utf8"))
