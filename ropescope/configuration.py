@@ -449,6 +449,23 @@ class _Study:
                     text += "its class fails, or does something else."
                     self.warn("layers-differ", 2, where, text)
 
+    def by_layers(self, fields: Fields, one: Json, layers: list[int]) -> Json:
+        """Return a rotation whose width is that of fields of single layers, where there are any."""
+        given = fields.given.get(LAYERWISE, 0)
+        if one["head_dim"][0] != "global_head_dim" or not isinstance(given, dict | None):
+            return one
+        fields.get(LAYERWISE)
+        told = {layer.lstrip("0") or "0": own for layer, own in (given or {}).items()}
+        some = [own for layer in layers if isinstance(own := told.get(str(layer)), dict)]
+        widths = [str(own["head_dim"]) for own in some if "head_dim" in own]
+        if len({*widths}) > 1 or len(widths) not in (0, len(layers)):
+            where = fields.name(LAYERWISE)
+            text = f"{where} gives some {one['kind']} layers another head_dim: its class fails."
+            self.warn("layers-differ", 2, where, text)
+            return one
+        found = {**one, **dict.fromkeys(("head_dim", "dim"), widths[:1] or ["head_dim"])}
+        return found | ({"from": fields.name(LAYERWISE)} if widths else {})
+
     def entries(self, fields: Fields, kind: str | None, layers: list[int], made: Json) -> None:
         """Warn of entries for layers of a kind that turn by another value."""
         base, head, width = (made[key] for key in ("base", "head_dim", "width"))
@@ -488,8 +505,9 @@ class _Study:
                 if told is None:
                     rests |= unrolled(own)
                     continue
-                made = self.rotation(fields, rule, one, *told)
-                self.entries(fields, one["kind"], sorted(unrolled(own)), made)
+                turning = sorted(unrolled(own))
+                made = self.rotation(fields, rule, self.by_layers(fields, one, turning), *told)
+                self.entries(fields, one["kind"], turning, made)
                 made |= {"part": rule["part"], "model_type": family, "path": fields.path}
                 found.append({"kind": one["kind"], "layers": own, **made})
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
@@ -725,8 +743,9 @@ class _Study:
         told_length = fields.has("max_position_embeddings")
         trained = longest if told_length and kind not in ORIGINAL else None
         return {
-            "head_dim": head_dim, "head_dim_from": self.told(fields, head_from),
-            "width": width, "width_from": self.told(fields, width_from), "place": place,
+            "head_dim": head_dim, "head_dim_from": one.get("from", self.told(fields, head_from)),
+            "width": width, "width_from": one.get("from", self.told(fields, width_from)),
+            "place": place,
             "layout": self.layout(fields, one), "direction": one["direction"],
             "base": float(parameters["rope_theta"]), "base_from": source,
             "rescaling": None if kind == "default" else [kind, told],

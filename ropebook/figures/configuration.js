@@ -442,6 +442,23 @@ class Study {
       this.warn("layers-differ", 2, where, `${text}its class fails, or does something else.`);
     }
   }
+  /** A rotation whose width is that of fields of single layers, where there are any. */
+  byLayers(fields, one, layers) {
+    const given = fields.given.has(LAYERWISE) ? fields.given.get(LAYERWISE) : 0;
+    if (one.head_dim[0] !== "global_head_dim" || !(given === null || isDict(given))) return one;
+    fields.get(LAYERWISE);
+    const told = new Map(Object.entries(given ?? {}).map(([layer, own]) => [layer.replace(/^0+(?=.)/, ""), own]));
+    const some = layers.map((layer) => told.get(String(layer))).filter(isDict);
+    const widths = some.filter((own) => has(own, "head_dim")).map((own) => String(own.head_dim));
+    if (new Set(widths).size > 1 || ![0, layers.length].includes(widths.length)) {
+      const where = fields.name(LAYERWISE);
+      const text = `${where} gives some ${one.kind} layers another head_dim: its class fails.`;
+      this.warn("layers-differ", 2, where, text);
+      return one;
+    }
+    const names = widths.length ? widths.slice(0, 1) : ["head_dim"];
+    return { ...one, head_dim: names, dim: names, ...(widths.length && { from: fields.name(LAYERWISE) }) };
+  }
   /** Warn of entries for layers of a kind that turn by another value. */
   entries(fields, kind, layers, made) {
     for (const name of fields.told) {
@@ -481,8 +498,9 @@ class Study {
         rests.push(...unrolled(own));
         continue;
       }
-      const made = this.rotation(fields, rule, one, parameters, source);
-      this.entries(fields, one.kind, unrolled(own).sort(ascending), made);
+      const turning = unrolled(own).sort(ascending);
+      const made = this.rotation(fields, rule, this.byLayers(fields, one, turning), parameters, source);
+      this.entries(fields, one.kind, turning, made);
       const place = { part: rule.part, model_type: family, path: fields.path, kind: one.kind };
       found.push({ ...place, layers: own, ...made });
     }
@@ -722,9 +740,9 @@ class Study {
     const trained = tells && !ORIGINAL.includes(kind) ? longest : null;
     return {
       head_dim: head,
-      head_dim_from: this.told(fields, headFrom),
+      head_dim_from: one.from ?? this.told(fields, headFrom),
       width,
-      width_from: this.told(fields, widthFrom),
+      width_from: one.from ?? this.told(fields, widthFrom),
       place,
       layout: this.layout(fields, one),
       direction: one.direction,

@@ -557,3 +557,43 @@ def test_bases_that_a_switch_is_given_in_vain_are_told() -> None:
     assert "entries-differ" not in {
         one.code for one in rope_of({"model_type": "muse_glimmer_text", **raw}).warnings
     }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {}, {"per_layer_config": None}, {"per_layer_config": {}}, {"global_head_dim": 128},
+        {"per_layer_config": {"5": {"head_dim": 128}}},
+        {"per_layer_config": {"05": {"head_dim": 512, "num_key_value_heads": 1}}},
+        {"per_layer_config": {"5": {"num_key_value_heads": 1}}},
+        {"global_head_dim": 256, "per_layer_config": {"5": {"head_dim": 512}}},
+    ],
+)  # fmt: skip
+def test_widths_of_single_layers_stand_for_that_of_the_full_ones(more: dict[str, Any]) -> None:
+    """As transformers saves Gemma 4: ``global_head_dim`` is no field of its file then."""
+    from transformers.models.gemma4 import modeling_gemma4 as code
+
+    raw = {"num_hidden_layers": 6, "head_dim": 256, **more}
+    made = transformers.CONFIG_MAPPING["gemma4_text"].from_dict(copy.deepcopy(raw))
+    table = code.Gemma4TextRotaryEmbedding(made)
+    spec = rope_of({"model_type": "gemma4_text", **raw})
+    for part in spec.parts:
+        due = getattr(table, f"{part.kind}_inv_freq").numpy()
+        np.testing.assert_allclose(part.inv_freq, due[due > 0], rtol=1e-6)
+    assert "not-known" not in {one.code for one in spec.warnings}
+
+
+def test_layers_of_a_kind_with_different_widths_are_told() -> None:
+    from transformers.models.gemma4 import modeling_gemma4 as code
+
+    kinds = [*["sliding_attention"] * 5, "full_attention"] * 2
+    raw = {"num_hidden_layers": 12, "layer_types": kinds}
+    raw |= {"per_layer_config": {"5": {"head_dim": 512}}}
+    made = transformers.CONFIG_MAPPING["gemma4_text"].from_dict(copy.deepcopy(raw))
+    with pytest.raises(ValueError, match="not homogeneous"):
+        code.Gemma4TextRotaryEmbedding(made)
+    said = [
+        one for one in rope_of({"model_type": "gemma4_text", **raw}).warnings if one.severity == 2
+    ]
+    words = "per_layer_config gives some full_attention layers another head_dim: its class fails."
+    assert [one.message for one in said] == [words]

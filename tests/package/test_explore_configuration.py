@@ -212,6 +212,9 @@ def test_what_a_model_sets_in_its_parts_and_lists_for_layers_are_told_alike(node
         for more in ({}, {"image_size": 504}, {"image_size": None})
     ]  # fmt: skip
     configs += [{"model_type": "sam3_video", "image_size": 504}, {"model_type": "sam3_video"}]
+    layers = [None, {}, {"5": {"head_dim": 128}}, {"5": {"head_dim": 8}, "4": {"head_dim": 8}}, 7]
+    configs += [{"model_type": "gemma4_text", "num_hidden_layers": 6, "per_layer_config": one}
+                for one in [*layers, {"5": 7}, {"5": {"head_dim": "x"}}]]  # fmt: skip
     kinds = ["full_attention", *["sliding_attention"] * 3]
     lists = [[5e6, 1e4, 2e4, 3e4], [5e6, 1e4, 1e4, 1e4], [5e6, 1e4, 1e4], 7]
     configs += [{"model_type": "step3p5", "num_hidden_layers": 4, "layer_types": kinds,
