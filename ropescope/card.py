@@ -22,6 +22,7 @@ from .elsewhere import VERDICTS, elsewhere
 from .files import Checkpoint, read
 from .formulas import fit_formulas
 from .layers import runs_of, unrolled
+from .names import rows_of
 from .picture import pairs_ring
 from .report import Report
 from .translation import Translation, renamed
@@ -30,6 +31,8 @@ __all__ = ["compare", "exit_code", "lines", "page", "report_of", "sentences",
            "specification", "text"]  # fmt: skip
 
 WORDS = ("note", "warning", "wrong")
+TUNED = ("instruct", "chat", "base", "it")
+"""Ends of names that say how a model was trained further."""
 
 
 def specification(source: str | Path) -> dict[str, Any]:
@@ -69,6 +72,10 @@ def specification(source: str | Path) -> dict[str, Any]:
 def _row(name: str) -> Checkpoint:
     """Return a public checkpoint by its name, the end of it, or an alias; or the one that fits."""
     found = matches(name)
+    if not found:
+        word = _plain(name)
+        bare = [word.removesuffix(end) for end in TUNED if word.endswith(end)]
+        found = [(3, row) for _, row in matches(bare[0])] if bare and bare[0] else []
     if not found:
         rows = {_plain(row["name"].split("/")[-1]): row for row in _rows()}
         found = [(3, rows[near]) for near in difflib.get_close_matches(_plain(name), rows, 3)]
@@ -137,7 +144,9 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
         raise ValueError(renamed(str(error), told.said)) from error
     warnings = [asdict(note) for note in told.notes]
     for part in found["parts"]:
-        if checkpoint.layout and part["layout"] != checkpoint.layout:
+        if checkpoint.layout and rows_of(part["layout"]) == checkpoint.layout:
+            part["layout"] = checkpoint.layout
+        elif checkpoint.layout:
             where = f" of {part['path']}" if part["part"] != "text" else ""
             warnings.append({"code": "other-rows", "severity": 0, "field": "", "message":
                 f"The rows of this file are {checkpoint.layout}; those{where} of a Hugging Face "
@@ -394,7 +403,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     """Return what differs between two specifications, a sentence each, and the exit code.
 
     The code is 0 where both rotate alike in the layers that both have, 1 where a change of weights
-    leads from the first to the second, and 2 where none does, or a part has no rule.
+    leads from the first to the second, and 2 where none does, one has a part that rotates and the
+    other lacks, or a part has no rule.
     """
     others = _merged(two["parts"])
     said, code = [], 0

@@ -911,8 +911,8 @@ class _Study:
             text = f"{name}.{lone[0]} {IDLE} {why}."
             self.warn("no-effect", 1, f"{name}.{lone[0]}", text)
         if kind == "llama3" and told["low_freq_factor"] == told["high_freq_factor"]:
-            text = f"{name}.high_freq_factor must be larger than low_freq_factor for a ramp."
-            self.warn("no-ramp", 1, f"{name}.high_freq_factor", text)
+            text = f"{name}.high_freq_factor is low_freq_factor: the rule is a step without a ramp."
+            self.warn("no-ramp", 0, f"{name}.high_freq_factor", text)
         if longest and original:
             field = f"{name}.original_max_position_embeddings"
             ratio = longest / original

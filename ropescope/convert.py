@@ -24,7 +24,7 @@ from . import gguf_file
 from .configuration import Caution, rope_of
 from .files import INDEX, Checkpoint, read
 from .layers import unrolled
-from .names import ACTIVATIONS, ALWAYS, ARCHITECTURES, BIASES, CLASSES, name_of, stems
+from .names import ACTIVATIONS, ALWAYS, ARCHITECTURES, BIASES, CLASSES, name_of, rows_of, stems
 from .safetensors_file import SIZES, Stored, broken
 from .weights import layout_of_weights
 
@@ -186,7 +186,7 @@ def convert(
         )
     if os.path.lexists(output):
         raise FileExistsError(f"{output}: exists already, and is not overwritten")
-    plan, parent = _Plan(read(source), to), output.absolute().parent
+    plan, parent = _Plan(read(source), to, bool(one)), output.absolute().parent
     plan.asked(plan.source, plan.was)
     if (free := shutil.disk_usage(parent).free) < plan.nbytes:
         raise OSError(f"{output}: needs {plan.nbytes:,} bytes, and {free:,} are free")
@@ -207,7 +207,7 @@ def convert(
 class _Plan:
     """Which tensors are written, under which names, and which of their heads move."""
 
-    def __init__(self, source: Checkpoint, to: str) -> None:
+    def __init__(self, source: Checkpoint, to: str, one: bool) -> None:
         if source.config is None or not source.tensors:
             lacks = "weights" if source.config else "a config.json or params.json beside them"
             raise broken(source.path, f"expected weights and their configuration, lacks {lacks}")
@@ -232,7 +232,7 @@ class _Plan:
         self.keys, self.small = dict[str, Any](), dict[str, np.ndarray]()
         self.tokenizer: Path | None = None
         layout = str(self.parts[0]["layout"])
-        layout = layout.replace("read interleaved, written half-split", "interleaved")
+        layout = rows_of(layout)
         self.was = source.layout or layout
         if to == "gguf":
             layout = self._to_gguf()
@@ -245,7 +245,7 @@ class _Plan:
         others = sum(name != new for name, new in renamed.items())
         if self.moving and not moved:
             raise broken(source.path, "no query or key rows are found in it by name")
-        spelled = to == "mlx" and _spelled_out(source.config) != source.config
+        spelled = to == "mlx" and not one and _spelled_out(source.config) != source.config
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
             words = f"nothing is to be done: rows are {self.was} already, and no name would change"
             raise NothingToDoError(f"{source.path}: {words}; nothing is written")

@@ -7,7 +7,9 @@ joins, are left out.
 
 import re
 
-__all__ = ["ACTIVATIONS", "ALWAYS", "ARCHITECTURES", "BIASES", "CLASSES", "name_of", "stems"]
+__all__ = [
+    "ACTIVATIONS", "ALWAYS", "ARCHITECTURES", "BIASES", "CLASSES", "name_of", "rows_of", "stems",
+]  # fmt: skip
 
 ARCHITECTURES = {
     "falcon": "falcon", "glm4": "glm4", "gpt_neox": "gptneox", "llama": "llama",
@@ -81,6 +83,11 @@ _OTHERS = {
     "phi3": {"attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"},
     "starcoder2": {"ffn_up": "mlp.c_fc", "ffn_down": "mlp.c_proj"},
 }  # fmt: skip
+
+
+def rows_of(layout: str) -> str:
+    """Return how rows of weights stand in a layout, whatever order the code writes channels in."""
+    return layout.replace("read interleaved, written half-split", "interleaved")
 
 
 def stems(names: str, family: str) -> dict[str, str]:

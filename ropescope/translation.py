@@ -29,7 +29,7 @@ FAMILIES = {
     "granitehybrid": "granitemoehybrid", "hunyuan-dense": "hunyuan_v1_dense",
     "hunyuan-moe": "hunyuan_v1_moe", "jina-bert-v3": "jina_embeddings_v3", "lfm2moe": "lfm2_moe",
     "llama4": "llama4_text", "mimo2": "mimo_v2_flash", "mistral3": "ministral3",
-    "modern-bert": "modernbert", "qwen2moe": "qwen2_moe", "qwen2vl": "qwen2_vl",
+    "modern-bert": "modernbert", "qwen2moe": "qwen2_moe", "qwen2vl": "qwen2_vl_text",
     "qwen35": "qwen3_5_text", "qwen35moe": "qwen3_5_moe_text", "qwen3moe": "qwen3_moe",
     "qwen3next": "qwen3_next", "qwen3vl": "qwen3_vl_text", "qwen3vlmoe": "qwen3_vl_moe_text",
 }  # fmt: skip

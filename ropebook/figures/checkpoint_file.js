@@ -24,7 +24,9 @@ const BLOCK = 2 ** 20;
 
 /** Bytes of a file, and as little more as can be. */
 const bytes = async (file, from, to) => new Uint8Array(await file.slice(from, to).arrayBuffer());
-const decoded = (part) => new TextDecoder().decode(part);
+const decoded = (part) => new TextDecoder(ENCODINGS[part.subarray(0, 2).join()] ?? "utf-8").decode(part);
+/** Other encodings, by the two bytes with which their files begin. */
+const ENCODINGS = { "255,254": "utf-16le", "254,255": "utf-16be" };
 
 // ---- a folder -----------------------------------------------------------------------------------
 

@@ -921,8 +921,8 @@ class Study {
       this.warn("no-effect", 1, `${name}.${lone[0]}`, text);
     }
     if (kind === "llama3" && equal(told.low_freq_factor, told.high_freq_factor)) {
-      const text = `${name}.high_freq_factor must be larger than low_freq_factor for a ramp.`;
-      this.warn("no-ramp", 1, `${name}.high_freq_factor`, text);
+      const text = `${name}.high_freq_factor is low_freq_factor: the rule is a step without a ramp.`;
+      this.warn("no-ramp", 0, `${name}.high_freq_factor`, text);
     }
     if (!longest || original === null) return;
     const field = `${name}.${ORIGINAL_LENGTH}`;

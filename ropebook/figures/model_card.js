@@ -182,7 +182,7 @@ export function lines(part, rows) {
   const found = [
     ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
     part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
-    ["layout", otherRows(rows, part) ? `${rows} in this file; ${part.layout} in Hugging Face's` : part.layout],
+    ["layout", otherRows(rows, part) ? `${rows} in this file; ${part.layout} in Hugging Face's` : rows || part.layout],
     ["channels", `${which}, from ${part.width_from}`],
     ["base", `${num(part.base, Number.isInteger(part.base) ? 0 : 3)}, from ${part.base_from}`],
     ["rescaling", rescalingWords(part)],
@@ -229,7 +229,7 @@ export function words(part, wanted, name, rows) {
   const which = part.width === part.head_dim ? "all" : `${part.width} of`;
   const where =
     part.part === "text" ? (part.kind ? ` in ${placeOf(part)}` : "") : ` in its part ${part.path || part.part}`;
-  const layout = otherRows(rows, part) ? `${rows} (${part.layout} at Hugging Face)` : part.layout;
+  const layout = otherRows(rows, part) ? `${rows} (${part.layout} at Hugging Face)` : rows || part.layout;
   const turns = `turns ${which} ${part.head_dim} channels${where}, ${layout}, base ${whole(part.base)}`;
   const start = `**${name || "Your model"}** ${turns}.`;
   if (near(part)) return `${start} They see a window: a longer text brings them **no new distance**.`;
@@ -543,15 +543,24 @@ export function search(models, wanted, most = 8) {
     return keys.some((key) => key.includes(word)) ? 2 : 9;
   };
   const found = models.map((one) => [rank(one), one]).filter(([at]) => at < 9);
-  if (!found.length && wanted.includes("/")) return search(models, wanted.split("/").at(-1), most);
+  if (!found.length && wanted.includes("/")) {
+    const end = wanted.split("/").at(-1); // with an owner, a family is no hit by a part of its name
+    return search(models, end, most).filter(({ name, keys }) => name.includes("/") || keys.includes(bare(end)));
+  }
   return found
     .sort((a, b) => a[0] - b[0])
     .slice(0, most)
     .map(([, one]) => one);
 }
 
+/** Ends of names that say how a model was trained further. */
+const TUNED = /(instruct|chat|base|it)$/;
+
 /** Up to three public checkpoints whose names are like one that none has. */
 export function alike(models, wanted) {
+  const plain = TUNED.test(bare(wanted)) ? search(models, bare(wanted).replace(TUNED, "")) : [];
+  const some = plain.filter(({ name }) => name.includes("/")).slice(0, 3);
+  if (some.length) return some;
   const left = new Map(models.filter(({ name }) => name.includes("/")).map((one) => [one.keys[0], one]));
   const found = [];
   while (found.length < 3) {
@@ -654,7 +663,9 @@ export default figure((fig) => {
       known = { content, ...told, spec, wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;
-      known = { content, wrong: renamed(wrong.message, told.said) };
+      const type = models.find(({ name, text: own }) => own === content && !name.includes("/"));
+      const start = type ? `${type.name}, has no card: ` : "";
+      known = { content, wrong: start + renamed(wrong.message, told.said) };
     }
     return known;
   };
@@ -687,9 +698,10 @@ export default figure((fig) => {
     }
     const command = otherRows(rows, part) ? convertLine(found) : "";
     const row = models.find(({ name, text: own }) => name === traits.name && own === traits.text);
-    const seen = row?.unseen?.length // of a public file, nobody here can see more
-      ? spec.warnings.map((one) => (one.code.endsWith("-guessed") ? { ...one, severity: 0 } : one))
-      : spec.warnings;
+    const seen =
+      row && (row.unseen?.length || !row.name.includes("/")) // nobody here can see more
+        ? spec.warnings.map((one) => (one.code.endsWith("-guessed") ? { ...one, severity: 0 } : one))
+        : spec.warnings;
     const notes = [...traits.notes, ...found.notes];
     const cautions = [...seen, ...assumed(notes, row ? 0 : 1, rows, part, command)];
     showWarnings(warnings, cautions);
@@ -769,7 +781,10 @@ function convertLine({ architecture }) {
 }
 
 /** Whether the rows of a file stand in another layout than those of its family at Hugging Face. */
-const otherRows = (rows, part) => rows && part && rows !== part.layout;
+const otherRows = (rows, part) => rows && part && rows !== rowsOf(part.layout);
+
+/** How rows of weights stand in a layout, whatever order the code writes channels in. */
+const rowsOf = (layout) => layout.replace("read interleaved, written half-split", "interleaved");
 
 function assumed(notes, severity, rows, part, command) {
   const found = notes.map((message) => ({ code: "assumed", severity, message }));

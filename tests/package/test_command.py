@@ -115,6 +115,36 @@ def of_gguf(folder: Path, tensors=None, **more) -> dict:
     return read(written(folder / "m.gguf", gguf(GGUF_LLAMA | keys, tensors))).config
 
 
+def test_a_gguf_of_text_alone_has_no_tower(tmp_path) -> None:
+    keys = {
+        f"qwen2vl.{key[6:]}": own for key, own in GGUF_LLAMA.items() if key.startswith("llama.")
+    }
+    keys |= {"general.architecture": "qwen2vl", "qwen2vl.rope.dimension_sections": [4, 2, 2, 0]}
+    found = specification(written(tmp_path / "m.gguf", gguf(keys)))
+    assert [one["part"] for one in found["parts"]] == ["text"]
+    assert found["parts"][0]["sections"] == [[0, 4], [1, 2], [2, 2]]
+    assert not any(one["severity"] for one in found["warnings"])
+
+
+def test_rows_that_stand_alike_are_not_said_to_differ(tmp_path) -> None:
+    """DeepSeek's code writes turned channels in another order than it reads them; no row moves."""
+    keys = {"general.architecture": "deepseek2", "deepseek2.block_count": 2}
+    keys |= {"deepseek2.context_length": 4096, "deepseek2.embedding_length": 7168}
+    keys |= {"deepseek2.attention.head_count": 128, "deepseek2.rope.freq_base": 10000.0}
+    keys |= {"deepseek2.rope.dimension_count": 64, "deepseek2.attention.kv_lora_rank": 512}
+    keys |= {"deepseek2.attention.key_length": 576, "deepseek2.attention.key_length_mla": 192}
+    found = specification(written(tmp_path / "m.gguf", gguf(keys)))
+    assert found["parts"][0]["layout"] == "interleaved"
+    assert "other-rows" not in {one["code"] for one in found["warnings"]}
+    plain = rope_of({"model_type": "deepseek_v3"}).to_dict()["parts"][0]
+    assert plain["layout"] == "read interleaved, written half-split"
+
+
+def test_a_name_that_says_how_a_model_was_tuned_finds_its_model(capsys) -> None:
+    assert asked("meta-llama/Llama-3.1-8B-Instruct") == 2
+    assert "did you mean 'meta-llama/Meta-Llama-3.1-8B'?" in capsys.readouterr().err
+
+
 def test_a_gguf_says_what_a_configuration_would(tmp_path) -> None:
     file = written(tmp_path / "m.gguf", gguf(GGUF_LLAMA))
     assert read(file).config == LLAMA
@@ -296,7 +326,7 @@ def test_a_public_type_without_a_rule_is_no_misspelling() -> None:
 
 
 ACT = {  # public checkpoints of which the card is not known, or a field does nothing
-    "no-rule": 17, "no-effect": 5, "no-ramp": 1, "head-width-guessed": 1,
+    "no-rule": 17, "no-effect": 5, "head-width-guessed": 1,
 }  # fmt: skip
 
 

@@ -272,8 +272,11 @@ def test_mlx_gets_a_configuration_as_it_reads_it(tmp_path) -> None:
         said = convert(tmp_path / family / "a", "mlx", tmp_path / family / "b")
         assert "as rope_theta and rope_scaling" in said[0].message
         written = json.loads((tmp_path / family / "b" / "config.json").read_text())
+        for end in ("c", "c.safetensors"):  # a single file has no config.json beside it
+            with pytest.raises(ValueError, match="nothing is to be done"):
+                convert(tmp_path / family / "b", "mlx", tmp_path / family / end)
         with pytest.raises(ValueError, match="nothing is to be done"):
-            convert(tmp_path / family / "b", "mlx", tmp_path / family / "c")
+            convert(tmp_path / family / "a", "mlx", tmp_path / family / "d.safetensors")
         again = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / family / "b").eval()
         with torch.no_grad():
             tokens = torch.arange(1, 41)[None]

@@ -85,6 +85,14 @@ def test_a_configuration_and_that_of_meta_are_read(node, tmp_path):
         same(ours, twin, ours.layout or "interleaved" * ("dim" in given))
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_configuration_may_be_written_in_another_encoding(node, tmp_path, encoding):
+    """UTF-16 with its mark is what a redirection of PowerShell writes."""
+    path = tmp_path / "config.json"
+    path.write_bytes(json.dumps(LLAMA).encode(encoding))
+    same(read(path), dropped(node, "config.json", path.read_bytes()), "")
+
+
 OTHERS = {
     "adapter_config.json": (
         {"peft_type": "LORA", "r": 16, "base_model_name_or_path": "Qwen/Qwen3-8B"},

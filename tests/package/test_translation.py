@@ -110,8 +110,7 @@ SAID = {
                               "not known."],
     "Mistral 7B v0.1": ["rope_theta is not in the file: Mistral's code takes 10,000 beside a "
                         "sliding window, and 1,000,000 without."],
-    "Llama 4 Scout": ["rope_high_freq_factor must be larger than low_freq_factor for a ramp.",
-                      "use_scaled_rope gives not all numbers: what is missing is as in Llama 4's "
+    "Llama 4 Scout": ["use_scaled_rope gives not all numbers: what is missing is as in Llama 4's "
                       "code."],
 }  # fmt: skip
 
