@@ -83,6 +83,8 @@ A rule
     By field: the types of value that its class takes, and those with which it fails or does
     something else (letters of `ropescope.configuration.TYPES`); where these do so with some types
     of layers alone, or only if the list of layers is not given; types that are as if not given.
+``null_is``
+    By field: what null stands for.
 ``reaches``, ``uneven``
     Fields that change what rotates by a rule that is not known, with the value (of each entry of a
     list, ``base`` for that of the rotation) that changes nothing; whether an odd number of channels

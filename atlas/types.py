@@ -103,6 +103,8 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     found["reaches"] = dict(rule.get("reaches", {}))
     for name in _names(family, rule):
         own = _own(family, name) if name not in DICTS else "d"
+        if rule["rope"].get("yields") and name in rule["rope"].get("listed", ()):
+            own = ""  # lists alone
         values = _values(family, rule, name)
         answers = {k: _answer(family, rule, name, v) for k, v in values.items() if k not in own}
         heard = rule["part"] == "text" and name not in rule["read"] and HEARD.search(name)
@@ -128,6 +130,7 @@ def types_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         if reaches:
             found["reaches"][name] = _neutral(family, rule, name)
     found["rotating"] = [*_numbering(family, rule)]
+    found["null_is"] = {name: 1.0 for name in _fractions(rule) if _whole(family, rule, name)}
     if rule["part"] == "text" and _uneven(family, rule):
         found["uneven"] = 4 if _by_fours(family, rule) else True
     return {k: v for k, v in found.items() if v}
@@ -144,6 +147,23 @@ def _by_fours(family: Family, rule: dict[str, Any]) -> bool:
             takes = True
         seen[takes].append(any(part.width % 4 for part in spec.parts))
     return bool(seen[False]) and all(seen[False]) and not any(seen[True])
+
+
+def _fractions(rule: dict[str, Any]) -> set[str]:
+    """Return fields that tell the part of a head that rotates, and count if they are null."""
+    told = [one for made in rule["rotations"] for one in (made["partial"] or {}).get("fields", ())]
+    return {one for one in told if " / " not in one}.difference(rule.get("unset", ()))
+
+
+def _whole(family: Family, rule: dict[str, Any], name: str) -> bool:
+    """Return whether null stands for 1 in a field, and a model with weights runs so."""
+    if rule["part"] != "text" or (family.works() and not family.works(**{name: None})):
+        return False
+    with suppress(RefusedError):
+        heard = family.hear(**{name: None})
+        same = disagreement(rule, raw_of(family, **{name: 1.0}), heard) is None
+        return same and disagreement(rule, raw_of(family, **{name: 0.5}), heard) is not None
+    return False
 
 
 def _names(family: Family, rule: dict[str, Any]) -> list[str]:

@@ -326,7 +326,7 @@ class _Study:
     def part(self, config: Json, family: str, path: str, preset: Json | None = None) -> None:
         """Add the rotations of a part, of this ``model_type``, and of its own parts."""
         rule = self.rules.get(family, {})
-        flat, start = [], len(self.parts)
+        flat, lacks, start = [], False, len(self.parts)
         for name, spec in rule.get("parts", {}).items():
             own, named, outside = given_part(config, rule, name)
             if outside:
@@ -347,6 +347,7 @@ class _Study:
             elif spec["any"] and own and "model_type" in own:
                 self.read[dotted(where, "model_type")] = None
             if inner.get("null") or named not in self.rules:
+                lacks = True
                 why = inner.get("null", f"{named!r} is no known model_type")
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
             defaults = spec.get("defaults", {}) if spec.get("always") or own is None else {}
@@ -385,7 +386,7 @@ class _Study:
         self.read.update(fields.read)
         for name, value in fields.twice.items():
             self.unused(dotted(path, name), name, value, set(), value == fields.get(name))
-        if not flat and not rule.get("null"):
+        if not (flat or lacks or rule.get("null")):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
 
     def overruled(
@@ -421,7 +422,10 @@ class _Study:
         layers, given = rule["layers"], fields.given
         listed = given.get((layers.get("types") or layers.get("switch") or {}).get("field"))
         listed = listed if isinstance(listed, list) else []
+        yields = rule["rope"].get("yields") and any(given.get(name) for name in DICTS)
         for name, (takes, fails) in rule.get("takes", {}).items():
+            if yields and name in fields.listed:
+                continue
             where, met = fields.name(name), rule.get("when", {}).get(name, {})
             for one in sorted(letters(given[name]) & {*fails}) if name in given else ():
                 if not listed or one not in met or any(kind in met[one] for kind in listed):

@@ -34,6 +34,7 @@ class Fields:
         self.read: dict[str, None] = dict.fromkeys(dotted(path, name) for name in idle)
         self.twice = {name: config[name] for name in names if name not in self.named.values()}
         self.defaults: Json = {**rule.get("defaults", {}), **preset}
+        self.null_is: Json = rule.get("null_is", {})
         self.listed: list[str] = rule.get("rope", {}).get("listed", [])
         switch = rule.get("layers", {}).get("switch", {}).get("field", "")
         self.told = [*self.listed, *([switch] if BASE.search(switch) else [])]
@@ -54,7 +55,8 @@ class Fields:
         if name not in self.given:
             return self.defaults.get(name)
         self.read[self.name(name)] = None
-        return self.given[name]
+        value = self.given[name]
+        return self.null_is.get(name) if value is None else value
 
     def at(self, name: str, layer: int) -> Any:
         """Return a field's value, for this layer where it may be a list."""

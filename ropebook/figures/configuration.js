@@ -193,6 +193,7 @@ class Fields {
     const last = [...this.named.values()];
     this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
     this.defaults = { ...rule.defaults, ...preset };
+    this.nullIs = rule.null_is ?? {};
   }
   plain(name) {
     return get(this.aliases, name, name);
@@ -209,7 +210,7 @@ class Fields {
     const plain = this.plain(name);
     if (!this.given.has(plain)) return get(this.defaults, plain);
     this.read.add(this.name(plain));
-    return this.given.get(plain);
+    return this.given.get(plain) ?? get(this.nullIs, plain);
   }
   /** A field's value, for this layer where it may be a list. */
   at(name, layer) {
@@ -305,6 +306,7 @@ class Study {
   part(config, family, path, preset = {}) {
     const rule = get(this.rules, family, {});
     const [flat, start] = [[], this.parts.length];
+    let lacks = false;
     for (const [name, spec] of Object.entries(rule.parts ?? {})) {
       let own = get(config, name);
       if (own === null && (rule.flat ?? []).includes(name)) {
@@ -332,6 +334,7 @@ class Study {
         this.read.add(at(path, name)); // defaults stand for it
       else if (spec.any && has(own, "model_type")) this.read.add(at(where, "model_type"));
       if (inner.null || !has(this.rules, named)) {
+        lacks = true;
         const why = inner.null ?? `${repr(named)} is no known model_type`;
         this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
@@ -371,7 +374,7 @@ class Study {
     for (const [name, value] of fields.twice) {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
     }
-    if (!flat.length && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
+    if (!flat.length && !lacks && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
   }
   /** The fields of a part with those that its model sets in it, and such defaults. */
   overruled(config, own, spec, paths, preset) {
@@ -408,8 +411,9 @@ class Study {
     const { given } = fields;
     const found = given.get((rule.layers.types ?? rule.layers.switch)?.field);
     const listed = Array.isArray(found) ? found : [];
+    const yields = rule.rope.yields && DICTS.some((name) => truthy(given.get(name)));
     for (const [name, [takes, fails]] of Object.entries(rule.takes ?? {})) {
-      if (!given.has(name)) continue;
+      if (!given.has(name) || (yields && fields.lists.includes(name))) continue;
       const [where, met] = [fields.name(name), get(rule.when, name, {})];
       for (const one of typesOf(given.get(name)).sort()) {
         const meets =

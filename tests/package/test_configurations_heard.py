@@ -300,7 +300,6 @@ def test_what_is_no_rescaling_is_taken_as_none_and_told(kind: str, none: Any) ->
         ({"model_type": "llama", "head_dim": 10**15}, "at most 65,536"),
         ({"model_type": "llama", "rope_theta": 1e300}, "positive number"),
         ({"model_type": "mistral3", "vision_config": {"model_type": []}}, "must be a text"),
-        ({"model_type": "minimax_m2", "partial_rotary_factor": None, "rotary_dim": 32}, "number"),
     ],
 )
 def test_values_without_end_or_sense_are_refused_in_words(config: Any, words: str) -> None:
@@ -597,3 +596,38 @@ def test_layers_of_a_kind_with_different_widths_are_told() -> None:
     ]
     words = "per_layer_config gives some full_attention layers another head_dim: its class fails."
     assert [one.message for one in said] == [words]
+
+
+@pytest.mark.parametrize("family", ["glm4_moe", "minimax_m2", "qwen3_next"])
+def test_a_null_fraction_is_the_whole_head_where_its_class_takes_it_so(family: str) -> None:
+    raw = SIZES | EXPERTS | {"head_dim": 64, "partial_rotary_factor": None}
+    raw |= {"layer_types": ["full_attention"] * 4} if family == "qwen3_next" else {}
+    rule = load_rules()["types"][family]
+    assert public.fault(family, raw, rule) is None
+    (part,) = rope_of({"model_type": family, **raw}).parts
+    assert (part.width, part.head_dim) == (64, 64)
+    if family == "minimax_m2":  # whose older field yields to it
+        spec = rope_of({"model_type": family, **raw, "rotary_dim": 32})
+        assert (spec.parts[0].width, spec.without_effect) == (64, ("rotary_dim",))
+    half = raw | {"partial_rotary_factor": 0.5}
+    assert rope_of({"model_type": family, **half}).parts[0].width == 32
+
+
+def test_bases_outside_do_not_count_where_ultrabert_has_a_dict() -> None:
+    both = {"rope_theta": 5e5, "rope_parameters": TWO}
+    transformers.UltrabertConfig.from_dict(copy.deepcopy(both))
+    spec = rope_of({"model_type": "ultrabert", **both})
+    assert {part.base for part in spec.parts} == {4e5, 2e4}
+    assert max(one.severity for one in spec.warnings) == 1
+    with pytest.raises(TypeError):
+        transformers.UltrabertConfig.from_dict({"rope_theta": 500000})
+    said = rope_of({"model_type": "ultrabert", "rope_theta": 500000}).warnings
+    assert "other-type" in {one.code for one in said}
+
+
+def test_fields_of_a_part_without_a_rule_are_not_said_to_be_without_effect() -> None:
+    """Dots 3's text part has no rule, and its published file has that part's fields outside."""
+    spec = rope_of({"model_type": "dots3_note", "rope_theta": 1e6})
+    assert "no-rule" in {one.code for one in spec.warnings}
+    assert spec.without_effect == ()
+    assert "rope_theta" in spec.others

@@ -212,6 +212,11 @@ def test_what_a_model_sets_in_its_parts_and_lists_for_layers_are_told_alike(node
         for more in ({}, {"image_size": 504}, {"image_size": None})
     ]  # fmt: skip
     configs += [{"model_type": "sam3_video", "image_size": 504}, {"model_type": "sam3_video"}]
+    configs += [{"model_type": name, "partial_rotary_factor": None, "rope_theta": 5e5}
+                for name in ("glm4_moe", "qwen3_next", "ultrabert", "dots3_note")]  # fmt: skip
+    two = {"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}
+    configs += [{"model_type": "ultrabert", "rope_theta": one, "rope_parameters": two}
+                for one in (5e5, 500000, None, [5e5] * 32)]  # fmt: skip
     layers = [None, {}, {"5": {"head_dim": 128}}, {"5": {"head_dim": 8}, "4": {"head_dim": 8}}, 7]
     configs += [{"model_type": "gemma4_text", "num_hidden_layers": 6, "per_layer_config": one}
                 for one in [*layers, {"5": 7}, {"5": {"head_dim": "x"}}]]  # fmt: skip
