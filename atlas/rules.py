@@ -675,9 +675,9 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
                 both = {"rope_parameters": dict.fromkeys(nested, plain)}
                 if not any(ask(kind, key, **both, **lists) == 0.25 for kind in nested[:1]):
                     rule["yields"] = True
-            told = {name: [0.25 + n for n in range(len(types))]}
+            each = {name: [0.25 + n for n in range(len(types))]}
             ends = {kind: len(types) - 1 - types[::-1].index(kind) for kind in {*types}}
-            if all(ask(kind, key, **told) == 0.25 + n for kind, n in ends.items()):
+            if all(ask(kind, key, **each) == 0.25 + n for kind, n in ends.items()):
                 rule["final"] = True
     flat = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
     if nested and has and not _loads(family, **flat):

@@ -631,3 +631,10 @@ def test_fields_of_a_part_without_a_rule_are_not_said_to_be_without_effect() -> 
     assert "no-rule" in {one.code for one in spec.warnings}
     assert spec.without_effect == ()
     assert "rope_theta" in spec.others
+
+
+def test_a_null_in_the_old_word_leaves_ultraberts_dict() -> None:
+    raw = {"rope_scaling": None, "rope_parameters": TWO}
+    made = transformers.UltrabertConfig.from_dict(copy.deepcopy(raw))
+    for part in rope_of({"model_type": "ultrabert", **raw}).parts:
+        assert part.base == made.rope_parameters[part.kind]["rope_theta"]
