@@ -482,6 +482,13 @@ SMALL: dict[str, dict[str, Any]] = {
         "num_kv_shared_layers": 0,
     },
     "LongcatFlashConfig": {"head_dim": 12, "qk_rope_head_dim": 12},
+    "Qwen4ExpTextConfig": {  # with its indexer, as released; attention is not reached without
+        "vocab_size": 64, "moe_intermediate_size": 16, "shared_expert_intermediate_size": 16,
+        "num_experts": 4, "num_experts_per_tok": 2, "linear_num_key_heads": 2,
+        "linear_num_value_heads": 2, "linear_key_head_dim": 16, "linear_value_head_dim": 16,
+        "ple_layer_ids": [], "indexer_n_heads": 2, "indexer_kv_heads": 1, "indexer_head_dim": 64,
+        "indexer_budget": 8, "indexer_compress_ratio": 2, "hc_lowrank": 16,
+    },
     "Sam3ViTConfig": {"global_attn_indexes": [1, 3]},
     "ZayaConfig": {"sliding_window": 4, "layer_types": ["hybrid", "hybrid_sliding"] * 3},
     "Zamba2Config": {"head_dim": "leave out"},  # which its own name does not set

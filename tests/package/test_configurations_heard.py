@@ -638,3 +638,21 @@ def test_a_null_in_the_old_word_leaves_ultraberts_dict() -> None:
     made = transformers.UltrabertConfig.from_dict(copy.deepcopy(raw))
     for part in rope_of({"model_type": "ultrabert", **raw}).parts:
         assert part.base == made.rope_parameters[part.kind]["rope_theta"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"full_attention_interval": 2},
+        {"layer_types": ["linear_attention", "full_attention"] * 4},
+    ],
+)
+def test_the_layers_of_qwen4_that_attend_rotate(more: dict[str, Any]) -> None:
+    """Asked with its indexer, without which its attention is not reached."""
+    raw = {"num_hidden_layers": 8, **more}
+    made = transformers.CONFIG_MAPPING["qwen4_exp_text"].from_dict(copy.deepcopy(raw))
+    due = {n for n, kind in enumerate(made.layer_types) if kind != "linear_attention"}
+    (part,) = rope_of({"model_type": "qwen4_exp_text", **raw}).parts
+    assert unrolled(part.layers) == due
+    assert len(due) < 8
