@@ -6,7 +6,6 @@ What is shown is the dictionary that `Specification.to_dict` gives, and ``--json
 import difflib
 import html
 import json
-import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -70,7 +69,7 @@ def specification(source: str | Path) -> dict[str, Any]:
 
 
 def _row(name: str) -> Checkpoint:
-    """Return a public checkpoint by its name, the end of it, or an alias; or the one that fits."""
+    """Return a public checkpoint by its name, the end of it, or an alias."""
     found = matches(name)
     if not found:
         word = _plain(name)
@@ -79,7 +78,7 @@ def _row(name: str) -> Checkpoint:
     if not found:
         rows = {_plain(row["name"].split("/")[-1]): row for row in _rows()}
         found = [(3, rows[near]) for near in difflib.get_close_matches(_plain(name), rows, 3)]
-    if found and (found[0][0] == 0 or (found[0][0] < 3 and len(found) == 1)):
+    if found and found[0][0] == 0:
         row = found[0][1]
         unseen = " or ".join(row.get("unseen", ()))
         unseen = unseen.replace("config.json", "the whole config.json", 1)
@@ -168,7 +167,7 @@ def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
         return ""
     for field in ("sliding_window", "attention_chunk_size"):
         size = own.get(field)
-        if type(size) is int and 0 < size < (part["max_length"] or math.inf):
+        if type(size) is int and size > 0:
             words = "layers that look back no further meet no new distance in a longer text"
             return f"{field} is {size:,}: {words}; which do is not read"
     return ""
@@ -406,9 +405,12 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     leads from the first to the second, and 2 where none does, one has a part that rotates and the
     other lacks, or a part has no rule.
     """
-    others = _merged(two["parts"])
+    ours, others = one["parts"], two["parts"]
+    if len({frozenset((part["path"], part["kind"]) for part in own) for own in (ours, others)}) > 1:
+        ours, others = _merged(ours), _merged(others)
+    others = [*others]
     said, code = [], 0
-    for part in _merged(one["parts"]):
+    for part in ours:
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
         alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
         other = next((o for o in alike if o["path"] == part["path"]), alike[0] if alike else None)
@@ -430,10 +432,10 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
             code = 2
         if part["layers"] != other["layers"]:
             end = min(_end(side, one_of["path"]) for side, one_of in ((one, part), (two, other)))
-            ours, theirs = ({i for i in unrolled(o["layers"]) if i < end} for o in (part, other))
+            here, there = ({i for i in unrolled(o["layers"]) if i < end} for o in (part, other))
             said.append(f"{name}: layers {_layers(part['layers'])} against "
                         f"{_layers(other['layers'])}.")  # fmt: skip
-            code = code if ours == theirs else 2
+            code = code if here == there else 2
     for part in others:
         kind = f", {part['kind']}" if part["kind"] else ""
         if one["known"] and not _no_rules(one):

@@ -386,7 +386,7 @@ class _Study:
         self.read.update(fields.read)
         for name, value in fields.twice.items():
             self.unused(dotted(path, name), name, value, set(), value == fields.get(name))
-        if not (flat or lacks or rule.get("null")):
+        if rule and not (flat or lacks or rule.get("null")):
             self.silent(fields, rule, self.parts[start:], bool(rule.get("rotations")) > turns)
 
     def overruled(

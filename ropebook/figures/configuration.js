@@ -374,7 +374,8 @@ class Study {
     for (const [name, value] of fields.twice) {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
     }
-    if (!flat.length && !lacks && !rule.null) this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
+    if (has(this.rules, family) && !flat.length && !lacks && !rule.null)
+      this.silent(fields, rule, this.parts.slice(start), rotations && !turns);
   }
   /** The fields of a part with those that its model sets in it, and such defaults. */
   overruled(config, own, spec, paths, preset) {
@@ -1199,6 +1200,7 @@ class Series {
       const factor = told(this.given, "factor", 1);
       return plain.map((wave) => wave / factor);
     }
+    if (this.kind === "dynamic" && dim % 2) return plain; // in a short text
     if (dim % 2) throw new Refused(`dim must be a positive even integer, got ${dim}`);
     CHECKS[this.kind]?.(dim, this.base, this.given);
     const given = Object.entries(this.given).map(([name, value]) => [

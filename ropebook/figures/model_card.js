@@ -37,7 +37,7 @@ export function windowOf(part, config, rules) {
   const own = fieldsOf(part, config);
   const slides = own.use_sliding_window ?? rules?.types[part.model_type]?.defaults?.use_sliding_window;
   if (part.part !== "text" || part.kind || slides === false) return "";
-  const fits = (size) => Number.isInteger(size) && size > 0 && size < (part.max_length ?? Infinity);
+  const fits = (size) => Number.isInteger(size) && size > 0;
   const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
   if (!field) return "";
   const words = "layers that look back no further meet no new distance in a longer text; which do is not read";
@@ -360,7 +360,10 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     };
   }
   if (newAngles(part, wanted)?.some(Boolean) === false) return asItIs("no pair meets a new angle.");
-  const factor = stretch(wanted, trained);
+  const outer = fieldsOf(part, config).original_max_position_embeddings; // which overrules
+  const counts = isReal(outer) && !nested && rules.types[part.model_type].rope.outside;
+  const from = counts ? Number(outer) : trained;
+  const factor = stretch(wanted, from);
   const { attention_factor: left, ...kept } = given; // which a new factor does not keep
   if (part.width === part.head_dim && Number(given.partial_rotary_factor ?? 1) !== 1) {
     const why =
@@ -371,7 +374,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     rope_type: "yarn",
     rope_theta: new Real(part.base),
     factor: new Real(factor),
-    original_max_position_embeddings: trained,
+    original_max_position_embeddings: from,
   };
   for (const [name, value] of Object.entries(kept)) parameters[name] ??= value;
   const all = among(parameters);
@@ -399,7 +402,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
   const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
-  return { factor, trained, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
+  return { factor, trained: from, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
 }
 
 /** A part with YaRN, where no class reads it. */

@@ -140,6 +140,30 @@ def test_rows_that_stand_alike_are_not_said_to_differ(tmp_path) -> None:
     assert plain["layout"] == "read interleaved, written half-split"
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("Qwen/Qwen3-4B", "Qwen/Qwen3-4B-Instruct-2507"),  # whose base is another
+        ("Qwen/Qwen2.5-7B", "Qwen/Qwen2.5-7B-Instruct"),  # whose length is another
+        ("deepseek-ai/DeepSeek-V2", "deepseek-ai/DeepSeek-V2-Lite"),
+    ],
+)
+def test_the_name_of_another_checkpoint_is_none_of_a_row(capsys, name: str, near: str) -> None:
+    assert asked(name) == 2
+    assert near in capsys.readouterr().err
+
+
+def test_a_model_with_a_rescaling_is_compared_kind_by_kind_with_one_without() -> None:
+    sizes = {"model_type": "olmo3", "hidden_size": 512, "num_attention_heads": 4}
+    scaling = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192}
+    one, two = (rope_of({**sizes, **own}).to_dict() for own in ({}, {"rope_scaling": scaling}))
+    said, code = card.compare(one, two)
+    assert code == 2
+    assert len(said) == 2
+    assert said[0].startswith("text, full_attention: ")
+    assert "another frequency" in said[0]
+
+
 def test_a_name_that_says_how_a_model_was_tuned_finds_its_model(capsys) -> None:
     assert asked("meta-llama/Llama-3.1-8B-Instruct") == 2
     assert "did you mean 'meta-llama/Meta-Llama-3.1-8B'?" in capsys.readouterr().err

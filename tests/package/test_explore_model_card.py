@@ -147,7 +147,7 @@ def shown(node, config, **traits):
         ("CohereLabs/c4ai-command-r7b-12-2024", "sliding_window is 4,096: "),
         ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "attention_chunk_size is 8,192: "),
         ("Qwen/Qwen2.5-3B-Instruct", ""),  # use_sliding_window is false
-        ("microsoft/Phi-3.5-mini-instruct", ""),  # a window wider than the longest text
+        ("microsoft/Phi-3.5-mini-instruct", "sliding_window is 262,144: "),
         ("google/gemma-3-1b-it", ""),  # its layers are told apart
     ],
 )

@@ -398,6 +398,22 @@ def test_a_longer_text_without_a_new_angle_asks_for_no_rescaling(node):
     assert not code(part, "transformers")
 
 
+def test_a_length_outside_that_overrules_is_where_yarn_starts_from(node):
+    """As transformers standardises it; the file's own longest text is another."""
+    for family in ("llama", "qwen2", "phi3"):
+        config = {"model_type": family, "hidden_size": 512, "num_attention_heads": 4,
+                  "max_position_embeddings": 65536, "original_max_position_embeddings": 32768,
+                  "rope_theta": 1e6}  # fmt: skip
+        (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 2)[0]
+        assert part["written"]["original_max_position_embeddings"] == 32768
+        assert float(part["written"]["factor"]) == 4.0
+        made = CONFIG_MAPPING[family].from_dict(copy.deepcopy(config))
+        exec(code(part, "transformers"), {"config": made})
+        (kind,) = rotary_classes(made)
+        heard = kind(config=made).inv_freq.numpy()
+        np.testing.assert_allclose(part["longer"]["inv_freq"], heard, rtol=1e-5)
+
+
 def test_whether_hunyuans_length_is_before_its_alpha_the_file_does_not_say(node):
     scaling = {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}
     config = {"model_type": "hunyuan_v1_dense", "max_position_embeddings": 262144,
