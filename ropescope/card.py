@@ -76,8 +76,9 @@ def _row(name: str) -> Checkpoint:
         bare = [word.removesuffix(end) for end in TUNED if word.endswith(end)]
         found = [(3, row) for _, row in matches(bare[0])] if bare and bare[0] else []
     if not found:
+        word = _plain(name.split("/")[-1])
         rows = {_plain(row["name"].split("/")[-1]): row for row in _rows()}
-        found = [(3, rows[near]) for near in difflib.get_close_matches(_plain(name), rows, 3)]
+        found = [(3, rows[near]) for near in difflib.get_close_matches(word, rows, 3)]
     if found and found[0][0] == 0:
         row = found[0][1]
         unseen = " or ".join(row.get("unseen", ()))

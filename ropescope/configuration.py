@@ -814,7 +814,8 @@ class _Study:
             may |= key == "factor" and kind in ("yarn", "longrope")
             absent = key in REQUIRED[kind] and key not in parameters
             if absent or (parameters.get(key, 0) is None and not may):
-                raise ValueError(f"{name} must have {key} for {field} {asked!r}")
+                same = "" if kind == asked else f", which its class reads as {kind!r}"
+                raise ValueError(f"{name} must have {key} for {field} {asked!r}{same}")
         if kind == "dynamic" and rope.get("alpha") and parameters.get("alpha"):
             kind = "ntk"
         keys = [k for k in PARAMETERS[kind] if k != "truncate" or not rope["nested"]]

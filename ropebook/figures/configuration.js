@@ -815,7 +815,8 @@ class Study {
       const may = told || [...ZERO, "attention_factor", "truncate"].includes(key);
       const absent = REQUIRED[kind].includes(key) && !has(parameters, key);
       if (absent || (get(parameters, key, 0) === null && !may)) {
-        throw new Refused(`${name} must have ${key} for ${field} ${repr(asked)}`);
+        const same = kind === asked ? "" : `, which its class reads as ${repr(kind)}`;
+        throw new Refused(`${name} must have ${key} for ${field} ${repr(asked)}${same}`);
       }
     }
     if (kind === "dynamic" && rope.alpha && truthy(get(parameters, "alpha"))) kind = "ntk";
