@@ -220,8 +220,9 @@ def rope_of(config: Json) -> Specification:
     TypeError
         If ``config`` is no dict.
     ValueError
-        If a field has a value that its class refuses, or a ramp of YaRN or Llama 3's rule runs
-        backwards, of which transformers only warns; the message names the field.
+        If a field has a value that its class refuses, a ramp of YaRN or Llama 3's rule runs
+        backwards, of which transformers only warns, or an odd number of channels meets a rescaling
+        other than ``linear`` and ``dynamic``; the message names the field.
     """
     if not isinstance(config, dict):
         kind = type(config).__name__
@@ -348,7 +349,10 @@ class _Study:
                 self.read[dotted(where, "model_type")] = None
             if inner.get("null") or named not in self.rules:
                 lacks = True
-                why = inner.get("null", f"{named!r} is no known model_type")
+                why = (
+                    f"{named!r} is no known model_type" if named else "its class has no model_type"
+                )
+                why = inner.get("null", why)
                 self.warn("no-rule", 1, where, f"{where or named} has no rule: {why}.")
             defaults = spec.get("defaults", {}) if spec.get("always") or own is None else {}
             given, forced = self.overruled(config, own or {}, spec, (path, where), preset or {})
@@ -716,6 +720,9 @@ class _Study:
                     f"{parameters['_name']}.{low} {words}, and turns by a ramp that runs backwards"
                 )
                 raise ValueError(f"{text}; there is no card of that here")
+        if dim % 2 and kind not in ("default", "linear", "dynamic"):
+            text = f"{at} makes {dim} channels, an odd number: with {kind} there is no card here"
+            raise ValueError(text)
         series = Series(kind, float(parameters["rope_theta"]), told, longest)
         try:
             inv_freq, sections = arranged(one["axes"], dim, parameters, series)

@@ -335,7 +335,8 @@ class Study {
       else if (spec.any && has(own, "model_type")) this.read.add(at(where, "model_type"));
       if (inner.null || !has(this.rules, named)) {
         lacks = true;
-        const why = inner.null ?? `${repr(named)} is no known model_type`;
+        const unknown = named ? `${repr(named)} is no known model_type` : "its class has no model_type";
+        const why = inner.null ?? unknown;
         this.warn("no-rule", 1, where, `${where || named} has no rule: ${why}.`);
       }
       const defaults = spec.always || own === null ? spec.defaults : {};
@@ -714,6 +715,9 @@ class Study {
       throw new Refused(`${text}; there is no card of that here`);
     }
     const base = Number(parameters.rope_theta);
+    if (dim % 2 && !["default", "linear", "dynamic"].includes(kind)) {
+      throw new Refused(`${at} makes ${dim} channels, an odd number: with ${kind} there is no card here`);
+    }
     const series = new Series(kind, base, full, longest);
     const [waves, sections] = fitted(parameters._name, () => arranged(one.axes, dim, parameters, series));
     if (one.axes?.mode === "interleaved") {

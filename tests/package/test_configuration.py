@@ -790,6 +790,18 @@ def test_sizes_by_the_names_of_older_files_count() -> None:
             assert part.head_dim == made({**falcon, **more, **own}).hidden_size // 32 == 128
 
 
+def test_an_odd_number_of_channels_under_a_rescaling_names_its_field() -> None:
+    config = {"model_type": "glm4_moe", "head_dim": 128, "partial_rotary_factor": 0.4}
+    scaling = {"type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    scaling["original_max_position_embeddings"] = 8192
+    words = "partial_rotary_factor makes 51 channels, an odd number: with llama3 there is no card"
+    with pytest.raises(ValueError, match=words):
+        rope_of(config | {"rope_scaling": scaling})
+    for kind in ("linear", "dynamic"):
+        (part,) = rope_of(config | {"rope_scaling": {"type": kind, "factor": 2.0}}).parts
+        assert part.width == 52
+
+
 def test_the_same_rescaling_twice_is_one() -> None:
     scaling = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
     both = {"rope_scaling": scaling, "rope_parameters": {**scaling, "rope_theta": 1e6}}
