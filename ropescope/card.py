@@ -406,10 +406,9 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     leads from the first to the second, and 2 where none does, one has a part that rotates and the
     other lacks, or a part has no rule.
     """
-    ours, others = one["parts"], two["parts"]
-    if len({frozenset((part["path"], part["kind"]) for part in own) for own in (ours, others)}) > 1:
-        ours, others = _merged(ours), _merged(others)
-    others = [*others]
+    ours, others = _merged(one["parts"]), _merged(two["parts"])
+    if _kinds(ours) != _kinds(others) and _kinds(one["parts"]) == _kinds(two["parts"]):
+        ours, others = one["parts"], [*two["parts"]]
     said, code = [], 0
     for part in ours:
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
@@ -456,6 +455,11 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     if code == 0:
         said.append(f"They rotate alike{' in the layers that both have' * bool(said)}.")
     return said, code
+
+
+def _kinds(parts: list[dict[str, Any]]) -> set[tuple[str, str | None]]:
+    """Return the kinds of layers of each part."""
+    return {(part["path"], part["kind"]) for part in parts}
 
 
 def _merged(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -222,7 +222,7 @@ def rope_of(config: Json) -> Specification:
     ValueError
         If a field has a value that its class refuses, a ramp of YaRN or Llama 3's rule runs
         backwards, of which transformers only warns, or an odd number of channels meets a rescaling
-        other than ``linear`` and ``dynamic``; the message names the field.
+        other than ``linear``; the message names the field.
     """
     if not isinstance(config, dict):
         kind = type(config).__name__
@@ -720,7 +720,7 @@ class _Study:
                     f"{parameters['_name']}.{low} {words}, and turns by a ramp that runs backwards"
                 )
                 raise ValueError(f"{text}; there is no card of that here")
-        if dim % 2 and kind not in ("default", "linear", "dynamic"):
+        if dim % 2 and kind not in ("default", "linear"):
             text = f"{at} makes {dim} channels, an odd number: with {kind} there is no card here"
             raise ValueError(text)
         series = Series(kind, float(parameters["rope_theta"]), told, longest)

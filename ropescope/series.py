@@ -30,8 +30,6 @@ class Series:
         plain = self.base ** -(np.arange(0, dim, 2) / dim)
         if self.kind in ("default", "linear"):  # of an odd width, too
             inv_freq = plain / self.told.get("factor", 1.0)
-        elif self.kind == "dynamic" and dim % 2:  # in a short text
-            inv_freq = plain
         else:
             inv_freq, self.factor = rescaled_frequencies(self.kind, dim, self.base, **self.told)
         self.idle = self.factor == 1.0 and np.allclose(inv_freq, plain, 1e-12, 0.0)

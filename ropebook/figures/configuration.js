@@ -715,7 +715,7 @@ class Study {
       throw new Refused(`${text}; there is no card of that here`);
     }
     const base = Number(parameters.rope_theta);
-    if (dim % 2 && !["default", "linear", "dynamic"].includes(kind)) {
+    if (dim % 2 && !["default", "linear"].includes(kind)) {
       throw new Refused(`${at} makes ${dim} channels, an odd number: with ${kind} there is no card here`);
     }
     const series = new Series(kind, base, full, longest);
@@ -1205,7 +1205,6 @@ class Series {
       const factor = told(this.given, "factor", 1);
       return plain.map((wave) => wave / factor);
     }
-    if (this.kind === "dynamic" && dim % 2) return plain; // in a short text
     if (dim % 2) throw new Refused(`dim must be a positive even integer, got ${dim}`);
     CHECKS[this.kind]?.(dim, this.base, this.given);
     const given = Object.entries(this.given).map(([name, value]) => [

@@ -56,7 +56,9 @@ export function plainSpeeds(part) {
   const now = speeds(part);
   const kind = part.rescaling?.[0];
   if (!kind) return now;
-  if (kind === "proportional") return now.map((theta) => theta * Number(part.rescaling[1].factor ?? 1));
+  if (["linear", "proportional"].includes(kind)) {
+    return now.map((theta) => theta * Number(part.rescaling[1].factor ?? 1));
+  }
   return Array.from(inverseFrequencies(2 * now.length, part.base));
 }
 
@@ -360,10 +362,16 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     };
   }
   if (newAngles(part, wanted)?.some(Boolean) === false) return asItIs("no pair meets a new angle.");
-  const outer = fieldsOf(part, config).original_max_position_embeddings; // which overrules
-  const counts = isReal(outer) && !nested && rules.types[part.model_type].rope.outside;
-  const from = counts ? Number(outer) : trained;
-  const factor = stretch(wanted, from);
+  const written = fieldsOf(part, config).original_max_position_embeddings;
+  const rule = rules.types[part.model_type];
+  const outer = written ?? rule.defaults?.original_max_position_embeddings;
+  if (isReal(outer) && !nested && rule.rope.outside && Number(outer) !== Number(trained)) {
+    const why = isReal(written)
+      ? `original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: take it out of the file first.`
+      : `Its class's original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: write ${trained} there first.`;
+    return { why };
+  }
+  const factor = stretch(wanted, trained);
   const { attention_factor: left, ...kept } = given; // which a new factor does not keep
   if (part.width === part.head_dim && Number(given.partial_rotary_factor ?? 1) !== 1) {
     const why =
@@ -374,7 +382,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     rope_type: "yarn",
     rope_theta: new Real(part.base),
     factor: new Real(factor),
-    original_max_position_embeddings: from,
+    original_max_position_embeddings: trained,
   };
   for (const [name, value] of Object.entries(kept)) parameters[name] ??= value;
   const all = among(parameters);
@@ -402,7 +410,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
   const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
-  return { factor, trained: from, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
+  return { factor, trained, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
 }
 
 /** A part with YaRN, where no class reads it. */

@@ -153,6 +153,14 @@ def test_the_name_of_another_checkpoint_is_none_of_a_row(capsys, name: str, near
     assert near in capsys.readouterr().err
 
 
+def test_the_same_layers_in_another_order_of_kinds_rotate_alike() -> None:
+    sizes = {"model_type": "olmo3", "hidden_size": 512, "num_attention_heads": 4}
+    sizes["num_hidden_layers"] = 8
+    kinds = {"layer_types": ["sliding_attention", "full_attention"] * 4}
+    one, two = (rope_of({**sizes, **own}).to_dict() for own in ({}, kinds))
+    assert card.compare(one, two) == (["They rotate alike."], 0)
+
+
 def test_a_model_with_a_rescaling_is_compared_kind_by_kind_with_one_without() -> None:
     sizes = {"model_type": "olmo3", "hidden_size": 512, "num_attention_heads": 4}
     scaling = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 8192}

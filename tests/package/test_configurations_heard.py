@@ -638,17 +638,6 @@ def test_fields_of_a_part_without_a_rule_are_not_said_to_be_without_effect() -> 
     assert not any("talker" in one for one in spec.without_effect)
 
 
-def test_dynamic_frequencies_of_an_odd_width_are_the_plain_ones() -> None:
-    from transformers.models.glm4_moe import modeling_glm4_moe as code
-
-    raw = {"head_dim": 64, "partial_rotary_factor": 0.4, "max_position_embeddings": 4096}
-    raw |= {"rope_scaling": {"type": "dynamic", "factor": 2.0}}
-    made = transformers.CONFIG_MAPPING["glm4_moe"].from_dict(copy.deepcopy(raw))
-    (part,) = rope_of({"model_type": "glm4_moe", **raw}).parts
-    heard = code.Glm4MoeRotaryEmbedding(made).inv_freq.numpy()
-    np.testing.assert_allclose(part.inv_freq, heard, rtol=1e-6)
-
-
 def test_a_null_in_the_old_word_leaves_ultraberts_dict() -> None:
     raw = {"rope_scaling": None, "rope_parameters": TWO}
     made = transformers.UltrabertConfig.from_dict(copy.deepcopy(raw))

@@ -398,20 +398,28 @@ def test_a_longer_text_without_a_new_angle_asks_for_no_rescaling(node):
     assert not code(part, "transformers")
 
 
-def test_a_length_outside_that_overrules_is_where_yarn_starts_from(node):
-    """As transformers standardises it; the file's own longest text is another."""
-    for family in ("llama", "qwen2", "phi3"):
-        config = {"model_type": family, "hidden_size": 512, "num_attention_heads": 4,
-                  "max_position_embeddings": 65536, "original_max_position_embeddings": 32768,
-                  "rope_theta": 1e6}  # fmt: skip
-        (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 2)[0]
-        assert part["written"]["original_max_position_embeddings"] == 32768
-        assert float(part["written"]["factor"]) == 4.0
-        made = CONFIG_MAPPING[family].from_dict(copy.deepcopy(config))
-        exec(code(part, "transformers"), {"config": made})
-        (kind,) = rotary_classes(made)
-        heard = kind(config=made).inv_freq.numpy()
-        np.testing.assert_allclose(part["longer"]["inv_freq"], heard, rtol=1e-5)
+@pytest.mark.parametrize("family", ["llama", "qwen2", "phi3"])
+def test_a_length_outside_that_would_overrule_a_line_is_to_be_taken_out_first(node, family):
+    """As transformers standardises it: the line's own would not count."""
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "rope_theta": 1e6}
+    config = {"model_type": family, **sizes, "max_position_embeddings": 65536}
+    outer = {"original_max_position_embeddings": 32768}
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config | outer)], json.dumps(load_rules()), 2)[0]
+    assert not part["blocks"]
+    assert "32,768, would overrule that of a line: take it out of the file first" in part["said"]
+    yarn = {"rope_type": "yarn", "rope_theta": 1e6, "factor": 2.0}
+    yarn["original_max_position_embeddings"] = 65536
+    if family != "phi3":  # whose class refuses YaRN in a file
+        tables = []
+        for more in (outer, {}):
+            raw = copy.deepcopy(config | more | {"rope_parameters": yarn})
+            made = CONFIG_MAPPING[family].from_dict(raw)
+            (kind,) = rotary_classes(made)
+            tables.append(kind(config=made).inv_freq)
+        assert not tables[0].equal(tables[1])
+    (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 2)[0]
+    assert bool(part["blocks"]) == (family != "phi3")
+    assert ("its class's original" in part["said"].lower()) == (family == "phi3")
 
 
 def test_whether_hunyuans_length_is_before_its_alpha_the_file_does_not_say(node):
