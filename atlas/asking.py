@@ -137,6 +137,13 @@ class Family:
         except Exception as error:  # whatever it raises
             raise RefusedError(summary(error)) from error
 
+    def takes(self, **more: Any) -> bool:
+        """Return whether the class takes a small configuration, changed so."""
+        with suppress(RefusedError):
+            self.loaded(self.raw(**more))
+            return True
+        return False
+
     def hear(self, **more: Any) -> list[Heard]:
         """Return what the family's code does with a small configuration, changed so."""
         config = self.loaded(self.raw(**more))

@@ -276,13 +276,14 @@ def parts_rule(made: Any) -> dict[str, Any]:
 
 def _typed(made: Any, name: str, kind: str) -> bool:
     """Return whether a class fails with a part that does not tell its ``model_type``."""
-    with suppress(Exception):
-        made.from_dict({name: {"model_type": kind, "hidden_size": 128}})
-        with suppress(Exception):
-            made.from_dict({name: {"hidden_size": 128}})
-            return False
-        return True
-    return False
+
+    def takes(**own: Any) -> bool:
+        with suppress(Exception):  # whatever it raises
+            made.from_dict({name: {"hidden_size": 128, **own}})
+            return True
+        return False
+
+    return takes(model_type=kind) and not takes()
 
 
 def _sets(made: Any, name: str) -> dict[str, Any]:

@@ -555,9 +555,8 @@ def _given(family: Family, fits: dict[str, Any]) -> dict[str, Any]:
             got = family.loaded(family.raw(num_hidden_layers=6, layer_types=told)).layer_types
             found |= {"forced": True, "last": [got[-1]]} if got[:5] == told[:5] != got[1:] else {}
         one = [*told[1:], fits["then"]]
-        if _loads(family, num_hidden_layers=6, layer_types=one) and not _loads(
-            family, num_hidden_layers=6, layer_types=told
-        ):
+        six = {"num_hidden_layers": 6}
+        if family.takes(**six, layer_types=one) and not family.takes(**six, layer_types=told):
             found["some_of"] = fits["then"]
         with suppress(RefusedError):
             got = family.loaded(family.raw(num_hidden_layers=6, layer_types=[*told, told[0]]))
@@ -680,7 +679,7 @@ def rope_rule(family: Family, nested: list[str], heard: list[Heard]) -> dict[str
             if all(ask(kind, key, **each) == 0.25 + n for kind, n in ends.items()):
                 rule["final"] = True
     flat = {"rope_parameters": {"rope_type": "default", "rope_theta": 777.0}}
-    if nested and has and not _loads(family, **flat):
+    if nested and has and not family.takes(**flat):
         rule["strict"] = True
     if len(nested) > 1:
         one, other = nested[:2]
@@ -739,14 +738,6 @@ OWN = {
 
 LISTED = {"rope_theta": "rope_theta", "partial_rotary_factors": "partial_rotary_factor"}
 """Fields that may have an entry for each layer, and what these are."""
-
-
-def _loads(family: Family, **more: Any) -> bool:
-    """Return whether a class takes a small configuration, changed so."""
-    with suppress(RefusedError):
-        family.loaded(family.raw(**more))
-        return True
-    return False
 
 
 def _heard_bases(family: Family) -> list[str]:
@@ -1190,18 +1181,11 @@ COUNTED = (
 
 def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     """Return what a class checks: its sizes, and what it fails without."""
-
-    def refused(**more: Any) -> bool:
-        try:
-            family.loaded(family.raw(**more))
-        except RefusedError:
-            return True
-        return False
-
-    sizes = {k: not refused(**{k: None}) for k in COUNTED if refused(**{k: "16"})}
+    takes = family.takes
+    sizes = {k: takes(**{k: None}) for k in COUNTED if not takes(**{k: "16"})}
     found: dict[str, Any] = {"sizes": sizes}
     both = {"hidden_size": 130, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16}
-    if refused(**both) and not refused(**both | {"hidden_size": 128}):
+    if not takes(**both) and takes(**both | {"hidden_size": 128}):
         found["divides"] = True
     kinds = [k for k, v in rule["rescalings"].items() if k == v]
     null = sizes.get("head_dim", True) and any(
@@ -1221,12 +1205,12 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
     same = [kinds[0]] * family.small.get("num_hidden_layers", 2)
     width = value_of(family.loaded(family.raw()), "head_dim")
     told = {"head_dim": [16, width], "layer_types": [same, own]}
-    refuses = [k for k, values in told.items() if all(refused(**{k: v}) for v in values)]
+    refuses = [k for k, values in told.items() if not any(takes(**{k: v}) for v in values)]
     inner = [k for k in SMALL.get(family.made.__name__, ()) if "." in k and TURNS.search(k)]
     if must := [name for name in inner if not family.runs(**{name: "leave out"})]:
         found["must"] = must
-    if refuses and not refused():
-        found["refuses"] = {k: [] if refused(**{k: None}) else [None] for k in refuses}
+    if refuses and takes():
+        found["refuses"] = {k: [None] if takes(**{k: None}) else [] for k in refuses}
     elif due := _foreign(family, rule):
         found["foreign"] = due
     return found

@@ -141,11 +141,7 @@ def _by_fours(family: Family, rule: dict[str, Any]) -> bool:
     seen = {True: [], False: []}
     for width in (16, 24, 32, 40):
         spec = evaluate(raw_of(family, head_dim=width), {family.made.model_type: rule})
-        takes = False
-        with suppress(RefusedError):
-            family.loaded(family.raw(head_dim=width))
-            takes = True
-        seen[takes].append(any(part.width % 4 for part in spec.parts))
+        seen[family.takes(head_dim=width)].append(any(part.width % 4 for part in spec.parts))
     return bool(seen[False]) and all(seen[False]) and not any(seen[True])
 
 

@@ -410,12 +410,13 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     if _kinds(ours) != _kinds(others) and _kinds(one["parts"]) == _kinds(two["parts"]):
         ours, others = one["parts"], [*two["parts"]]
     said, code = [], 0
+    ruled = [side["known"] and not _no_rules(side) for side in (one, two)]
     for part in ours:
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
         alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
         other = next((o for o in alike if o["path"] == part["path"]), alike[0] if alike else None)
         if other is None:
-            if two["known"] and not _no_rules(two):
+            if ruled[1]:
                 said.append(f"{name}: the second has no such part.")
             code = 2
             continue
@@ -438,7 +439,7 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
             code = code if here == there else 2
     for part in others:
         kind = f", {part['kind']}" if part["kind"] else ""
-        if one["known"] and not _no_rules(one):
+        if ruled[0]:
             said.append(f"{part['part']}{kind}: the first has no such part.")
         code = 2
     for which, side in (("first", one), ("second", two)):

@@ -37,6 +37,9 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Parameters that each type of rescaling reads, with Hugging Face's names."""
 
+ANY = frozenset().union(*PARAMETERS.values())
+"""Those of any type."""
+
 ORIGINAL = ("yarn", "llama3", "longrope")
 """Types that are relative to the length in training."""
 
@@ -88,7 +91,7 @@ ABOUT = re.compile(
     r"|^attn_head_dim$|wavelength|(^|_)base_freq|frequency_base|embedding_base|position_interpol|condense"
     r"|^scaling_(factor|type)$|^dual_chunk|^sliding_window_pattern$|^full_attention_int|attn_every_n"
     r"|^(max_)?seq(uence)?_len|context_len|^model_max_len|^n_(ctx|positions)$|_freq_factor$|^attn_fa"
-    rf"|^beta_|^({'|'.join(sorted({*sum(PARAMETERS.values(), ())}))})$"
+    rf"|^beta_|^({'|'.join(sorted(ANY))})$"
 )
 TURNS = re.compile(r"rope|rotary|theta")
 """Names of fields that speak of a rotation; of one whatever the model."""
@@ -939,8 +942,7 @@ class _Study:
 
     def scales(self, parameters: Json) -> str | None:
         """Return the first parameter of a rescaling that is given."""
-        known = {*sum(PARAMETERS.values(), ())}
-        return next((key for key in parameters["_from"] if key in known), None)
+        return next((key for key in parameters["_from"] if key in ANY), None)
 
     def keys(self, fields: Fields, parameters: Json, kind: str, one: Json, rule: Json) -> None:
         """Note keys of ``rope_parameters`` that are read and those that are not."""
@@ -967,7 +969,7 @@ class _Study:
         if rule["rescalings"].get(_type_in(parameters)) == "unknown":
             used |= {*parameters["_from"]}
             fields.get("original_max_position_embeddings")
-        known = {*used, *sum(PARAMETERS.values(), ())}
+        known = {*used, *ANY}
         for key, name in parameters["_from"].items():
             where, value = f"{name}.{key}", parameters[key]
             fits = None

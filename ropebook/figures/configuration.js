@@ -18,7 +18,7 @@ import {
   truthy,
 } from "./published.js";
 
-export const PARAMETERS = {
+const PARAMETERS = {
   default: [],
   linear: ["factor"],
   dynamic: ["factor"],
@@ -57,7 +57,9 @@ const TYPES = {
   ...{ S: "a list of texts", D: "a list of dicts", L: "a list of lists" },
 };
 const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
-const MEANT = [...new Set(Object.values(PARAMETERS).flat())].sort().join("|");
+/** Parameters of any type of rescaling. */
+export const ANY = new Set(Object.values(PARAMETERS).flat());
+const MEANT = [...ANY].sort().join("|");
 const ABOUT = new RegExp(
   "rope|rotary|theta|nope|ntk|yarn|alibi|^base$|freq_base|partial_|kv_channels|^compress_pos" +
     "|^(attention_|global_|swa_|qk_(rope_|nope_)?)?head_(dims?|dimension|size)$|^position_embeddings?_type" +
@@ -809,7 +811,7 @@ class Study {
       const words = `${name}.type ${repr(parameters.type)} is not read: rope_type is ${repr(asked)}.`;
       this.warn("no-effect", 1, `${name}.type`, words);
     }
-    const scales = Object.keys(parameters._from).find((key) => Object.values(PARAMETERS).flat().includes(key));
+    const scales = Object.keys(parameters._from).find((key) => ANY.has(key));
     if (!has(parameters, "rope_type") && !has(parameters, "type") && scales !== undefined) {
       const text = `${name} has ${scales} and no rope_type: it is read as 'default'.`;
       this.warn("type-missing", 1, name, text);
@@ -965,7 +967,7 @@ class Study {
       used.push(...Object.keys(parameters._from));
       fields.get(ORIGINAL_LENGTH);
     }
-    const known = new Set([...used, ...Object.values(PARAMETERS).flat()]);
+    const known = new Set([...used, ...ANY]);
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
       let fits = null;

@@ -1,7 +1,7 @@
 // A model's rotary embedding from its configuration, and what a longer context asks for.
 import { rescaledFrequencies, roundTo } from "./aliasing.js";
 import { configOf, filesOf, readFiles } from "./checkpoint_file.js";
-import { PARAMETERS, ropeOf } from "./configuration.js";
+import { ANY, ropeOf } from "./configuration.js";
 import { elsewhere, VERDICTS } from "./elsewhere.js";
 import { drawDial, drawFullTurn } from "./hands.js";
 import { make, setRich } from "./kit/dom.js";
@@ -277,7 +277,7 @@ const namesIn = (path) => path.split(".").filter(Boolean);
 const fieldsOf = (part, config) => namesIn(part.path).reduce((inside, name) => inside?.[name], config) ?? {};
 
 /** Parameters of any type of rescaling, and what else is told in other words. */
-const RESCALES = new Set([...Object.values(PARAMETERS).flat(), "rope_type", "type", "rope_theta"]);
+const RESCALES = new Set([...ANY, "rope_type", "type", "rope_theta"]);
 
 /** What the file has in its parameters of the rotation besides base and rescaling. */
 function present(part, config) {
@@ -313,9 +313,10 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     const paste = part.unseen ? "paste its config.json, or " : "";
     return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
   }
+  const [own, rule] = [fieldsOf(part, config), rules.types[part.model_type]];
   const given = { ...present(part, config), ...scaling };
   const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  const nested = kinds.length > 1 || (part.kind !== null && Boolean(rules.types[part.model_type].rope.nested));
+  const nested = kinds.length > 1 || (part.kind !== null && Boolean(rule.rope.nested));
   const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
   const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
   const deaf = kind ? deafTo(spec, part, config) : [];
@@ -334,7 +335,6 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   };
   if (wanted <= reach) {
     const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
-    const own = fieldsOf(part, config);
     const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
     const why = `${within} ${part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} is for`}.`;
     if (longest >= wanted) {
@@ -362,11 +362,10 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
     };
   }
   if (newAngles(part, wanted)?.some(Boolean) === false) return asItIs("no pair meets a new angle.");
-  const written = fieldsOf(part, config).original_max_position_embeddings;
-  const rule = rules.types[part.model_type];
-  const outer = written ?? rule.defaults?.original_max_position_embeddings;
+  const inFile = own.original_max_position_embeddings;
+  const outer = inFile ?? rule.defaults?.original_max_position_embeddings;
   if (isReal(outer) && !nested && rule.rope.outside && Number(outer) !== Number(trained)) {
-    const why = isReal(written)
+    const why = isReal(inFile)
       ? `original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: take it out of the file first.`
       : `Its class's original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: write ${trained} there first.`;
     return { why };
