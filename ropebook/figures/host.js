@@ -131,7 +131,7 @@ export async function drawPage() {
 
 /** Set a figure of a page up and draw it, each in a task of its own; the others are drawn, too, if it fails. */
 async function drawIn(place, figure) {
-  place.style.display = "none"; // a frame between the two has nothing to lay out
+  place.hidden = true; // a frame between the two has nothing to lay out
   try {
     open(figure).draw(place);
   } catch (problem) {
@@ -144,7 +144,7 @@ async function drawIn(place, figure) {
 
 /** Let the figure of a place be seen: it is drawn now, and not in the frame that lays it out. */
 function show(place) {
-  place.style.removeProperty("display");
+  place.hidden = false;
   place.querySelector(".rope-figure")?.dispatchEvent(new window.Event("now"));
 }
 

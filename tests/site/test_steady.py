@@ -29,6 +29,15 @@ BESIDE = """() => [...document.querySelectorAll('.cell_output:has(> .rope-place)
     const held = at.style.getPropertyValue(innerWidth > 700 ? '--desk' : '--phone');
     return Math.abs(at.getBoundingClientRect().height - parseFloat(held || 0));
 })"""
+# the least part of its held height that any place of a figure has in a frame
+LOWEST = """window.lowest = 1;
+requestAnimationFrame(function look() {
+    for (const at of document.querySelectorAll('.place')) {
+        const held = parseFloat(getComputedStyle(at).getPropertyValue('--phone'));
+        if (held) window.lowest = Math.min(window.lowest, at.offsetHeight / held);
+    }
+    requestAnimationFrame(look);
+});"""
 MEASURE = "build, run `.venv/bin/python -m tests.tools.heights`, and build again"
 PLACES = """() => [...document.querySelectorAll(
     '.bd-article :is(section[id], .admonition[id]):not(:first-child)'
@@ -50,6 +59,13 @@ def test_page_stays_where_it_is_while_it_loads(visit, page_name, width):
             break
     assert shift < 0.1
     assert max(page.evaluate(BESIDE), default=0) < 150, MEASURE
+
+
+@pytest.mark.parametrize("page_name", ["notebooks/09-attention.html"])  # with a question in it
+def test_a_place_stays_open_until_its_figure_is_drawn(visit, page_name):
+    seen = visit(width=390, has_touch=True)
+    seen.page.add_init_script(LOWEST)
+    assert seen.open(page_name).evaluate("window.lowest") > 0.8
 
 
 def test_the_fonts_of_the_text_are_asked_for_before_its_style(visit):
