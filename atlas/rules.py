@@ -1266,7 +1266,7 @@ def _needs_width(family: Family, rule: dict[str, Any], kind: str) -> bool:
 
 
 def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
-    """Return a rule with the fields that it reads, and no others among its defaults."""
+    """Return a rule with the fields that it reads, and their defaults."""
     words: set[str] = set()
     for one in rule["rotations"]:
         lists = [*one["head_dim"], *one["dim"], *(one["partial"] or {}).get("fields", ())]
@@ -1291,6 +1291,7 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
     words |= {"original_max_position_embeddings"} if len(rule["rescalings"]) > 1 else set()
     words |= {"rope_scaling", "rope_parameters"} if rule["rope"]["dict"] else set()
     places = {rule["aliases"].get(word, word) for word in words}
+    places |= {"use_sliding_window"}  # whether a window counts, for the card's line on it
     return {
         **rule,
         "aliases": {k: v for k, v in rule["aliases"].items() if v in places},

@@ -98,16 +98,14 @@ def _row(name: str) -> Checkpoint:
 def matches(name: str) -> list[tuple[int, dict[str, Any]]]:
     """Return public checkpoints that fit a name, the best first, as ``search`` in model_card.js.
 
-    Each with a rank: 0 where it is its name, the end of it, or an alias with its owner or without,
-    1 where one of these begins so, 2 where one holds it, 3 where one fits without the owner that is
-    asked for. Case, spaces, hyphens, underscores and dots do not count.
+    Each with a rank: 0 where it is its name, the end of it, or an alias, 1 where one of these
+    begins so, 2 where one holds it, 3 where one fits without the owner that is asked for. Case,
+    spaces, hyphens, underscores and dots do not count.
     """
     word = _plain(name)
     ranked = []
     for row in _rows():
-        owner, end = row["name"].split("/")
-        ends = [end, *row["aliases"]]
-        keys = [_plain(key) for one in ends for key in (one, f"{owner}/{one}")]
+        keys = [_plain(key) for key in (row["name"].split("/")[1], row["name"], *row["aliases"])]
         starts, holds = (
             any(key.startswith(word) for key in keys),
             any(word in key for key in keys),
@@ -163,7 +161,8 @@ def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
     for name in filter(None, part["path"].split(".")):
         own = own.get(name) or {}
     defaults = load_rules()["types"][part["model_type"]].get("defaults", {})
-    slides = own.get("use_sliding_window", defaults.get("use_sliding_window"))
+    slides = own.get("use_sliding_window")
+    slides = defaults.get("use_sliding_window") if slides is None else slides
     if part["part"] != "text" or part["kind"] or slides is False:
         return ""
     for field in ("sliding_window", "attention_chunk_size"):
@@ -409,6 +408,7 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     ours, others = _merged(one["parts"]), _merged(two["parts"])
     if _kinds(ours) != _kinds(others) and _kinds(one["parts"]) == _kinds(two["parts"]):
         ours, others = one["parts"], [*two["parts"]]
+    ours, others = _without_lone_kinds(ours, others), _without_lone_kinds(others, ours)
     said, code = [], 0
     ruled = [side["known"] and not _no_rules(side) for side in (one, two)]
     for part in ours:
@@ -475,6 +475,18 @@ def _merged(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
             own = [{**own[0], "kind": None, "layers": layers}]
         found += own
     return found
+
+
+def _without_lone_kinds(
+    parts: list[dict[str, Any]], others: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return the parts, a single kind without its name where the other side's have none."""
+    plain = {part["part"] for part in others if part["kind"] is None}
+    paths = [part["path"] for part in parts]
+    return [
+        {**part, "kind": None} if part["part"] in plain and paths.count(part["path"]) == 1 else part
+        for part in parts
+    ]
 
 
 def _end(found: dict[str, Any], path: str) -> int:

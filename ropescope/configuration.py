@@ -278,7 +278,8 @@ def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
         words = f"{made} is a class of diffusers, for which there is no rule. {words}"
         return Caution("no-rule", 1, "_class_name", words)
     if not isinstance(family, str):
-        words = f"model_type must name a family, such as 'llama', got {family!r}."
+        whole = "" if "model_type" in config else ": it is in the whole config.json"
+        words = f"model_type must name a family, such as 'llama', got {family!r}{whole}."
         return Caution("no-rule", 2, "model_type", words)
     near = difflib.get_close_matches(family, rules, 1)
     hint = f": did you mean {near[0]!r}?" if near else "."

@@ -152,7 +152,8 @@ function noRule(config, rule, rules) {
     return caution(1, words, "_class_name");
   }
   if (typeof family !== "string") {
-    return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}.`);
+    const whole = has(config, "model_type") ? "" : ": it is in the whole config.json";
+    return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}${whole}.`);
   }
   const near = nearest(family, Object.keys(rules));
   let more = near ? `: ${hint(near)}` : ".";

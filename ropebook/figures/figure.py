@@ -163,6 +163,8 @@ class _Value(traitlets.TraitType):
     ) -> None:
         super().__init__(default, help=help)
         self.control = {"label": f"{label} ({unit})" if unit else label, "fold": fold, **control}
+        if unit == "tokens":
+            self.control["tokens"] = True  # 128k may be typed
         self.tag(sync=True)
 
 

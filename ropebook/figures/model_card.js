@@ -44,12 +44,12 @@ export function windowOf(part, config, rules) {
   return `${field} is ${whole(own[field])}: ${words}`;
 }
 
-/** The rotation that is shown first: of the text, in attention that looks back all the way. */
-export const first = (parts) =>
-  Math.max(
-    0,
-    parts.findIndex((part) => part.part === "text" && !near(part) && part.kind !== "indexer"),
-  );
+/** The rotation that is shown first: of the text, in attention that looks back all the way, and no part's if it can be. */
+export function first(parts) {
+  const far = parts.filter((part) => part.part === "text" && !near(part) && part.kind !== "indexer");
+  const one = far.find(({ path }) => !path) ?? far[0];
+  return one ? parts.indexOf(one) : 0;
+}
 
 /** The same without its rescaling. */
 export function plainSpeeds(part) {
@@ -594,13 +594,13 @@ function notShown(unseen) {
 /** All that can be chosen: public checkpoints, then families as their classes are by default. */
 export function choices(rows, rules) {
   const checkpoints = rows.map(([name, aliases, config, unseen]) => {
-    const [owner, end] = name.split("/");
+    const [, end] = name.split("/");
     return {
       name,
       text: written(config),
       unseen: unseen ?? [],
       notes: unseen?.length ? [notShown(unseen)] : [],
-      keys: [end, ...aliases].flatMap((one) => [bare(one), bare(`${owner}/${one}`)]),
+      keys: [end, name, ...aliases].map(bare),
     };
   });
   const families = Object.entries(rules.types).filter(([, rule]) => !rule.null && (rule.rotations || rule.parts));

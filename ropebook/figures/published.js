@@ -34,7 +34,9 @@ export function parse(text, twice = []) {
     const line = text.slice(0, at).split("\n").length;
     const found =
       at < text.length ? `“${[...text.slice(at, at + 20)].slice(0, 12).join("").trim() || " "}”` : "the end";
-    throw new Refused(`No JSON: in line ${line} ${wanted} was expected, and there is ${found}.`);
+    const python = /^('|True\b|False\b|None\b)/.test(text.slice(at));
+    const more = python ? " This is how Python writes it: json.dumps writes JSON." : "";
+    throw new Refused(`No JSON: in line ${line} ${wanted} was expected, and there is ${found}.${more}`);
   };
   const space = () => {
     while (at < text.length && " \t\n\r".includes(text[at])) at += 1;
@@ -77,6 +79,7 @@ export function parse(text, twice = []) {
     if (take("}")) return out;
     do {
       space();
+      if (text[at] === "}") fail("no comma before the closing bracket, or one more name");
       if (text[at] !== '"') fail("a name in double quotes");
       const name = string();
       if (!take(":")) fail("a colon");

@@ -781,7 +781,10 @@ test("numbers are shown whole, with digits after the point, or with significant 
     [1234567, three, "1,230,000"],
   ])
     assert.equal(formatted(value, control), text);
-  assert.deepEqual(["−2", " 1,000 ", "1e3", ""].map(typed), [-2, 1000, 1000, Number.NaN]);
+  const numbers = (texts, control) => texts.map((text) => typed(text, control));
+  assert.deepEqual(numbers(["−2", " 1,000 ", "1e3", "", "128k"]), [-2, 1000, 1000, Number.NaN, Number.NaN]);
+  const tokens = numbers(["128k", "1 M", "0.5M", "k", "7", "128kB"], { tokens: true });
+  assert.deepEqual(tokens, [131072, 2 ** 20, 2 ** 19, Number.NaN, 7, Number.NaN]);
 });
 
 test("both ends of a slider are reached, and no stop carries the noise of binary fractions", () => {

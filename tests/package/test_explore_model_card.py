@@ -107,6 +107,10 @@ def test_the_page_and_the_command_find_the_same_checkpoints(node):
     assert found[names.index("qwen25")][0] == "Qwen/Qwen2.5-7B-Instruct"
     assert found[names.index("unsloth/Llama-3.1-8B")][0] == "meta-llama/Meta-Llama-3.1-8B"
     assert found[names.index("me/no such model")] == []
+    assert matches("meta-llama/Llama-3.1-8B")[0] == matches("meta-llama/Meta-Llama-3.1-8B")[0]
+    # an alias names a family: with its owner it may be a checkpoint of its own
+    for name in ("zai-org/CogVideo", "EleutherAI/gpt-neox", "deepseek-ai/DeepSeek-V4"):
+        assert matches(name)[0][0] > 0
 
 
 def onto(node, dropped, sought="", **traits):
@@ -130,6 +134,20 @@ def test_a_file_that_is_refused_has_no_card_and_what_stood_there_stays(node):
     other = onto(node, '{"model_type": "qwen2", "rope_theta": 77.0}')[1]
     assert "rope-card" in other["shown"]
     assert "base 77" in other["says"]
+
+
+@pytest.mark.parametrize(
+    ("pasted", "words"),
+    [
+        ('{"model_type": "qwen2",}', "no comma before the closing bracket"),
+        ("{'model_type': 'qwen2'}", "json.dumps writes JSON"),
+        ('{"model_type": "qwen2", "rope_scaling": None}', "json.dumps writes JSON"),
+        ('{"rope_type": "yarn", "factor": 4.0}', "it is in the whole config.json"),
+    ],
+)
+def test_what_people_paste_in_place_of_a_file_is_told(node, pasted, words):
+    found = onto(node, "", text=pasted)[0]
+    assert words in found["problem"] + found["says"] + str(found)
 
 
 def shown(node, config, **traits):
@@ -179,6 +197,19 @@ def test_a_window_is_that_of_the_class_that_reads_a_part(node):
         inside = config.get("text_config", config)
         inside["use_sliding_window"] = True
         assert "look back no further" in shown(node, config)["table"]
+
+
+@pytest.mark.parametrize("family", ["qwen2_moe", "qwen3_moe", "smollm3"])
+def test_a_window_that_is_switched_off_by_default_is_no_line(node, tmp_path, capsys, family):
+    sizes = {"hidden_size": 512, "num_attention_heads": 4, "num_hidden_layers": 2, "head_dim": 128}
+    config = sizes | {"model_type": family, "sliding_window": 4096}
+    file = tmp_path / "config.json"
+    for switch, slides in (({}, False), (None, False), (False, False), (True, True)):
+        one = config if switch == {} else config | {"use_sliding_window": switch}
+        assert ("look back no further" in shown(node, one)["table"]) == slides
+        file.write_text(json.dumps(one))
+        main([str(file)])
+        assert ("look back no further" in capsys.readouterr().out) == slides
 
 
 def test_a_window_of_a_gguf_is_named_by_its_key(tmp_path):

@@ -8,10 +8,14 @@ export function fitting(value, [low, high, step]) {
   return clamp(on, low ?? -Infinity, high ?? Infinity);
 }
 
-/** The number that somebody typed; NaN if it is none. */
-export function typed(text) {
+const UNITS = { k: 2 ** 10, m: 2 ** 20 };
+
+/** The number that somebody typed, of tokens also as 128k or 1M; NaN if it is none. */
+export function typed(text, { tokens } = {}) {
   const plain = text.replace(/[,\s]/g, "").replace("−", "-");
-  return plain ? Number(plain) : Number.NaN;
+  const unit = tokens && UNITS[plain.slice(-1).toLowerCase()];
+  const digits = unit ? plain.slice(0, -1) : plain;
+  return digits ? Number(digits) * (unit || 1) : Number.NaN;
 }
 
 /** A number as a slider shows it: whole, or with digits after the point; on a logarithmic one, significant. */
@@ -60,7 +64,7 @@ function slider(control, change, limits) {
     readout.value = text;
   };
   const take = () => {
-    const value = typed(readout.value);
+    const value = typed(readout.value, control);
     // a number that only shows fewer digits than it has is not changed by passing through
     if (readout.value !== formatted(shown, control) && Number.isFinite(value)) change(value);
     show(shown);
