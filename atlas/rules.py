@@ -56,7 +56,8 @@ A rule
     Each ``kind``, ``layout``, ``direction``, ``place`` (of a part of a head), ``head_dim`` and
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
     ``default`` of the fraction of ``dim``, ``rescaled`` that of published rescalings where it is
-    another; or null; with ``whole`` the class reads one, and fails if it is not 1), ``axes`` (with
+    another; or null; with ``whole`` the class reads one, and fails if it is not 1), ``by_layer``
+    (fields of single layers take the place of ``head_dim``'s first expression), ``axes`` (with
     ``sums``, all sections make up the pairs), ``power`` (the factor has ``head_dim`` to this power)
     and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate goes from a patch to the next).
 ``layers``
@@ -106,7 +107,7 @@ from typing import Any
 import numpy as np
 
 from ropescope import Report
-from ropescope.configuration import PARAMETERS, TURNS, WHOLE, evaluate
+from ropescope.configuration import LAYERWISE, PARAMETERS, TURNS, WHOLE, evaluate
 from ropescope.layers import pattern
 
 from . import BY_HEAD
@@ -847,11 +848,22 @@ def rotations_of(
                     {fraction: 0.5}
                 ]:  # its attention rotates whole heads
                     made["partial"] = dict(WHOLE)
+                if nested and _by_layer(family, one):
+                    made["by_layer"] = True
                 found.append(made)
                 break
         else:
             raise RefusedError(f"no expression of its width fits ({fault})")
     return found
+
+
+def _by_layer(family: Family, one: Heard) -> bool:
+    """Return whether fields of single layers take the place of the width that its class has."""
+    assert one.report is not None
+    with suppress(RefusedError):
+        (other, *_) = _same(family.hear(**{LAYERWISE: {}}), one)
+        return other.report is not None and other.report.head_dim != one.report.head_dim
+    return False
 
 
 UNSET = {k: "leave out" for k in (*SIZES, "rope_parameters") if k != "num_hidden_layers"}

@@ -50,9 +50,6 @@ REQUIRED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Parameters without which a type is refused."""
 
-USUAL = {"beta_fast": 32, "beta_slow": 1, "factor": 1}
-"""Parameters with the values that change nothing where they are not read, or are the default."""
-
 ZERO = ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")
 """Parameters of which 0 counts as none, as released."""
 
@@ -464,7 +461,7 @@ class _Study:
     def by_layers(self, fields: Fields, one: Json, layers: list[int]) -> Json:
         """Return a rotation whose width is that of fields of single layers, where there are any."""
         given = fields.given.get(LAYERWISE, 0)
-        if one["head_dim"][0] != "global_head_dim" or not isinstance(given, dict | None):
+        if not one.get("by_layer") or not isinstance(given, dict | None):
             return one
         fields.get(LAYERWISE)
         told = {layer.lstrip("0") or "0": own for layer, own in (given or {}).items()}
@@ -974,7 +971,7 @@ class _Study:
         for key, name in parameters["_from"].items():
             where, value = f"{name}.{key}", parameters[key]
             fits = None
-            if value == USUAL.get(key):
+            if key == "beta_fast" and value == 32:  # as where it is not given
                 fits = True
             elif key in ("mrope_interleaved", "interleaved"):
                 fits = value in (None, (one["axes"] or {}).get("mode") == "interleaved")

@@ -105,8 +105,6 @@ const digits15 = (value) => {
 };
 /** A float without a fraction, such as 32768.0, as an integer. */
 const wholeOf = (value) => (value instanceof Real && Number.isInteger(Number(value)) ? Number(value) : value);
-/** Parameters with the values that change nothing where they are not read, or are the default. */
-const USUAL = { beta_fast: 32, beta_slow: 1, factor: 1 };
 const hint = (near) => (near === null ? "" : `did you mean ${repr(near)}?`);
 
 /**
@@ -454,7 +452,7 @@ class Study {
   /** A rotation whose width is that of fields of single layers, where there are any. */
   byLayers(fields, one, layers) {
     const given = fields.given.has(LAYERWISE) ? fields.given.get(LAYERWISE) : 0;
-    if (one.head_dim[0] !== "global_head_dim" || !(given === null || isDict(given))) return one;
+    if (!one.by_layer || !(given === null || isDict(given))) return one;
     fields.get(LAYERWISE);
     const told = new Map(Object.entries(given ?? {}).map(([layer, own]) => [layer.replace(/^0+(?=.)/, ""), own]));
     const some = layers.map((layer) => told.get(String(layer))).filter(isDict);
@@ -972,7 +970,7 @@ class Study {
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
       let fits = null;
-      if (has(USUAL, key) && equal(value, USUAL[key])) fits = true;
+      if (key === "beta_fast" && equal(value, 32)) fits = true; // as where it is not given
       else if (["mrope_interleaved", "interleaved"].includes(key))
         fits = value === null || equal(value, one.axes?.mode === "interleaved");
       else if (key === "truncate" && rope.nested) fits = value === null || equal(value, true);
