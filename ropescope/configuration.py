@@ -478,7 +478,7 @@ class _Study:
     def entries(self, fields: Fields, kind: str | None, layers: list[int], made: Json) -> None:
         """Warn of entries for layers of a kind that turn by another value."""
         base, head, width = (made[key] for key in ("base", "head_dim", "width"))
-        for name in fields.told:
+        for name in fields.entry_lists:
             given, bases = fields.given.get(name), bool(BASE.search(name))
             due = base if bases else width
             some = [given[i] for i in layers if i < len(given)] if isinstance(given, list) else []

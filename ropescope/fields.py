@@ -37,7 +37,7 @@ class Fields:
         self.null_is: Json = rule.get("null_is", {})
         self.listed: list[str] = rule.get("rope", {}).get("listed", [])
         switch = rule.get("layers", {}).get("switch", {}).get("field", "")
-        self.told = [*self.listed, *([switch] if BASE.search(switch) else [])]
+        self.entry_lists = [*self.listed, *([switch] if BASE.search(switch) else [])]
 
     def name(self, name: str) -> str:
         """Return the dotted path of a field, spelt as given."""

@@ -2,7 +2,8 @@
 // each class. Pure functions; the twin of ropescope/configuration.py, whose names it has, and
 // tests/package/test_explore_configuration.py compares the two. A configuration and the rules are what
 // parse of published.js returns; what rope_of raises is thrown as a Refused, with the same words.
-import { rescaledFrequencies } from "./aliasing.js";
+import { at, BASE, Fields, get, has, NAMES, typesOf } from "./fields.js";
+import { ascending, layersOf, runs, unrolled } from "./layers.js";
 import {
   equal,
   general,
@@ -17,6 +18,7 @@ import {
   repr,
   truthy,
 } from "./published.js";
+import { arranged, ORIGINAL_LENGTH, Series, Unfit } from "./series.js";
 
 const PARAMETERS = {
   default: [],
@@ -47,7 +49,6 @@ const ZERO = ["beta_fast", "beta_slow", "mscale", "mscale_all_dim"];
 const LAYERWISE = "per_layer_config"; // fields of single layers, of any class
 const DICTS = ["rope_scaling", "rope_parameters"];
 const WHOLE = { fields: ["partial_rotary_factor"], default: 1, whole: true }; // read, where whole heads rotate, by rescalings
-const MOST_LAYERS = 10_000;
 const MOST_CHANNELS = 2 ** 16;
 const DEFAULT = "the class's default";
 /** Types of a field's value, by the letters with which takes of a rule names them. */
@@ -56,7 +57,6 @@ const TYPES = {
   ...{ N: "a list of nulls", B: "a list of true and false", I: "a list of integers", F: "a list of floats" },
   ...{ S: "a list of texts", D: "a list of dicts", L: "a list of lists" },
 };
-const BASE = /theta|(rope|rotary|freq)_.*base|freq_base|^base$/;
 /** Parameters of any type of rescaling. */
 export const ANY = new Set(Object.values(PARAMETERS).flat());
 const MEANT = [...ANY].sort().join("|");
@@ -76,7 +76,6 @@ const BACKWARDS = [
   ["low_freq_factor", "high_freq_factor"],
 ];
 const SUM = /\w+( \+ \w+)+/g;
-const NAMES = /[A-Za-z_]\w*/g;
 const QUANTITIES = {
   base: BASE,
   fraction: /partial|pct|percent|fraction/,
@@ -84,12 +83,8 @@ const QUANTITIES = {
   width: /dim|channels|size/,
 };
 
-const has = (object, name) => Object.hasOwn(object ?? {}, name);
-const get = (object, name, otherwise = null) => (has(object, name) ? object[name] : otherwise);
 /** A name such as headDim or head-dim with its words set apart by underscores. */
 const snake = (name) => name.replace(/[-. ]|(?<=[a-z])(?=[A-Z])/g, "_").toLowerCase();
-/** The dotted name of a field of a part. */
-const at = (path, name) => `${path}.${name}`.replace(/^\.+/, "");
 const typeIn = (parameters) => get(parameters, "rope_type", get(parameters, "type", "default"));
 const positive = (value) =>
   isReal(value) && typeof value !== "boolean" && Number(value) > 0 && Number(value) < Infinity;
@@ -165,127 +160,6 @@ function noRule(config, rule, rules) {
     }
   }
   return caution(1, `No rule for model_type ${repr(family)}${more}`);
-}
-
-/** What Python calls a TypeError. */
-class Unfit extends Refused {}
-
-/** Fields of one part: as given, in another spelling, or a default, such as a model's preset; notes reads. */
-class Fields {
-  constructor(config, rule, path, preset, places) {
-    this.aliases = rule.aliases ?? {};
-    for (const name of rule.inner ?? []) {
-      const own = get(config, name);
-      for (const [key, value] of Object.entries(isDict(own) ? own : {})) {
-        config = { ...config, [`${name}.${key}`]: value }; // fields of a dict, by dotted names
-      }
-    }
-    const unset = (name) => typesOf(config[name]).every((one) => (rule.unset?.[name] ?? "").includes(one));
-    const idle = Object.keys(rule.unset ?? {}).filter((name) => has(config, name) && unset(name));
-    config = Object.fromEntries(Object.entries(config).filter(([name]) => !idle.includes(name))); // as if not given
-    const other = (name) => Number(has(this.aliases, name));
-    const names = Object.keys(config).sort((a, b) => other(a) - other(b)); // another spelling is set last
-    this.given = new Map(names.map((name) => [this.plain(name), config[name]]));
-    this.named = new Map(names.map((name) => [this.plain(name), name]));
-    const [lists, toggle] = [rule.rope?.listed ?? [], rule.layers?.switch?.field ?? ""];
-    const told = BASE.test(toggle) ? [...lists, toggle] : lists;
-    Object.assign(this, { path, preset, places, lists, told });
-    this.read = new Set(idle.map((name) => at(path, name)));
-    const last = [...this.named.values()];
-    this.twice = names.filter((name) => !last.includes(name)).map((name) => [name, config[name]]);
-    this.defaults = { ...rule.defaults, ...preset };
-    this.nullIs = rule.null_is ?? {};
-  }
-  plain(name) {
-    return get(this.aliases, name, name);
-  }
-  name(name) {
-    const plain = this.plain(name);
-    const where = at(this.path, this.named.get(plain) ?? plain);
-    return this.places.get(where) ?? where;
-  }
-  has(name) {
-    return this.given.has(this.plain(name));
-  }
-  get(name) {
-    const plain = this.plain(name);
-    if (!this.given.has(plain)) return get(this.defaults, plain);
-    this.read.add(this.name(plain));
-    return this.given.get(plain) ?? get(this.nullIs, plain);
-  }
-  /** A field's value, for this layer where it may be a list. */
-  at(name, layer) {
-    const value = this.get(name);
-    if (!this.lists.includes(name) || !Array.isArray(value)) return value;
-    if (layer >= value.length) {
-      throw new Refused(`${this.name(name)} must have an entry for each layer, got ${repr(value)}`);
-    }
-    return value[layer];
-  }
-  count(name) {
-    const value = this.get(name);
-    if (value === null) return null;
-    if (!(isWhole(value) && value > 0 && value < 2 ** 53))
-      throw new Refused(`${this.name(name)} must be a positive integer, got ${repr(value)}`);
-    return value;
-  }
-  /** Sets types of layers from windows, where they are not given. */
-  madeOf(windows, field) {
-    const given = this.given.get(windows.field);
-    if ((this.given.get(field) ?? null) !== null || !Array.isArray(given)) return;
-    this.named.set(field, windows.field);
-    this.given.set(
-      field,
-      given.map((one) => windows[truthy(one) ? "other" : "zero"]),
-    );
-  }
-  /** Throws where a size is none, or does not divide as its class wants. */
-  check(rule) {
-    const read = new Set(this.read);
-    for (const [name, fine] of Object.entries(rule.refuses ?? {})) {
-      if (!this.given.has(name) || fine.some((one) => equal(one, this.given.get(name)))) continue;
-      const words = fine.some(truthy) ? `left out or ${repr(fine[0])}` : "left out";
-      throw new Refused(`${this.name(name)} must be ${words}, got ${repr(this.given.get(name))}`);
-    }
-    for (const name of rule.must ?? []) {
-      if ((this.given.get(name) ?? null) !== null) continue;
-      throw new Refused(`${this.name(name)} must be given: its class fails without it`);
-    }
-    for (const [name, none] of Object.entries(rule.sizes ?? {})) {
-      if (this.given.has(name) && this.count(name) === null && !none) {
-        throw new Refused(`${this.name(name)} must be a positive integer, got None`);
-      }
-    }
-    const [size, heads] = rule.divides ? ["hidden_size", "num_attention_heads"].map((name) => this.count(name)) : [];
-    if (size && heads && size % heads) {
-      const words = `a multiple of ${this.name("num_attention_heads")}, ${heads}`;
-      throw new Refused(`${this.name("hidden_size")} must be ${words}, got ${size}`);
-    }
-    this.read = read;
-  }
-  first(expressions) {
-    for (const words of expressions) {
-      const value = this.value(words);
-      if (value !== null) return [value, words];
-    }
-    throw new Refused(`${this.name(expressions.at(-1).split(" ")[0])} must be given`);
-  }
-  /** An expression with its fields spelt as given. */
-  spelt(words) {
-    return words.replace(NAMES, (name) => this.name(name));
-  }
-  /** Fields and integers joined by //, * and +, from left to right; null where one is unknown. */
-  value(words) {
-    const one = (word) => (/^\d+$/.test(word) ? Number(word) : this.count(word));
-    const [first, ...rest] = words.split(" ");
-    let total = one(first);
-    for (let i = 0; i < rest.length; i += 2) {
-      const other = one(rest[i + 1]);
-      if (total === null || other === null) return null;
-      total = { "//": Math.floor(total / other), "*": total * other, "+": total + other }[rest[i]];
-    }
-    return total;
-  }
 }
 
 /** Evaluates rules on a configuration and its parts. */
@@ -468,7 +342,7 @@ class Study {
   }
   /** Warn of entries for layers of a kind that turn by another value. */
   entries(fields, kind, layers, made) {
-    for (const name of fields.told) {
+    for (const name of fields.entryLists) {
       const [given, where] = [fields.given.get(name), fields.name(name)];
       const [base, head, width] = [Number(made.base), made.head_dim, made.width];
       const entries = Array.isArray(given) ? layers.filter((i) => i < given.length).map((i) => given[i]) : [];
@@ -970,7 +844,8 @@ class Study {
     for (const [key, name] of Object.entries(parameters._from)) {
       const [where, value] = [`${name}.${key}`, parameters[key]];
       let fits = null;
-      if (key === "beta_fast" && equal(value, 32)) fits = true; // as where it is not given
+      if (key === "beta_fast" && equal(value, 32))
+        fits = true; // as where it is not given
       else if (["mrope_interleaved", "interleaved"].includes(key))
         fits = value === null || equal(value, one.axes?.mode === "interleaved");
       else if (key === "truncate" && rope.nested) fits = value === null || equal(value, true);
@@ -1068,18 +943,6 @@ const leaves = (config, path = "") =>
     return named ? leaves(value, at(path, name)) : [at(path, name)];
   });
 
-/** The letters of the types of a value, of all entries of a list. */
-function typesOf(value) {
-  const letter = (x) => {
-    if (x === null || x === undefined) return "n";
-    if (typeof x === "boolean" || typeof x === "string") return typeof x === "string" ? "s" : "b";
-    if (Array.isArray(x) || isDict(x)) return isDict(x) ? "d" : "l";
-    return isWhole(x) ? "i" : "f";
-  };
-  if (!Array.isArray(value)) return [letter(value)];
-  return value.length ? [...new Set(value.map((one) => letter(one).toUpperCase()))] : ["e"];
-}
-
 /** Whether fields of single layers repeat the widths that their heads have. */
 function asMade(given, rule, made) {
   const wide = new Map(made.flatMap((one) => unrolled(one.layers).map((n) => [String(n), one.head_dim])));
@@ -1102,279 +965,4 @@ function fitted(name, make) {
   } catch (problem) {
     throw problem instanceof Unfit ? new Refused(`${name} does not fit: ${problem.message}`) : problem;
   }
-}
-
-// ---- frequencies --------------------------------------------------------------------------------
-
-const told = (parameters, name, otherwise) => Number(get(parameters, name, otherwise));
-
-function checkPositive(name, value) {
-  if (!isReal(value)) throw new Unfit(`${name} must be a real number, got ${repr(value)}`);
-  if (!(Number(value) > 0 && Number(value) < Infinity)) {
-    throw new Refused(`${name} must be finite and > 0, got ${repr(value)}`);
-  }
-}
-
-function checkOrdered(lowName, low, highName, high) {
-  checkPositive(lowName, low);
-  checkPositive(highName, high);
-  if (Number(low) > Number(high))
-    throw new Refused(`${lowName} must be <= ${highName}, got ${repr(low)} and ${repr(high)}`);
-}
-
-function checkDivisors(name, values, dim) {
-  if (!values.every(isReal)) throw new Refused(`${name} must be real numbers`);
-  if (values.length !== dim / 2) throw new Refused(`${name} must have shape (${dim / 2},), got (${values.length},)`);
-  if (!values.every((x) => Number(x) > 0 && Number(x) < Infinity)) {
-    throw new Refused(`${name} must be finite and > 0 everywhere, got ${repr(values)}`);
-  }
-}
-
-const ORIGINAL_LENGTH = "original_max_position_embeddings";
-
-/** What rescaled_frequencies of Python refuses, refused in its words. */
-const CHECKS = {
-  dynamic(dim, _, { factor, max_position_embeddings: longest }) {
-    checkPositive("factor", factor);
-    checkPositive("max_position_embeddings", longest);
-    CHECKS.ntk(dim, _, { factor });
-  },
-  ntk(dim, _, { factor }) {
-    checkPositive("factor", factor);
-    if (dim <= 2) throw new Refused(`dim must be >= 4 for kind 'ntk', got ${dim}`);
-  },
-  yarn(_, base, given) {
-    checkPositive("factor", given.factor);
-    checkOrdered("beta_slow", given.beta_slow ?? new Real(1), "beta_fast", given.beta_fast ?? new Real(32));
-    if (base <= 1) throw new Refused(`base must be > 1 for kind 'yarn', got ${repr(new Real(base))}`);
-    if (typeof (given.truncate ?? true) !== "boolean") {
-      throw new Refused(`truncate must be True or False, got ${repr(given.truncate)}`);
-    }
-    if (!(told(given, ORIGINAL_LENGTH) > 0)) throw new Refused("math domain error");
-    for (const name of ["mscale", "mscale_all_dim"]) if (truthy(given[name])) checkPositive(name, given[name]);
-    if (has(given, "attention_factor")) checkPositive("attention_factor", given.attention_factor);
-  },
-  llama3(_, __, given) {
-    const [low, high] = [given.low_freq_factor, given.high_freq_factor];
-    checkOrdered("low_freq_factor", low, "high_freq_factor", high);
-    checkPositive("factor", given.factor);
-    checkPositive(ORIGINAL_LENGTH, given[ORIGINAL_LENGTH]);
-  },
-  longrope(dim, _, given) {
-    const original = given[ORIGINAL_LENGTH];
-    checkPositive(ORIGINAL_LENGTH, original);
-    if (!has(given, "factor")) {
-      if (given.max_position_embeddings === null) {
-        throw new Unfit("kind 'longrope' needs factor or max_position_embeddings");
-      }
-      checkPositive("max_position_embeddings", given.max_position_embeddings);
-    }
-    const factor = given.factor ?? given.max_position_embeddings / original;
-    checkPositive("factor", factor);
-    checkDivisors("short_factor", given.short_factor, dim);
-    checkDivisors("long_factor", given.long_factor, dim);
-    if (factor > 1 && original <= 1) throw new Refused(`${ORIGINAL_LENGTH} must be > 1, got ${repr(original)}`);
-    if (has(given, "attention_factor")) checkPositive("attention_factor", given.attention_factor);
-  },
-  proportional(dim, _, { partial_rotary_factor: fraction, factor = 1 }) {
-    checkPositive("factor", factor);
-    if (!Math.floor((fraction * dim) / 2)) {
-      throw new Refused(`partial_rotary_factor must leave at least one rotated pair, got ${repr(fraction)} x ${dim}`);
-    }
-  },
-};
-
-/** The frequencies of so many channels; keeps the factor, and whether the type changes none. */
-class Series {
-  constructor(kind, base, given, longest) {
-    Object.assign(this, { kind, base, factor: 1, given: { ...given } });
-    if (kind === "dynamic" || kind === "longrope") this.given.max_position_embeddings = longest;
-    if (kind === "ntk") this.given = { factor: given.alpha };
-    if (kind === "yarn") {
-      for (const name of ["beta_fast", "beta_slow"]) if (!truthy(this.given[name])) delete this.given[name];
-    }
-  }
-  of(dim) {
-    if (dim < 1) throw new Refused(`at least one pair of channels must rotate, got ${dim} channels`);
-    const plain = Array.from({ length: Math.ceil(dim / 2) }, (_, i) => this.base ** ((-2 * i) / dim));
-    const found = this.rescaled(dim, plain);
-    this.idle = this.factor === 1 && found.every((wave, i) => Math.abs(wave - plain[i]) <= 1e-12 * plain[i]);
-    return found;
-  }
-  rescaled(dim, plain) {
-    if (this.kind === "default" || this.kind === "linear") {
-      const factor = told(this.given, "factor", 1);
-      return plain.map((wave) => wave / factor);
-    }
-    if (dim % 2) throw new Refused(`dim must be a positive even integer, got ${dim}`);
-    CHECKS[this.kind]?.(dim, this.base, this.given);
-    const given = Object.entries(this.given).map(([name, value]) => [
-      name,
-      Array.isArray(value) ? value.map(Number) : typeof value === "boolean" || value === null ? value : Number(value),
-    ]);
-    const found = rescaledFrequencies(this.kind, dim, this.base, Object.fromEntries(given));
-    if (![...found.invFreq, found.attention].every(Number.isFinite)) {
-      throw new Refused(`parameters must give finite frequencies, got ${repr(this.given)}`);
-    }
-    this.factor = found.attention;
-    return Array.from(found.invFreq);
-  }
-}
-
-/** The frequencies of all pairs, one or a list of one per axis each, and runs [axis, pairs]. */
-function arranged(axes, dim, parameters, series) {
-  if (axes === null || axes === undefined) return [series.of(dim), null];
-  const { mode, count } = axes;
-  let [waves, which] = [[], []];
-  if (mode.endsWith("blocks") || mode.endsWith("alternating")) {
-    const each = series.of(count > 2 ? 2 * Math.floor(dim / (2 * count)) : Math.floor(dim / count));
-    const order = Array.from({ length: count }, (_, axis) => (mode.startsWith("reversed") ? count - 1 - axis : axis));
-    if (mode.endsWith("alternating")) {
-      waves = each.flatMap((wave) => order.map(() => wave));
-      which = each.flatMap(() => order);
-    } else {
-      waves = order.flatMap(() => each);
-      which = order.flatMap((axis) => each.map(() => axis));
-    }
-  } else if (mode === "every other") {
-    const all = series.of(dim);
-    waves = [0, 1].flatMap((first) => all.filter((_, i) => i % 2 === first));
-    which = waves.map((_, i) => Math.floor((2 * i) / waves.length));
-  } else {
-    waves = series.of(dim);
-    const given = get(parameters, "mrope_section", axes.sections ?? null);
-    which = sectioned(axes, given, waves.length, parameters._name);
-  }
-  const found = waves.map((wave, i) => Array.from({ length: count }, (_, axis) => (axis === which[i] ? wave : 0)));
-  const runs = [];
-  for (const axis of which) {
-    if (runs.at(-1)?.[0] === axis) runs.at(-1)[1] += 1;
-    else runs.push([axis, 1]);
-  }
-  return [found, runs];
-}
-
-/** The axis of each pair, from the number of pairs of each axis. */
-function sectioned({ mode, count, sums }, given, pairs, name) {
-  const fine = Array.isArray(given) && given.every((n) => isWhole(n) && n >= 0);
-  const sum = fine ? given.reduce((a, b) => a + b, 0) : 0;
-  if (!fine || given.length !== count || ((sums || mode !== "interleaved") && sum !== pairs)) {
-    const words = `${count} whole numbers that add up to the ${pairs} pairs of a head`;
-    throw new Refused(`${name}.mrope_section must be ${words}, got ${repr(given)}`);
-  }
-  if (mode === "chunks") return given.flatMap((n, axis) => Array(n).fill(axis));
-  if (mode === "in turn" && !equal(given[0], given[1])) {
-    throw new Refused(`${name}.mrope_section must begin with two equal numbers, got ${repr(given)}`);
-  }
-  const which = Array(pairs).fill(0);
-  if (mode === "interleaved") {
-    for (let axis = 1; axis < given.length; axis++) {
-      const end = Math.min(given.length * given[axis], pairs);
-      for (let i = axis; i < end; i += given.length) which[i] = axis;
-    }
-  } else for (let i = 0; i < Math.min(given[0] + given[1], pairs); i++) which[i] = (i % 2) + 1;
-  return which;
-}
-
-// ---- layers -------------------------------------------------------------------------------------
-
-/** Runs of layers by kind, null for all, and "rests" for those that do not rotate. */
-function layersOf(fields, rule, types) {
-  const found = new Map([["rests", []]]);
-  const [count, name] = fields.first(rule.count);
-  if (count > MOST_LAYERS) {
-    throw new Refused(`${fields.name(name)} must be at most ${grouped(MOST_LAYERS)}, got ${grouped(count)}`);
-  }
-  if (rule.types?.windows) fields.madeOf(rule.types.windows, rule.types.field);
-  const given = fields.given.get(get(fields.aliases, "layer_types", "layer_types")) ?? null;
-  const due = rule.types?.some_of ?? null;
-  if (due !== null && given !== null && types.size && Array.isArray(given) && !given.includes(due)) {
-    throw new Refused(`${fields.name("layer_types")} must have ${repr(due)}, got ${repr(given)}`);
-  }
-  if (rule.words) types = new Set(rule.words);
-  if (given !== null && types.size) {
-    if (!forEach(fields, given, count, rule.types) || !given.every((one) => types.has(one))) {
-      const words = `a list with one of ${[...types].sort().join(", ")} for each of ${count} layers`;
-      throw new Refused(`${fields.name("layer_types")} must be ${words}, got ${repr(given)}`);
-    }
-  }
-  for (const [kind, wanted] of Object.entries(rule.wants ?? {})) {
-    for (const one of Array.isArray(given) && given.includes(kind) ? wanted : []) {
-      if (truthy(fields.get(one))) continue;
-      const words = `must be set where ${fields.name("layer_types")} has ${repr(kind)}`;
-      throw new Refused(`${fields.name(one)} ${words}, got ${repr(fields.get(one))}`);
-    }
-  }
-  let kinds = rule.types ? listed(fields, rule.types, count) : Array(count).fill(null);
-  const told = rule.numbers;
-  const own = told && given === null ? fields.get(told.field) : null;
-  if (own !== null) {
-    if (!Array.isArray(own)) throw new Refused(`${fields.name(rule.numbers.field)} must be a list, got ${repr(own)}`);
-    kinds = kinds.map((_, layer) => rule.numbers[own.some((one) => equal(one, layer)) ? "then" : "else"]);
-  }
-  const rotates = rule.switch ? listed(fields, rule.switch, count) : Array(count).fill(1);
-  const active = !has(rule, "unless") || fields.get(rule.unless) !== null;
-  const left = has(rule, "except") && truthy(fields.get(rule.except)) ? fields.get(rule.except) : [];
-  if (!Array.isArray(left)) throw new Refused(`${fields.name(rule.except)} must be a list, got ${repr(left)}`);
-  kinds.forEach((kind, layer) => {
-    if ((rule.absent ?? []).includes(kind) || left.some((one) => equal(one, layer))) return;
-    const rests = !truthy(rotates[layer]) || ((rule.rest ?? []).includes(kind) && active);
-    const own = rests ? "rests" : truthy(kind) ? get(rule.rotation, kind) : null;
-    found.set(own, [...(found.get(own) ?? []), layer]);
-  });
-  return new Map([...found].map(([kind, layers]) => [kind, runs(layers)]));
-}
-
-/** Whether a list has an entry for each layer, or more where its class cuts it. */
-function forEach(fields, given, count, rule) {
-  const more = Array.isArray(given) ? given.length - count : -1;
-  if (typeof rule?.cut === "string" && more > 0) return equal(fields.get(rule.cut), more);
-  return more === 0 || (rule?.cut === true && more > 0);
-}
-
-/** A field with an entry for each layer, or the pattern that its class makes. */
-function listed(fields, rule, count) {
-  const given = fields.get(rule.field);
-  let told = null;
-  if (truthy(given)) {
-    if (!forEach(fields, given, count, rule)) {
-      const words = `a list with an entry for each of ${count} layers`;
-      throw new Refused(`${fields.name(rule.field)} must be ${words}, got ${repr(given)}`);
-    }
-    told = given.slice(0, count).map((one) => get(rule.old, String(one), one));
-    if (rule.forced) told = [...told.slice(0, -rule.last.length), ...rule.last].slice(-count);
-    if (typeof rule.every !== "string" || !isWhole(fields.given.get(rule.every))) return told;
-  }
-  const step = () => (told ? fields.given.get(rule.every) : fields.count(rule.every));
-  const every = typeof rule.every === "string" ? step() || rule.or : rule.every;
-  if (every === null || every === undefined) {
-    throw new Refused(`${fields.name(rule.field)} must be given, one entry for each layer`);
-  }
-  const { cycle, first = [], last = [] } = rule;
-  let found = Array.from({ length: count }, (_, i) => ((i + rule.offset) % every === 0 ? rule.then : rule.else));
-  if (cycle) found = found.map((_, i) => cycle[i % cycle.length]);
-  if (rule.backwards) found.reverse();
-  found = [...first.slice(0, count), ...found.slice(first.length)];
-  if (last.length) found = [...found.slice(0, -last.length), ...last].slice(-count);
-  if (has(rule, "some") && !found.includes(rule.some)) found[count - 1] = rule.some;
-  if (told?.every((one, i) => equal(one, found[i]))) fields.get(rule.every); // they agree
-  return told ?? found;
-}
-
-const ascending = (a, b) => a - b;
-
-/** The numbers in runs [first, last, step]. */
-const unrolled = (given) =>
-  given.flatMap(([first, last, step]) => Array.from({ length: (last - first) / step + 1 }, (_, i) => first + i * step));
-
-/** Numbers as runs [first, last, step]. */
-function runs(layers) {
-  const found = [];
-  for (const layer of layers) {
-    const last = found.at(-1);
-    if (last && (last[0] === last[1] || layer - last[1] === last[2])) {
-      [last[1], last[2]] = [layer, layer - last[1]];
-    } else found.push([layer, layer, 1]);
-  }
-  return found;
 }
