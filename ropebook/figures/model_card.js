@@ -1,7 +1,6 @@
 // A model's rotary embedding from its configuration, and what a longer context asks for.
-import { rescaledFrequencies, roundTo } from "./aliasing.js";
 import { configOf, filesOf, readFiles } from "./checkpoint_file.js";
-import { ANY, ropeOf } from "./configuration.js";
+import { ropeOf } from "./configuration.js";
 import { elsewhere, VERDICTS } from "./elsewhere.js";
 import { drawDial, drawFullTurn } from "./hands.js";
 import { make, setRich } from "./kit/dom.js";
@@ -9,118 +8,28 @@ import { axes, disc, level, paintCells, pairAxis, text, upright, wide } from "./
 import { figure } from "./kit/figure.js";
 import { decades, num, short, superscript, TURN } from "./kit/numbers.js";
 import { pairColor } from "./kit/theme.js";
-import { compact, isDict, isReal, nearest, parse, Real, Refused, truthy, written } from "./published.js";
-import { inverseFrequencies } from "./rope.js";
+import { deafWords, recipe } from "./longer_context.js";
+import { nearest, parse, Refused, truthy, written } from "./published.js";
+import {
+  breaksAt,
+  carries,
+  count,
+  first,
+  HANDS,
+  handsAt,
+  meanCosine,
+  near,
+  newAngles,
+  plainSpeeds,
+  seenAngles,
+  speeds,
+  whole,
+  windowOf,
+} from "./rotated_part.js";
 import { renamed } from "./translation.js";
-
-// ---- what is known of a part --------------------------------------------------------------------
-
-/** Radians per position of each pair in a text of a length, where it has several axes along its own. */
-export function speeds(part, length = 0) {
-  const now = part.inv_freq.map((wave) => (Array.isArray(wave) ? Math.hypot(...wave) : wave));
-  const [kind, given] = part.rescaling ?? [];
-  if (kind === "longrope" && length > Number(given.original_max_position_embeddings)) {
-    return now.map((theta, i) => (theta * given.short_factor[i]) / given.long_factor[i]);
-  }
-  if (kind === "dynamic" && part.max_length && length > part.max_length) {
-    const told = { factor: Number(given.factor), max_position_embeddings: part.max_length, seq_len: length };
-    return Array.from(rescaledFrequencies("dynamic", 2 * now.length, part.base, told).invFreq);
-  }
-  return now;
-}
-
-/** Whether layers look back by a window alone, so that a longer text brings them no new distance. */
-const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
-
-/** What is known of a window of layers that are not told apart; empty where none is. */
-export function windowOf(part, config, rules) {
-  const own = fieldsOf(part, config);
-  const slides = own.use_sliding_window ?? rules?.types[part.model_type]?.defaults?.use_sliding_window;
-  if (part.part !== "text" || part.kind || slides === false) return "";
-  const fits = (size) => Number.isInteger(size) && size > 0;
-  const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
-  if (!field) return "";
-  const words = "layers that look back no further meet no new distance in a longer text; which do is not read";
-  return `${field} is ${whole(own[field])}: ${words}`;
-}
-
-/** The rotation that is shown first: of the text, in attention that looks back all the way, and no part's if it can be. */
-export function first(parts) {
-  const far = parts.filter((part) => part.part === "text" && !near(part) && part.kind !== "indexer");
-  const one = far.find(({ path }) => !path) ?? far[0];
-  return one ? parts.indexOf(one) : 0;
-}
-
-/** The same without its rescaling. */
-export function plainSpeeds(part) {
-  const now = speeds(part);
-  const kind = part.rescaling?.[0];
-  if (!kind) return now;
-  if (["linear", "proportional"].includes(kind)) {
-    return now.map((theta) => theta * Number(part.rescaling[1].factor ?? 1));
-  }
-  return Array.from(inverseFrequencies(2 * now.length, part.base));
-}
-
-/** The longest text that the file is for: with YaRN, at most its factor times the original length. */
-function carries({ trained_length: trained, max_length: longest, rescaling }) {
-  if (rescaling?.[0] !== "yarn" || !trained) return longest;
-  return Math.min(longest ?? Infinity, Math.floor(trained * Math.max(1, Number(rescaling[1].factor ?? 1))));
-}
-
-/** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
-export function seenAngles(part) {
-  const [trained, longest] = [part.trained_length, carries(part)];
-  const kind = part.rescaling?.[0];
-  if (!trained || part.part !== "text" || near(part) || ["linear", "ntk"].includes(kind)) return null;
-  if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
-  const now = speeds(part, longest);
-  return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
-}
-
-/** Which pairs meet angles at so many positions that training never showed, as far as the file says. */
-export function newAngles(part, wanted) {
-  const then = speeds(part, wanted);
-  return seenAngles(part)?.map((seen, i) => seen < TURN && wanted * then[i] > seen * (1 + 1e-9)) ?? null;
-}
-
-const HANDS = 8;
-
-/** Eight pairs, fast to slow, at the end of a text: { pair, angle, seen, fresh, longer } in radians. */
-export function handsAt(part, wanted, longer) {
-  const [now, seen, fresh] = [speeds(part, wanted), seenAngles(part), newAngles(part, wanted)];
-  const then = longer && speeds(longer, wanted);
-  const shown = Math.min(HANDS, now.length);
-  return Array.from({ length: shown }, (_, k) => {
-    const pair = Math.round((k * (now.length - 1)) / Math.max(shown - 1, 1));
-    const turned = then && Math.abs(then[pair] / now[pair] - 1) > 1e-6;
-    return {
-      pair,
-      angle: wanted * now[pair],
-      seen: seen && Math.min(seen[pair], TURN),
-      fresh: fresh?.[pair] ?? false,
-      longer: turned ? wanted * then[pair] : null,
-    };
-  });
-}
-
-/** The mean of the cosine of a pair over the positions between two. */
-export function meanCosine(theta, from, to) {
-  const half = ((to - from) * theta) / 2;
-  return Math.cos(((from + to) * theta) / 2) * (Math.abs(half) < 1e-6 ? 1 : Math.sin(half) / half);
-}
-
-const count = (flags) => flags.filter(Boolean).length;
-
-/** From which position on some pair is off by a tenth of a radian, its inverse frequency kept in 16 bits. */
-export function breaksAt(part, dtype) {
-  const off = Math.max(...speeds(part).map((theta) => Math.abs(roundTo(theta, dtype) - theta)));
-  return off ? Math.ceil(0.1 / off) : Infinity;
-}
 
 // ---- in words -----------------------------------------------------------------------------------
 
-const whole = (n) => num(n, 0);
 const ends = (list) => `${short(Number(list[0]), 3)} to ${short(Number(list.at(-1)), 3)}`;
 const runs = (layers) =>
   layers
@@ -265,280 +174,6 @@ export function wordsWithout({ family, known, warnings = [] }) {
       : `**${family}** has no rotary embedding: nothing in it rotates.`;
   return `Of **${family ?? "this configuration"}** it is not known how it rotates: the sentence below says why.`;
 }
-
-// ---- what to write for a longer context ---------------------------------------------------------
-
-/** The number that a length is multiplied by, in two digits after the point, never too small. */
-const stretch = (wanted, trained) => Math.ceil((wanted / trained) * 100 - 1e-9) / 100;
-
-const namesIn = (path) => path.split(".").filter(Boolean);
-
-/** The fields of a part's own configuration. */
-const fieldsOf = (part, config) => namesIn(part.path).reduce((inside, name) => inside?.[name], config) ?? {};
-
-/** Parameters of any type of rescaling, and what else is told in other words. */
-const RESCALES = new Set([...ANY, "rope_type", "type", "rope_theta"]);
-
-/** What the file has in its parameters of the rotation besides base and rescaling. */
-function present(part, config) {
-  const own = fieldsOf(part, config);
-  const dicts = [own.rope_parameters, own.rope_scaling].filter(isDict);
-  const entries = dicts.flatMap((all) => Object.entries(isDict(all[part.kind]) ? all[part.kind] : all));
-  const kept = Object.fromEntries(entries.filter(([name, value]) => !RESCALES.has(name) && !isDict(value)));
-  const partial = own.partial_rotary_factor ?? own.rotary_pct;
-  if (partial !== undefined) kept.partial_rotary_factor ??= partial;
-  if (/ x |rotary/.test(part.width_from)) kept.partial_rotary_factor ??= new Real(part.width / part.head_dim);
-  return kept;
-}
-
-/**
- * What to write so that a model takes longer texts: { why } where nothing is to be written, or
- * { factor, trained, parameters, longer, blocks }, the part as it is then, and blocks [title, code]. typed is what
- * a length that is missing is called in a file with other words than a config.json.
- */
-export function recipe(spec, part, config, wanted, name, rules, typed) {
-  const { trained_length: trained, max_length: longest } = part;
-  const model = /^([\w.-]+\/[\w.-]+|NEW_FOLDER)$/.test(name ?? "") ? name : "MODEL";
-  const [kind, scaling] = part.rescaling ?? [];
-  if (part.part !== "text" || near(part)) return { why: "" };
-  if (!trained) {
-    const missing = part.unseen ? "Its trained length was not seen" : "The trained length is not in the file";
-    const known = { max_position_embeddings: Math.floor(wanted / 2) };
-    const told = changed(config, namesIn(part.path), (own) => ({ ...own, ...known }));
-    const then = evaluated(told, rules);
-    const same = then?.parts[spec.parts.indexOf(part)];
-    const { why = "", blocks = [] } = same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
-    if (!blocks.length) return { why: `${missing}. ${why}` };
-    const field = typed ?? `max_position_embeddings${part.path && ` in ${part.path}`}`;
-    const paste = part.unseen ? "paste its config.json, or " : "";
-    return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
-  }
-  const [own, rule] = [fieldsOf(part, config), rules.types[part.model_type]];
-  const given = { ...present(part, config), ...scaling };
-  const kinds = spec.parts.filter((one) => one.part === "text" && one.path === part.path && one.kind !== null);
-  const nested = kinds.length > 1 || (part.kind !== null && Boolean(rule.rope.nested));
-  const among = (own) => (nested ? { ...unchanged(kinds, part, config), [part.kind]: own } : own);
-  const reach = Math.max(trained, kind === "yarn" ? trained * Number(scaling.factor ?? 1) : (longest ?? 0));
-  const deaf = kind ? deafTo(spec, part, config) : [];
-  /** Lines for the length alone, where the rotation stays. */
-  const asItIs = (why) => {
-    const same = kind && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
-    if (kind) same.original_max_position_embeddings = trained;
-    const all = kind && among(same);
-    const lines = linesFor({ spec, part, config, rules, model, wanted, factor: 1, parameters: same, all });
-    const blocks = lines.filter(([title]) => programOf(title) !== "transformers");
-    const servers = blocks.map(([title]) => programOf(title));
-    const named = servers.length > 1 ? `${servers.slice(0, -1).join(", ")} and ${servers.at(-1)}` : servers[0];
-    const stop = blocks.length > 1 ? "stop" : "stops";
-    const but = named ? ` but for ${named}, which else ${stop} at max_position_embeddings` : "";
-    return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
-  };
-  if (wanted <= reach) {
-    const within = `${whole(wanted)} tokens are within the ${whole(reach)} that`;
-    const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
-    const why = `${within} ${part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} is for`}.`;
-    if (longest >= wanted) {
-      const less = lesser(part, config, wanted);
-      const more = truthy(less) ? ` \\\n  --hf-overrides '${inside(holderOf(spec, part, rules), less)}'` : "";
-      const line = `vllm serve ${model} --max-model-len ${wanted}${more}`;
-      const heard = !deaf.some((program) => program.startsWith("vLLM"));
-      return {
-        why: `Nothing is to be written: ${why}${deafWords(deaf)}`,
-        blocks: heard ? [[`vLLM${beside(model)}`, line]] : [],
-      };
-    }
-    return asItIs(why);
-  }
-  if (kind === "proportional") {
-    return {
-      why: newAngles(part, wanted).some(Boolean)
-        ? "It turns by p-RoPE, and no line for a longer context is known here."
-        : "Its slowest pairs rest, and no pair meets a new angle: nothing need be written for the angles.",
-    };
-  }
-  if (kind && kind !== "yarn") {
-    return {
-      why: `It is rescaled already (${kind}): YaRN on top of that would be a rescaling of a rescaling, and no line here leads further.`,
-    };
-  }
-  if (newAngles(part, wanted)?.some(Boolean) === false) return asItIs("no pair meets a new angle.");
-  const inFile = own.original_max_position_embeddings;
-  const outer = inFile ?? rule.defaults?.original_max_position_embeddings;
-  if (isReal(outer) && !nested && rule.rope.outside && Number(outer) !== Number(trained)) {
-    const why = isReal(inFile)
-      ? `original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: take it out of the file first.`
-      : `Its class's original_max_position_embeddings, ${whole(outer)}, would overrule that of a line: write ${trained} there first.`;
-    return { why };
-  }
-  const factor = stretch(wanted, trained);
-  const { attention_factor: left, ...kept } = given; // which a new factor does not keep
-  if (part.width === part.head_dim && Number(given.partial_rotary_factor ?? 1) !== 1) {
-    const why =
-      "partial_rotary_factor has no effect here, and would have one with YaRN: take it out of the file first.";
-    return { why };
-  }
-  const parameters = {
-    rope_type: "yarn",
-    rope_theta: new Real(part.base),
-    factor: new Real(factor),
-    original_max_position_embeddings: trained,
-  };
-  for (const [name, value] of Object.entries(kept)) parameters[name] ??= value;
-  const all = among(parameters);
-  const then = evaluated(stretched(part, config, all), rules);
-  const longer = then?.parts[spec.parts.indexOf(part)] ?? null;
-  if (!then && !PASSED.includes(typeOf(spec, part, config))) {
-    return { why: `A configuration of ${spec.family} with YaRN has no card here, so that no line for it is known.` };
-  }
-  if (!then) {
-    const lines = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all });
-    return {
-      why:
-        `A config.json of ${spec.family} with YaRN is refused when it is read. Set on the configuration after that, ` +
-        `as in the line below, **YaRN by ${factor}** is what its class turns by; a configuration that was saved so ` +
-        "is not read again.",
-      parameters,
-      longer: byYarn(part, parameters),
-      blocks: lines.filter(([program]) => program.startsWith("transformers")),
-    };
-  }
-  if (longer?.rescaling?.[0] !== "yarn") {
-    return {
-      why: `The class of ${spec.family} in transformers takes no YaRN, so that no line for a longer context is known here.`,
-    };
-  }
-  const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
-  const blocks = linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide });
-  return { factor, trained, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
-}
-
-/** A part with YaRN, where no class reads it. */
-function byYarn(part, parameters) {
-  const told = Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, Number(value)]));
-  const { invFreq, attention } = rescaledFrequencies("yarn", part.width, part.base, told);
-  return { ...part, rescaling: ["yarn", parameters], inv_freq: [...invFreq], attention_factor: attention };
-}
-
-/** What rope_parameters says of the other kinds of layers, which stay. */
-function unchanged(kinds, part, config) {
-  const others = kinds.filter((one) => one !== part);
-  return Object.fromEntries(
-    others.map((one) => {
-      const [kind, given] = one.rescaling ?? ["default", {}];
-      return [one.kind, { ...present(one, config), ...given, rope_type: kind, rope_theta: new Real(one.base) }];
-    }),
-  );
-}
-
-/** Types whose class in a server hands its rotary embedding no rescaling, as read in the models of its wheel. */
-export const UNSCALED = {
-  "vLLM 0.33.0": [
-    ...["dbrx", "mimo_v2_flash", "minimax_m3_vl", "minimax_m3_vl_text", "muse_spark", "muse_spark_text"],
-    "voxtral_realtime_encoder",
-  ],
-  "SGLang 0.5.23": [
-    ...["dbrx", "gemma", "gemma2", "granitemoe", "granitemoe_swa", "granitemoeshared", "hy_v3", "mixtral"],
-    ...["muse_glimmer", "muse_glimmer_text", "muse_spark", "muse_spark_text", "olmo", "persimmon", "phi"],
-    ...["stablelm", "starcoder2"],
-  ],
-};
-/** Fields the least of which vLLM 0.33.0 takes for the longest text, as read in model_arch_config_convertor.py. */
-export const LENGTHS = [
-  ...["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"],
-  ...["max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"],
-];
-/** Types with one rotation of which llama.cpp gives the layers with a window a scale of their own. */
-export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
-
-const typeOf = (spec, part, config) => fieldsOf(part, config).model_type ?? spec.family;
-
-/** Types whose files with YaRN are refused when they are read, while it may be set after that, as was run. */
-const PASSED = ["phi3", "phimoe"];
-
-/** The servers whose class of this type does not hear of a rescaling. */
-function deafTo(spec, part, config) {
-  const type = typeOf(spec, part, config);
-  return Object.keys(UNSCALED).filter((program) => UNSCALED[program].includes(type));
-}
-
-/** What is said of them. */
-function deafWords(deaf) {
-  if (!deaf.length) return "";
-  const [turn, them] = deaf.length > 1 ? ["turn", "them"] : ["turns", "it"];
-  return ` ${deaf.join(" and ")} ${turn} this type, as read, without any rescaling, so that there is no line for ${them}.`;
-}
-
-/** The part of a configuration that holds its text model; the class of a file with everything at the top has one, too. */
-const holderOf = (spec, part, rules) =>
-  part.path ? namesIn(part.path) : (rules.types[spec.family]?.flat ?? []).slice(0, 1);
-
-/** Fields in a part of a configuration, as JSON. */
-const inside = (names, fields) => compact(names.reduceRight((inner, name) => ({ [name]: inner }), fields));
-
-/** The lengths in a file that stop vLLM before the one that is wanted, raised. */
-function lesser(part, config, wanted) {
-  const own = fieldsOf(part, config);
-  const fields = LENGTHS.filter((name) => isReal(own[name]) && Number(own[name]) < wanted);
-  return Object.fromEntries(fields.map((name) => [name, wanted]));
-}
-
-const programOf = (title) => title.split(/[ ,]/)[0];
-
-/** What a server needs in a folder that `ropescope convert` has made. */
-const beside = (model) =>
-  model === "NEW_FOLDER" ? ", once the model's tokenizer lies in NEW_FOLDER, too: convert writes none" : "";
-
-/**
- * What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part,
- * and both are left out where they stay. A factor of 1 stands in the GGUF file already.
- */
-function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
-  const names = holderOf(spec, part, rules);
-  const holder = ["config", ...names].join(".");
-  const nested = all !== parameters;
-  const width = wide ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n` : "";
-  const place = nested ? `["${part.kind}"]` : "";
-  const python = parameters && written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
-  const longest = { max_position_embeddings: wanted, ...lesser(part, config, wanted) };
-  const vllm = inside(names, { ...longest, ...(all && { rope_parameters: all }) });
-  const sglang = all ? ` \\\n  --json-model-override-args '${inside(names, { rope_parameters: all })}'` : "";
-  const lines = [
-    ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
-    [`vLLM${beside(model)}`, `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
-    [
-      `SGLang${beside(model)}`,
-      "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server \\\n" +
-        `  --model-path ${model} --context-length ${wanted}${sglang}`,
-    ],
-    [
-      `llama.cpp, which finds the ${factor === 1 ? "rotation" : "base"} in the GGUF file`,
-      `llama-server -m model.gguf -c ${wanted}` +
-        (factor === 1
-          ? ""
-          : ` \\\n  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`),
-    ],
-  ];
-  const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);
-  if (nested) silent.push("SGLang"); // and it is not known which layers it reaches
-  if (nested || WINDOWED.includes(typeOf(spec, part, config))) silent.push("llama.cpp");
-  return lines.filter(([title]) => !silent.includes(programOf(title)));
-}
-
-/** A value that is no number or list, as Python writes it. */
-function ofPython(value) {
-  if (value === null) return "None";
-  return typeof value === "boolean" ? (value ? "True" : "False") : JSON.stringify(value);
-}
-
-/** A configuration with a part of it changed. */
-function changed(config, names, change) {
-  if (!names.length) return change(config);
-  return { ...config, [names[0]]: changed(config[names[0]] ?? {}, names.slice(1), change) };
-}
-
-/** The configuration with these parameters in the place of its own. */
-const stretched = (part, config, parameters) =>
-  changed(config, namesIn(part.path), ({ rope_scaling: _, ...rest }) => ({ ...rest, rope_parameters: parameters }));
 
 // ---- names --------------------------------------------------------------------------------------
 
@@ -766,16 +401,6 @@ export default figure((fig) => {
   });
   fig.notice(NOTICE);
 });
-
-/** The specification of a configuration that was changed; null if it is refused. */
-function evaluated(config, rules) {
-  try {
-    return ropeOf(config, rules);
-  } catch (problem) {
-    if (problem instanceof Refused) return null;
-    throw problem;
-  }
-}
 
 /** Architectures with other rows than at Hugging Face that `ropescope convert` leads back from a GGUF. */
 export const BACK = ["llama", "smollm3"];

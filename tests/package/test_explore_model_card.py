@@ -422,7 +422,7 @@ def test_the_page_and_the_command_say_the_same_of_other_runtimes(node):
 def test_hands_stand_where_the_frequencies_put_them(node, name, wanted):
     (config,) = (row["config"] for row in ALL_ROWS if row["name"] == name)
     part = rope_of(config).to_dict()["parts"][0]
-    hands = node.call("model_card.js", "handsAt", part, wanted, None)
+    hands = node.call("rotated_part.js", "handsAt", part, wanted, None)
     theta, plain = np.array(part["inv_freq"]), inverse_frequencies(part["width"], part["base"])
     trained = part["trained_length"]
     longest = max(trained, part["max_length"])
@@ -440,7 +440,7 @@ def test_hands_stand_where_the_frequencies_put_them(node, name, wanted):
 def test_a_column_of_the_map_is_the_mean_of_the_cosine(node):
     for theta, start, end in ((1.0, 10, 11), (0.01, 5, 900), (1e-6, 1, 4), (1.0, 2**16, 2**17)):
         exact = np.cos(theta * np.linspace(start, end, 2_000_001)).mean()
-        mean = node.call("model_card.js", "meanCosine", theta, start, end)
+        mean = node.call("rotated_part.js", "meanCosine", theta, start, end)
         assert np.isclose(mean, exact, atol=2e-6)
 
 

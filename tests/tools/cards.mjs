@@ -2,7 +2,8 @@
 import { configOf } from "../../ropebook/figures/checkpoint_file.js";
 import { ropeOf } from "../../ropebook/figures/configuration.js";
 import { elsewhere } from "../../ropebook/figures/elsewhere.js";
-import { choices, lines, recipe, search, words } from "../../ropebook/figures/model_card.js";
+import { recipe } from "../../ropebook/figures/longer_context.js";
+import { choices, lines, search, words } from "../../ropebook/figures/model_card.js";
 import { parse } from "../../ropebook/figures/published.js";
 
 /**
