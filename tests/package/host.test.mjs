@@ -227,7 +227,7 @@ test("on paper every figure is drawn at once and seen, though nobody came near",
   await page.pass(200);
   window.dispatchEvent(new window.Event("beforeprint"));
   assert.equal(draws, 1);
-  assert.equal(document.querySelector(".rope-place").style.display, "");
+  assert.equal(document.querySelector(".rope-place").hidden, false);
 });
 
 test("a page of its own that was saved with its figure shows it once, under the heading of the page", () => {

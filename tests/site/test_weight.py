@@ -216,7 +216,7 @@ def test_on_paper_every_figure_is_drawn(visit):
             const figures = [...document.querySelectorAll('.rope-figure')];
             const pictures = figures.filter(figure => figure.querySelector('canvas'));
             const drawn = pictures.filter(figure => figure.dataset.drawn);
-            const hidden = places.filter(place => place.style.display);
+            const hidden = places.filter(place => place.hidden);
             return [places, figures, pictures, drawn, hidden].map(all => all.length);
         }"""
     )

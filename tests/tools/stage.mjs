@@ -173,7 +173,7 @@ export function openPage({ width = 700, height = 900, dark = false, calm = false
   canvas.setPointerCapture = () => {};
   Object.defineProperty(window.HTMLElement.prototype, "clientWidth", {
     get() {
-      return this.isConnected && !this.closest('[style*="display: none"]') ? page.width : 0;
+      return this.isConnected && !this.closest('[style*="display: none"], .rope-place[hidden]') ? page.width : 0;
     },
   });
   class ResizeObserver {
