@@ -1204,7 +1204,7 @@ def checks_of(family: Family, rule: dict[str, Any]) -> dict[str, Any]:
         "head_dim" in words.split() for one in rule["rotations"] for words in one["dim"]
     )
     needs = kinds  # where a class without a rescaling fails, too
-    fits = ({}, *_sectioned(family, (4, 6, 8)))  # of a head of 16, as some class rotates it
+    fits = ({}, *_sectioned(family, (4, 6, 8, 12, 16)))  # of heads of 16 and, with null, of 32
     runs = null and any(family.runs(head_dim=16, **more) for more in fits)
     if not runs or any(family.runs(head_dim=None, **more) for more in fits):
         kinds = [k for k in kinds if k != "default" and sizes.get("head_dim", True)]
