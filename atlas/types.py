@@ -140,7 +140,10 @@ def _by_fours(family: Family, rule: dict[str, Any]) -> bool:
     """Return whether a class takes widths that are multiples of 4 alone."""
     seen = {True: [], False: []}
     for width in (16, 24, 32, 40):
-        spec = evaluate(raw_of(family, head_dim=width), {family.made.model_type: rule})
+        try:
+            spec = evaluate(raw_of(family, head_dim=width), {family.made.model_type: rule})
+        except ValueError:  # of a width that has to be that of another field
+            continue
         seen[family.takes(head_dim=width)].append(any(part.width % 4 for part in spec.parts))
     return bool(seen[False]) and all(seen[False]) and not any(seen[True])
 
