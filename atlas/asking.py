@@ -293,6 +293,8 @@ def _covers(part: RotatedPart, one: Heard, layer: int | None) -> bool:
     """Return whether a part is about a layer of what was heard; None where no model ran."""
     if (part.kind == "indexer") != (one.kind == "indexer"):
         return False
+    if part.kind == "indexer" and not part.layers:  # those that share another's are not told
+        return True
     return layer in unrolled(part.layers) if layer is not None else one.kind in (None, part.kind)
 
 

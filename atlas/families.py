@@ -28,7 +28,8 @@ ROTATES = re.compile(
 """A function or a class that rotates, by its name."""
 
 
-def _modeling_files(family: str) -> Iterator[Path]:
+def modeling_files(family: str) -> Iterator[Path]:
+    """Yield the files with the models of a family; of ``*``, those of all."""
     import transformers
 
     home = Path(transformers.__file__).parent / "models"
@@ -38,7 +39,7 @@ def _modeling_files(family: str) -> Iterator[Path]:
 @cache
 def families() -> list[str]:
     """Return the families whose modeling files define a function or a class that rotates."""
-    files = _modeling_files("*")
+    files = modeling_files("*")
     return sorted({f.parent.name for f in files if ROTATES.search(f.read_text("utf-8"))})
 
 
@@ -52,7 +53,7 @@ def borrowers() -> list[str]:
         with suppress(Exception):  # a class that cannot be imported, or has no model
             made = CONFIG_MAPPING[name]
             own, other = (one.__module__.split(".")[2] for one in (made, MODEL_MAPPING[made]))
-            if other in families() and not [*_modeling_files(own)]:
+            if other in families() and not [*modeling_files(own)]:
                 found.add(own)
     return sorted(found)
 
@@ -149,7 +150,7 @@ def _functions(family: str) -> tuple[set[str], set[str]]:
     """Return functions that apply a rotation, and all names that are read but by a decorator."""
     made: set[str] = set()
     used: set[str] = set()
-    for file in _modeling_files(family):
+    for file in modeling_files(family):
         nodes = list(ast.walk(ast.parse(file.read_text("utf-8"))))
         decorators = [d for n in nodes for d in getattr(n, "decorator_list", [])]
         inside = {id(n) for d in decorators for n in ast.walk(d)}

@@ -57,7 +57,8 @@ A rule
     ``dim`` (expressions; the first whose fields are known counts), ``partial`` (``fields`` and
     ``default`` of the fraction of ``dim``, ``rescaled`` that of published rescalings where it is
     another; or null; with ``whole`` the class reads one, and fails if it is not 1), ``by_layer``
-    (fields of single layers take the place of ``head_dim``'s first expression), ``axes`` (with
+    (fields of single layers take the place of ``head_dim``'s first expression), ``shared`` (the
+    field that says which layers have no indexer of their own), ``axes`` (with
     ``sums``, all sections make up the pairs), ``power`` (the factor has ``head_dim`` to this power)
     and ``scale`` (``times`` ``by`` / ``over``: how far a coordinate goes from a patch to the next).
 ``layers``
@@ -78,6 +79,8 @@ A rule
     were heard alone, so that their layers are not known.
 ``lengths``, ``read``
     Whether ``max_position_embeddings`` is known; fields of the rule.
+``indexer``
+    True where the code has an indexer that rotates, too, and none was heard.
 ``by_head``
     True where the model passes the number of a head as the position (`atlas.special.TABLES`).
 ``takes``, ``when``, ``unset``
@@ -96,6 +99,7 @@ A rule
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 """
 
+import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -123,6 +127,7 @@ from .asking import (
     raw_of,
     value_of,
 )
+from .families import modeling_files
 from .rows import part_of
 from .special import SMALL, TABLES
 from .types import POPPED
@@ -246,6 +251,9 @@ def rule_of(family: Family) -> dict[str, Any]:
         rule["inner"] = inner  # fields that stand in a dict of their own
     if BY_HEAD in TABLES.get(family.name, ()):
         rule["by_head"] = True
+    alike = any(one["kind"] == "indexer" for one in rule["rotations"])
+    if rule["part"] == "text" and not alike and _has_indexer(family):
+        rule["indexer"] = True
     rule |= checks_of(family, rule)
     if idle := {k: "n" for k, size in popped.items() if _sized(family, size, **{k: None})}:
         rule["unset"] = {**rule.get("unset", {}), **idle}
@@ -850,6 +858,8 @@ def rotations_of(
                     made["partial"] = dict(WHOLE)
                 if nested and _by_layer(family, one):
                     made["by_layer"] = True
+                if one.kind == "indexer" and _shared(family):
+                    made["shared"] = SHARED
                 found.append(made)
                 break
         else:
@@ -864,6 +874,26 @@ def _by_layer(family: Family, one: Heard) -> bool:
         (other, *_) = _same(family.hear(**{LAYERWISE: {}}), one)
         return other.report is not None and other.report.head_dim != one.report.head_dim
     return False
+
+
+SHARED = "indexer_types"
+"""A field that says which layers share the indexer of another one."""
+
+
+def _shared(family: Family) -> bool:
+    """Return whether a class has no indexer in layers that share another's."""
+    kinds = ["full", *["shared"] * (family.small.get("num_hidden_layers", 2) - 1)]
+    with suppress(RefusedError):
+        heard = family.hear(**{SHARED: kinds})
+        return any(one.kind == "indexer" and one.layers == (0,) for one in heard)
+    return False
+
+
+def _has_indexer(family: Family) -> bool:
+    """Return whether a class for indexers in the code of a family rotates."""
+    trees = (ast.parse(file.read_text("utf8")) for file in modeling_files(family.name))
+    kinds = (one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef))
+    return any("Indexer" in one.name and "apply_rotary" in ast.unparse(one) for one in kinds)
 
 
 UNSET = {k: "leave out" for k in (*SIZES, "rope_parameters") if k != "num_hidden_layers"}
@@ -1284,6 +1314,7 @@ def trimmed(rule: dict[str, Any]) -> dict[str, Any]:
         lists = [*one["head_dim"], *one["dim"], *(one["partial"] or {}).get("fields", ())]
         words |= set(re.findall(r"[a-z_][a-z_0-9]*", " ".join(lists)))
         words |= {one["flag"]["field"]} if "flag" in one else set()
+        words |= {one.get("shared", "")}
     for entry in rule["rope"]["kinds"].values():
         words |= set(entry["theta"])
     layers = rule["layers"]

@@ -135,8 +135,10 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
     told = checkpoint.told or Translation(checkpoint.config, {}, ())
     try:
         found = rope_of(checkpoint.config).to_dict()
+        unsure = any(one["code"] == "not-known" for one in found["warnings"])
         for part in found["parts"]:
             part["window"] = _window(part, checkpoint.config)
+            part["unsure"] = unsure
         found = renamed(found, told.said)
     except ValueError as error:
         raise ValueError(renamed(str(error), told.said)) from error
@@ -210,7 +212,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
             near = any(word in (part["kind"] or "") for word in ("sliding", "chunked", "local"))
             if slow:
                 words += "beyond" + ", where a layer looks so far back" * bool(part.get("window"))
-            words = "" if part["rescaling"] or near else words
+            words = "" if part["rescaling"] or near or part.get("unsure") else words
             if part["rescaling"] and "original_max_position_embeddings" in part["rescaling"][1]:
                 words = " before the rescaling"
             elif part["rescaling"] and part["rescaling"][0] in ("linear", "ntk"):
@@ -219,10 +221,19 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
     if part.get("window"):
         rows.append(("window", part["window"]))
     if part["max_length"] not in (None, part["trained_length"]):
-        rows.append(("may reach", f"{part['max_length']:,} tokens"))
+        rows.append(("may reach", f"{part['max_length']:,} tokens{_by_yarn(part)}"))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
     return rows + _elsewhere(part.get("elsewhere", []), bool(part["rescaling"]))
+
+
+def _by_yarn(part: dict[str, Any]) -> str:
+    """Return how far YaRN goes, where that is farther than the file's longest text."""
+    kind, told = part["rescaling"] or ("", dict[str, Any]())
+    if kind != "yarn" or not part["trained_length"]:
+        return ""
+    reach = int(part["trained_length"] * told["factor"])
+    return f", as the file says; {reach:,} by its YaRN" if reach > part["max_length"] else ""
 
 
 def _elsewhere(found: list[dict[str, str]], rescaled: bool) -> list[tuple[str, str]]:
@@ -293,9 +304,9 @@ def _head(found: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _no_rules(found: dict[str, Any]) -> list[str]:
+def _no_rules(found: dict[str, Any], codes: tuple[str, ...] = ("no-rule",)) -> list[str]:
     """Return what is said of parts that have no rule."""
-    return [one["message"] for one in found["warnings"] if one["code"] == "no-rule"]
+    return [one["message"] for one in found["warnings"] if one["code"] in codes]
 
 
 def sentences(found: Iterable[Caution]) -> list[str]:
@@ -403,7 +414,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
 
     The code is 0 where both rotate alike in the layers that both have, 1 where a change of weights
     leads from the first to the second, and 2 where none does, one has a part that rotates and the
-    other lacks, or a part has no rule.
+    other lacks, a part has no rule, or something is wrong with a configuration. Widths that were
+    guessed are told beside what differs.
     """
     ours, others = _merged(one["parts"]), _merged(two["parts"])
     if _kinds(ours) != _kinds(others) and _kinds(one["parts"]) == _kinds(two["parts"]):
@@ -411,6 +423,7 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     ours, others = _without_lone_kinds(ours, others), _without_lone_kinds(others, ours)
     said, code = [], 0
     ruled = [side["known"] and not _no_rules(side) for side in (one, two)]
+    unknown = ("no-rule", "not-known")
     for part in ours:
         name = f"{part['part']}{', ' + part['kind'] if part['kind'] else ''}"
         alike = [o for o in others if (o["part"], o["kind"]) == (part["part"], part["kind"])]
@@ -443,9 +456,15 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
             said.append(f"{part['part']}{kind}: the first has no such part.")
         code = 2
     for which, side in (("first", one), ("second", two)):
+        told = side["warnings"]
+        guessed = [o["message"] for o in told if o["code"].endswith("-guessed")]
+        guessed = guessed if any(" channels " in words for words in said) else []
+        wrong = [o["message"] for o in told if o["severity"] == 2 and o["code"] != "no-rule"]
+        said += [f"Of the {which}: {words}" for words in (*guessed, *wrong)]
+        code = 2 if wrong else code
         if not side["known"]:
             said.append(f"How the {which} rotates is not known.")
-        elif unheard := _no_rules(side):
+        elif unheard := _no_rules(side, unknown):
             said += [f"How all of the {which} rotates is not known: {words}" for words in unheard]
         else:
             continue

@@ -275,12 +275,12 @@ def _no_rule(config: Json, rule: Any, rules: Json) -> Caution:
         words = f"{made} is a class of diffusers, for which there is no rule. {words}"
         return Caution("no-rule", 1, "_class_name", words)
     if not isinstance(family, str):
-        whole = "" if "model_type" in config else ": it is in the whole config.json"
+        whole = "" if "model_type" in config else ": most whole files have one"
         words = f"model_type must name a family, such as 'llama', got {family!r}{whole}."
         return Caution("no-rule", 2, "model_type", words)
     near = difflib.get_close_matches(family, rules, 1)
     hint = f": did you mean {near[0]!r}?" if near else "."
-    if family in OWN_CODE:  # no slip of the pen
+    if family in OWN_CODE or config.get("auto_map"):  # no slip of the pen
         hint = ": transformers has no class for it, and its code comes with the checkpoint."
     for whole, one in rules.items():
         if inner := [s["as"][family] for s in one.get("parts", {}).values()
@@ -388,6 +388,10 @@ class _Study:
                 "A position is the number of the head here, not that of the token: attention does"
             )
             self.warn("by-head", 1, path or "model_type", f"{text} not know the order of tokens.")
+        if rule.get("indexer") and len(self.parts) > start:
+            text = f"The indexer of {family} rotates, too, in the layers that have one"
+            where = path or "model_type"
+            self.warn("indexer", 0, where, f"{text}: it is not on this card.")
         self.read.update(fields.read)
         for name, value in fields.twice.items():
             self.unused(dotted(path, name), name, value, set(), value == fields.get(name))
@@ -439,11 +443,17 @@ class _Study:
                     self.warn("other-type", 2, where, f"{text} something else.")
                     fields.read[where] = None
         bases = {one.base for one in made}
+        runs = [run for one in made for run in one.layers + one.without]
+        count = 1 + max(unrolled(runs), default=-1)
         for name, value in {**rule.get("reaches", {}), LAYERWISE: None}.items():
             own, where = given.get(name), fields.name(name)
             same = bases if value == "base" and len(bases) == 1 else [value]
-            fine = own == value or (isinstance(own, list) and all(one in same for one in own))
-            if not (fine or own in (None, {}) or (name == LAYERWISE and _as_made(own, rule, made))):
+            fine = own == value
+            if isinstance(own, list) and len(own) >= count:  # shorter ones run out of entries
+                fine |= all(one in same for one in own)
+            if not (
+                fine or own in (None, {}, []) or (name == LAYERWISE and _as_made(own, rule, made))
+            ):
                 without = "without it" if value in (None, "base") else f"with {value!r}"
                 self.unknown(where, without)
             if own is not None:
@@ -518,8 +528,19 @@ class _Study:
                 made = self.rotation(fields, rule, self.by_layers(fields, one, turning), *told)
                 self.entries(fields, one["kind"], turning, made)
                 made |= {"part": rule["part"], "model_type": family, "path": fields.path}
+                own = self.own_indexers(fields, one["shared"], turning) if "shared" in one else own
                 found.append({"kind": one["kind"], "layers": own, **made})
         self.parts += [RotatedPart(without=runs_of(sorted(rests)), **one) for one in found]
+
+    def own_indexers(self, fields: Fields, name: str, layers: list[int]) -> list[list[int]]:
+        """Return the layers that have an indexer of their own; none where it is not told which."""
+        given = fields.get(name)
+        if given is None:
+            return []
+        if not isinstance(given, list) or len(given) < len(layers):
+            words = f"{fields.name(name)} must be a list with an entry for each of {len(layers)} "
+            raise ValueError(f"{words}layers, got {given!r}")
+        return runs_of([layer for layer in layers if given[layer] != "shared"])
 
     def parameters(
         self, fields: Fields, rope: Json, kind: str | None, layer: int, kinds: set[Any]
@@ -920,7 +941,9 @@ class _Study:
             self.warn("factor-below-one", 1, f"{name}.factor", text)
         lone = [key for key in ("mscale", "mscale_all_dim") if told.get(key)]
         if lone and ("attention_factor" in told or len(lone) < 2):
-            why = "with attention_factor" if "attention_factor" in told else "alone"
+            other = {"mscale": "mscale_all_dim", "mscale_all_dim": "mscale"}[lone[0]]
+            beside = "attention_factor" in told
+            why = "with attention_factor" if beside else f"without {other}"
             text = f"{name}.{lone[0]} {IDLE} {why}."
             self.warn("no-effect", 1, f"{name}.{lone[0]}", text)
         if kind == "llama3" and told["low_freq_factor"] == told["high_freq_factor"]:

@@ -249,13 +249,18 @@ class _Plan:
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
             words = f"nothing is to be done: rows are {self.was} already, and no name would change"
             raise NothingToDoError(f"{source.path}: {words}; nothing is written")
-        words = (f"{moved} tensors went from {self.was} to {self.layout}, {others} have new names, "
-                 f"{len(tensors) - len(renamed)} frequency tables are left out.")  # fmt: skip
+        counts = {f"tensors went from {self.was} to {self.layout}": moved,
+                  "have new names": others,
+                  "frequency tables are left out": len(tensors) - len(renamed)}  # fmt: skip
+        words = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        words = f"{words or 'No tensor is changed'}."
         if to == "meta":
             words += (" No params.json is written: it needs ffn_dim_multiplier and multiple_of, "
                       "which a config.json does not tell.")  # fmt: skip
         if to != "gguf":
-            words += " No tokenizer is written."
+            ends = to == "hf" and source.config.get("eos_token_id") is None
+            more = ", and no ids of the tokens that begin and end a text: copy both" * ends
+            words += f" No tokenizer is written{more}."
         if spelled:
             words += " rope_parameters is said as rope_theta and rope_scaling, too, for mlx-lm."
         self.said.append(Caution("moved", 0, "", words))

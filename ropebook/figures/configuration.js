@@ -145,12 +145,13 @@ function noRule(config, rule, rules) {
     return caution(1, words, "_class_name");
   }
   if (typeof family !== "string") {
-    const whole = has(config, "model_type") ? "" : ": it is in the whole config.json";
+    const whole = has(config, "model_type") ? "" : ": most whole files have one";
     return caution(2, `model_type must name a family, such as 'llama', got ${repr(family)}${whole}.`);
   }
   const near = nearest(family, Object.keys(rules));
   let more = near ? `: ${hint(near)}` : ".";
-  if (OWN_CODE.includes(family)) more = ": transformers has no class for it, and its code comes with the checkpoint.";
+  if (OWN_CODE.includes(family) || truthy(get(config, "auto_map")))
+    more = ": transformers has no class for it, and its code comes with the checkpoint.";
   for (const [whole, one] of Object.entries(rules)) {
     const inner = Object.values(one.parts ?? {}).find((spec) => Object.hasOwn(spec.as ?? {}, family))?.as[family];
     if (inner) {
@@ -246,6 +247,10 @@ class Study {
         "A position is the number of the head here, not that of the token: attention does not know the order of tokens.";
       this.warn("by-head", 1, path || "model_type", text);
     }
+    if (rule.indexer && this.parts.length > start) {
+      const text = `The indexer of ${family} rotates, too, in the layers that have one: it is not on this card.`;
+      this.warn("indexer", 0, path || "model_type", text);
+    }
     for (const name of fields.read) this.read.add(name);
     for (const [name, value] of fields.twice) {
       this.unused(at(path, name), name, value, new Set(), equal(value, fields.get(name)));
@@ -303,12 +308,14 @@ class Study {
       }
     }
     const bases = new Set(made.map((one) => one.base));
+    const last = Math.max(-1, ...made.flatMap((one) => unrolled([...one.layers, ...one.without])));
     for (const [name, value] of Object.entries({ ...rule.reaches, [LAYERWISE]: null })) {
       const [own, where] = [given.get(name) ?? null, fields.name(name)];
       if (own === null) continue;
       fields.read.add(where);
       const same = value === "base" && bases.size === 1 ? [...bases][0] : value;
-      const fine = alike(own, value) || (Array.isArray(own) && own.every((one) => equal(one, same)));
+      const whole = Array.isArray(own) && (!own.length || own.length > last); // shorter lists run out of entries
+      const fine = alike(own, value) || (whole && own.every((one) => equal(one, same)));
       if (fine || (isDict(own) && !truthy(own)) || (name === LAYERWISE && asMade(own, rule, made))) continue;
       const without = value === null || value === "base" ? "without it" : `with ${repr(value)}`;
       this.unknown(where, without);
@@ -371,24 +378,35 @@ class Study {
     }
     const [rests, found] = [unrolled(layers.get("rests")), []];
     for (const one of rule.rotations) {
-      const own = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
-      if (!own.length) continue;
-      const layer = rule.rope.final ? Math.max(...unrolled(own)) : own[0][0];
+      const all = layers.get(one.kind === "indexer" ? null : one.kind) ?? [];
+      if (!all.length) continue;
+      const layer = rule.rope.final ? Math.max(...unrolled(all)) : all[0][0];
       const [parameters, source] = this.parameters(fields, rule.rope, one.kind, layer, layers);
       if (parameters === null) {
-        rests.push(...unrolled(own));
+        rests.push(...unrolled(all));
         continue;
       }
-      const turning = unrolled(own).sort(ascending);
+      const turning = unrolled(all).sort(ascending);
       const made = this.rotation(fields, rule, this.byLayers(fields, one, turning), parameters, source);
       this.entries(fields, one.kind, turning, made);
       const place = { part: rule.part, model_type: family, path: fields.path, kind: one.kind };
+      const own = one.shared ? this.ownIndexers(fields, one.shared, turning) : all;
       found.push({ ...place, layers: own, ...made });
     }
     const without = runs(rests.sort(ascending));
     for (const { part, path, kind, layers: own, ...made } of found) {
       this.parts.push({ part, path, kind, layers: own, without, ...made });
     }
+  }
+  /** The layers that have an indexer of their own; none where it is not told which. */
+  ownIndexers(fields, name, layers) {
+    const given = fields.get(name);
+    if (given === null) return [];
+    if (!Array.isArray(given) || given.length < layers.length) {
+      const words = `a list with an entry for each of ${layers.length} layers`;
+      throw new Refused(`${fields.name(name)} must be ${words}, got ${repr(given)}`);
+    }
+    return runs(layers.filter((layer) => given[layer] !== "shared"));
   }
   /** What a kind of layer, of which layer is the first, has in rope_parameters (null: it rests), and its base's place. */
   parameters(fields, rope, kind, layer, layers) {
@@ -801,7 +819,8 @@ class Study {
     }
     const lone = ["mscale", "mscale_all_dim"].filter((key) => truthy(told[key]));
     if (lone.length && (has(told, "attention_factor") || lone.length < 2)) {
-      const why = has(told, "attention_factor") ? "with attention_factor" : "alone";
+      const other = lone[0] === "mscale" ? "mscale_all_dim" : "mscale";
+      const why = has(told, "attention_factor") ? "with attention_factor" : `without ${other}`;
       const text = `${name}.${lone[0]} ${IDLE} ${why}.`;
       this.warn("no-effect", 1, `${name}.${lone[0]}`, text);
     }

@@ -29,6 +29,10 @@ function present(part, config) {
  */
 export function recipe(spec, part, config, wanted, name, rules, typed) {
   if (part.part !== "text" || near(part)) return { why: "" };
+  if (part.unsure) return { why: "Because not all is known of how it turns, there is no line for a longer context." };
+  if (spec.warnings.some(({ severity }) => severity === 2)) {
+    return { why: "First mend what is marked **Wrong** above: lines for a longer context come then." };
+  }
   if (!part.trained_length) return withoutLength(spec, part, config, wanted, name, rules, typed);
   const asked = ask(spec, part, config, wanted, name, rules);
   const [kind] = part.rescaling ?? [];
@@ -88,10 +92,10 @@ function asItIs(asked, why) {
   const [kind] = part.rescaling ?? [];
   const same = kind && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
   if (kind) same.original_max_position_embeddings = part.trained_length;
-  const lines = linesFor({ ...asked, factor: 1, parameters: same, all: kind && among(same) });
-  const blocks = lines.filter(([title]) => programOf(title) !== "transformers");
+  const lines = linesFor({ ...asked, parameters: same, all: kind && among(same) });
+  const blocks = lines.filter(([title]) => ["vLLM", "SGLang"].includes(programOf(title)));
   const servers = blocks.map(([title]) => programOf(title));
-  const named = servers.length > 1 ? `${servers.slice(0, -1).join(", ")} and ${servers.at(-1)}` : servers[0];
+  const named = servers.join(" and ");
   const stop = blocks.length > 1 ? "stop" : "stops";
   const but = named ? ` but for ${named}, which else ${stop} at max_position_embeddings` : "";
   return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
@@ -167,7 +171,9 @@ function byYarn(asked) {
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
   const blocks = linesFor({ ...asked, factor, parameters, all, wide });
-  return { factor, trained, parameters, longer, blocks, left, deaf: deafTo(spec, part, config) };
+  const texts = spec.parts.filter((one) => one.part === "text" && one.path !== part.path).map(({ path }) => path);
+  const rest = [...new Set(texts)]; // parts with lines of their own
+  return { factor, trained, parameters, longer, blocks, left, rest, deaf: deafTo(spec, part, config) };
 }
 
 /** A part with YaRN, where no class reads it. */
@@ -244,11 +250,13 @@ const programOf = (title) => title.split(/[ ,]/)[0];
 
 /** What a server needs in a folder that `ropescope convert` has made. */
 const beside = (model) =>
-  model === "NEW_FOLDER" ? ", once the model's tokenizer lies in NEW_FOLDER, too: convert writes none" : "";
+  model === "NEW_FOLDER"
+    ? ", once the model's tokenizer and its generation_config.json lie in NEW_FOLDER, too: convert writes neither"
+    : "";
 
 /**
  * What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part,
- * and both are left out where they stay. A factor of 1 stands in the GGUF file already.
+ * and both are left out where they stay.
  */
 function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
   const names = holderOf(spec, part, rules);
@@ -269,11 +277,9 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
         `  --model-path ${model} --context-length ${wanted}${sglang}`,
     ],
     [
-      `llama.cpp, which finds the ${factor === 1 ? "rotation" : "base"} in the GGUF file`,
-      `llama-server -m model.gguf -c ${wanted}` +
-        (factor === 1
-          ? ""
-          : ` \\\n  --rope-scaling yarn --rope-scale ${factor} --yarn-orig-ctx ${part.trained_length}`),
+      "llama.cpp, which finds the base in the GGUF file",
+      `llama-server -m model.gguf -c ${wanted} \\\n  --rope-scaling yarn --rope-scale ${factor} ` +
+        `--yarn-orig-ctx ${part.trained_length}`,
     ],
   ];
   const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);

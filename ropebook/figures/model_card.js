@@ -21,6 +21,7 @@ import {
   near,
   newAngles,
   plainSpeeds,
+  reachOfYarn,
   seenAngles,
   speeds,
   whole,
@@ -90,6 +91,8 @@ export function lines(part, rows) {
     width === head
       ? `all ${head}`
       : `${place === "last" ? "the last " : place === "first" ? "the first " : ""}${width} of ${head}`;
+  const reach = reachOfYarn(part);
+  const yarn = reach ? `; ${whole(reach)} by its YaRN` : "";
   const found = [
     ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
     part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
@@ -115,7 +118,8 @@ export function lines(part, rows) {
           : "not told",
     ],
     part.window && ["window", part.window],
-    longest && longest !== trained && ["may reach", `${whole(longest)} tokens, ${part.taken ?? "as the file says"}`],
+    longest &&
+      longest !== trained && ["may reach", `${whole(longest)} tokens, ${part.taken ?? "as the file says"}${yarn}`],
     ["16 bits", sixteen(part)],
   ];
   return found.filter(Boolean);
@@ -149,6 +153,8 @@ export function words(part, wanted, name, rows) {
     return `${start} A position there is **${axes === 1 ? "one number" : `${axes} numbers`}**.`;
   }
   if (!fresh) {
+    if (part.unsure)
+      return `${start} **Not all is known** of how it turns: the card is without what the warning names.`;
     if (part.unseen) return `${start} For what length it was trained was not seen.`;
     const of = !part.trained_length
       ? "For what length it was trained"
@@ -304,7 +310,9 @@ export default figure((fig) => {
       const row = models.find(({ text: own }) => own === content);
       const unseen = row?.unseen?.includes("max_position_embeddings");
       const taken = told.said.max_position_embeddings === "use_scaled_rope" && "as assumed of Llama 3.1";
-      spec.parts = spec.parts.map((part) => ({ ...part, ...(unseen && { unseen }), ...(taken && { taken }) }));
+      const unsure = spec.warnings.some(({ code }) => code === "not-known");
+      const more = { ...(unseen && { unseen }), ...(taken && { taken }), ...(unsure && { unsure }) };
+      spec.parts = spec.parts.map((part) => ({ ...part, ...more }));
       known = { content, ...told, spec, wrong: "" };
     } catch (wrong) {
       if (!(wrong instanceof Refused)) throw wrong;
@@ -618,7 +626,7 @@ function runtimeRow({ runtime, call, words: said, limits }) {
   return make("tr", {}, make("th", { scope: "row" }, runtime), what);
 }
 
-function showBlocks(node, { why, blocks = [], factor, trained, left, deaf }, part, { wanted }, longer) {
+function showBlocks(node, { why, blocks = [], factor, trained, left, rest = [], deaf }, part, { wanted }, longer) {
   const lead = make("p");
   if (why !== undefined) setRich(lead, why);
   else {
@@ -627,9 +635,12 @@ function showBlocks(node, { why, blocks = [], factor, trained, left, deaf }, par
     const far = part.window ? " where a layer looks so far back" : "";
     const even = after ? `, and ${after} meet new angles even then` : "";
     const lost = left === undefined ? "" : ` The file’s attention_factor ${Number(left)} is left out.`;
+    const those = rest.length
+      ? ` They are for ${part.path || "the model itself"}; ${rest.map((path) => path || "the model itself").join(" and ")} may need lines too: choose it above.`
+      : "";
     setRich(
       lead,
-      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${far}${even}.${lost}${deafWords(deaf)}`,
+      `For **${whole(wanted)}** tokens, **YaRN by ${factor}** from ${whole(trained)}: ${before} pairs need it${far}${even}.${lost}${deafWords(deaf)}${those}`,
     );
   }
   const made = blocks.flatMap(([title, code]) => [

@@ -63,11 +63,18 @@ export function carries({ trained_length: trained, max_length: longest, rescalin
   return Math.min(longest ?? Infinity, Math.floor(trained * Math.max(1, Number(rescaling[1].factor ?? 1))));
 }
 
+/** How far YaRN goes, where that is farther than the longest text of the file; else null. */
+export function reachOfYarn({ trained_length: trained, max_length: longest, rescaling }) {
+  if (rescaling?.[0] !== "yarn" || !trained || !longest) return null;
+  const reach = Math.floor(trained * Number(rescaling[1].factor ?? 1));
+  return reach > longest ? reach : null;
+}
+
 /** How far each pair turned in training, in radians, as far as the file says; null where it does not. */
 export function seenAngles(part) {
   const [trained, longest] = [part.trained_length, carries(part)];
   const kind = part.rescaling?.[0];
-  if (!trained || part.part !== "text" || near(part) || ["linear", "ntk"].includes(kind)) return null;
+  if (!trained || part.unsure || part.part !== "text" || near(part) || ["linear", "ntk"].includes(kind)) return null;
   if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
   const now = speeds(part, longest);
   return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));

@@ -644,3 +644,41 @@ def test_the_command_runs_as_a_module_and_as_a_script(tmp_path) -> None:
     project = tomllib.loads((Path(card.__file__).parent / "pyproject.toml").read_text("utf8"))
     module, _, name = project["project"]["scripts"]["ropescope"].partition(":")
     assert getattr(importlib.import_module(module), name) is main
+
+
+def test_two_that_are_wrong_or_not_known_are_not_said_to_rotate_alike() -> None:
+    lists = {"short_factor": [1.1] * 48, "long_factor": [2.0] * 48}
+    phi = {"model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 32,
+           "max_position_embeddings": 131072, "original_max_position_embeddings": 4096}  # fmt: skip
+    first, new = (rope_of(phi | {"rope_scaling": {"type": kind, **lists}}).to_dict()
+                  for kind in ("su", "longrope"))  # fmt: skip
+    said, code = card.compare(first, first)
+    assert code == 2
+    assert [words[:14] for words in said if "its class fails" in words] == [
+        "Of the first: ", "Of the second:",
+    ]  # fmt: skip
+    assert card.compare(new, new) == (["They rotate alike."], 0)
+    moe = {"model_type": "phimoe", "hidden_size": 4096, "num_attention_heads": 32}
+    scaled = {"type": "longrope", "short_factor": [1.1] * 64, "long_factor": [2.0] * 64,
+              "short_mscale": 1.24, "long_mscale": 1.24,
+              "original_max_position_embeddings": 4096}  # fmt: skip
+    said, code = card.compare(
+        *(rope_of(o).to_dict() for o in (moe | {"rope_scaling": scaled}, moe))
+    )
+    assert code == 2
+    assert "How all of the first rotates is not known" in " ".join(said)
+    assert "They rotate alike" not in " ".join(said)
+
+
+def test_a_width_that_was_guessed_is_told_beside_the_difference() -> None:
+    whole = specification("meta-llama/Llama-4-Scout-17B-16E-Instruct")
+    less = specification("meta-llama/Llama-4-Maverick-17B-128E-Instruct")
+    said, _ = card.compare(whole, less)
+    assert any("channels against" in words for words in said)
+    assert any(words.startswith("Of the second: ") and "is a guess" in words for words in said)
+
+
+def test_a_type_whose_code_comes_with_it_is_no_misspelling() -> None:
+    for more, words in (({}, "did you mean"), ({"auto_map": {"AutoConfig": "a.B"}}, "its code")):
+        (note,) = rope_of({"model_type": "exaone", **more}).warnings
+        assert words in note.message

@@ -661,3 +661,49 @@ def test_the_layers_of_qwen4_that_attend_rotate(more: dict[str, Any]) -> None:
     (part,) = rope_of({"model_type": "qwen4_exp_text", **raw}).parts
     assert unrolled(part.layers) == due
     assert len(due) < 8
+
+
+@pytest.mark.parametrize("family", ["hy_v4", "minimax_m3_vl_text", "qwen4_exp_text"])
+def test_an_indexer_that_was_not_heard_is_told(family: str) -> None:
+    spec = rope_of({"model_type": family})
+    assert "indexer" not in {part.kind for part in spec.parts}
+    (said,) = (one for one in spec.warnings if one.code == "indexer")
+    assert said.message.startswith(f"The indexer of {family} rotates, too")
+
+
+def test_layers_that_share_an_indexer_have_none_of_their_own() -> None:
+    """GLM-5.2 lists them: where a file does not, it is not told which layers have one."""
+    from transformers.models.glm_moe_dsa import modeling_glm_moe_dsa as code
+
+    raw = {"num_hidden_layers": 6, "index_topk_freq": 4, "index_skip_topk_offset": 3}
+    made = transformers.CONFIG_MAPPING["glm_moe_dsa"].from_dict(dict(raw))
+    own = [i for i, kind in enumerate(made.indexer_types) if kind == "full"]
+    assert own == [0, 1, 2]
+    raw = {**SIZES, **EXPERTS, "num_hidden_layers": 6, "indexer_types": made.indexer_types}
+    small = {"hidden_size": 64, "intermediate_size": 32, "vocab_size": 32, "q_lora_rank": 16}
+    model = code.GlmMoeDsaModel(
+        transformers.CONFIG_MAPPING["glm_moe_dsa"].from_dict({**raw, **small})
+    )
+    there = [i for i, layer in enumerate(model.layers) if layer.self_attn.indexer is not None]
+    (part,) = (one for one in rope_of({"model_type": "glm_moe_dsa", **raw}).parts if one.kind)
+    assert [*unrolled(part.layers)] == there == own
+    (part,) = (one for one in rope_of({"model_type": "glm_moe_dsa"}).parts if one.kind)
+    assert part.layers == []
+    with pytest.raises(ValueError, match="indexer_types must be a list with an entry for each"):
+        rope_of({"model_type": "glm_moe_dsa", **raw, "indexer_types": ["full"] * 5})
+
+
+def test_a_list_of_bases_that_ends_early_is_told() -> None:
+    """Its class runs out of entries: GraniteSWA deepened by two layers."""
+    from transformers.models.granite_swa import modeling_granite_swa as code
+
+    raw = {**SIZES, "hidden_size": 64, "num_hidden_layers": 4, "vocab_size": 32,
+           "layer_rope_theta": [1e4] * 2, "rope_theta": 1e4}  # fmt: skip
+    made = transformers.CONFIG_MAPPING["granite_swa"].from_dict(copy.deepcopy(raw))
+    with pytest.raises(IndexError):
+        code.GraniteSWAModel(made)(torch.arange(4)[None])
+    raw["model_type"] = "granite_swa"
+    (said,) = (one for one in rope_of(raw).warnings if one.field == "layer_rope_theta")
+    assert said.severity == 1
+    whole = rope_of(raw | {"layer_rope_theta": [1e4] * 4})
+    assert "layer_rope_theta" not in {one.field for one in whole.warnings}

@@ -142,7 +142,7 @@ def test_a_file_that_is_refused_has_no_card_and_what_stood_there_stays(node):
         ('{"model_type": "qwen2",}', "no comma before the closing bracket"),
         ("{'model_type': 'qwen2'}", "json.dumps writes JSON"),
         ('{"model_type": "qwen2", "rope_scaling": None}', "json.dumps writes JSON"),
-        ('{"rope_type": "yarn", "factor": 4.0}', "it is in the whole config.json"),
+        ('{"rope_type": "yarn", "factor": 4.0}', "most whole files have one"),
     ],
 )
 def test_what_people_paste_in_place_of_a_file_is_told(node, pasted, words):
@@ -291,7 +291,10 @@ def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
     assert "the file in the words of a config.json" in found["blocks"]
     assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
     assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
-    assert "vLLM, once the model's tokenizer lies in NEW_FOLDER, too" in found["blocks"]
+    assert (
+        "vLLM, once the model's tokenizer and its generation_config.json lie in NEW_FOLDER"
+        in found["blocks"]
+    )
     assert "consolidated.01.pth ...) are joined before" in found["blocks"]
 
 
@@ -499,3 +502,51 @@ def test_what_does_not_rotate_is_told_from_what_is_not_known(node):
             "model_card.js", "wordsWithout", spec
         )
         assert all(one["message"][0] != " " for one in spec["warnings"])
+
+
+SU = {"type": "su", "short_factor": [1.1] * 48, "long_factor": [2.0] * 48}
+PHI = {"hidden_size": 3072, "num_attention_heads": 32, "max_position_embeddings": 131072,
+       "original_max_position_embeddings": 4096}  # fmt: skip
+MOE = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 131072}
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        # as Phi-3-mini-128k was published first, and as Phi-3.5-MoE is
+        ({"model_type": "phi3", **PHI, "rope_scaling": SU},
+         "First mend what is marked **Wrong** above"),
+        ({"model_type": "phimoe", **MOE, "original_max_position_embeddings": 4096, "rope_scaling": {
+            "type": "longrope", "short_factor": [1.1] * 64, "long_factor": [2.0] * 64,
+            "short_mscale": 1.24, "long_mscale": 1.24, "original_max_position_embeddings": 4096}},
+         "Because not all is known of how it turns"),
+    ],
+)  # fmt: skip
+def test_a_card_that_is_wrong_or_not_whole_has_no_lines(node, config, words):
+    for wanted in (65_536, 131_072, 1_048_576):
+        found = shown(node, config, wanted=wanted)
+        assert words.replace("*", "") in found["blocks"]
+        assert "vllm serve" not in found["blocks"]
+        if "Because" in words:
+            assert "Not all is known" in found["says"].replace("*", "")
+            assert "no pair" not in found["says"]
+
+
+def test_lines_for_one_of_two_texts_name_the_other(node):
+    length = {"max_position_embeddings": 8192}
+    found = shown(node, {"model_type": "t5gemma", "encoder": length, "decoder": length})
+    assert "They are for encoder; decoder may need lines too: choose it above." in found["blocks"]
+    assert "may need lines too" not in shown(node, "Qwen/Qwen2.5-7B-Instruct")["blocks"]
+
+
+def test_how_far_yarn_goes_stands_beside_the_length_of_the_file(node, tmp_path, capsys):
+    """As the cards of Qwen3 say: YaRN by 4 from 32,768, in a file with 40,960."""
+    (row,) = (one for one in ALL_ROWS if one["name"] == "Qwen/Qwen3-8B")
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    config = row["config"] | {"rope_scaling": yarn}
+    words = "40,960 tokens, as the file says; 131,072 by its YaRN"
+    assert words in shown(node, config)["table"]
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    main([str(file)])
+    assert words in capsys.readouterr().out
