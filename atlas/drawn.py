@@ -235,6 +235,7 @@ def parts_rule(made: Any) -> dict[str, Any]:
     for name, own in made.sub_configs_defaults.items():
         anything = not hasattr(own.config_class, "model_type")
         parts[name] = {"type": own.model_type, "any": anything}
+        preset = copy.deepcopy(getattr(own, "init_kwargs", None) or {})
         if alone and getattr(alone, name, 0) is None:
             parts[name]["optional"] = True
         if anything:
@@ -245,7 +246,8 @@ def parts_rule(made: Any) -> dict[str, Any]:
                 parts[name]["any"] = False
             elif renamed := {k: v for k, v in others.items() if v not in (None, k)}:
                 parts[name]["as"] = renamed
-        preset = getattr(own, "init_kwargs", None) or {}
+        if preset:  # other types may have left a key in its dicts
+            own.init_kwargs.update(copy.deepcopy(preset))
         preset = {k: v for k, v in preset.items() if k in PRESET and v is not None}
         if preset:
             parts[name]["defaults"] = preset
