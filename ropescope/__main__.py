@@ -28,10 +28,10 @@ everything else in the file is accepted, transformers alone can say."""
 CODES = """Exit codes: 0 fine, 1 warnings, 2 wrong. Of compare: 0 where both rotate alike in the
 layers that both have (one may have more), 1 where they do after rows are moved, negated or
 multiplied, 2 where they do not, one has a part that rotates and the other lacks, a part has no
-rule, or neither of two types rotates; what scores are divided by, norms and gains, and queries
-that grow with their position are not compared. Of convert: 0 where there was nothing to do, too,
-and then nothing is written; parallel parts (consolidated.00.pth, consolidated.01.pth and so on)
-have to be joined before."""
+rule, one is wrong as it stands, or neither of two types rotates; what scores are divided by, norms
+and gains, and queries that grow with their position are not compared. Of convert: 0 where there was
+nothing to do, too, and then nothing is written; parallel parts (consolidated.00.pth,
+consolidated.01.pth and so on) have to be joined before."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
