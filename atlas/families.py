@@ -43,6 +43,13 @@ def families() -> list[str]:
     return sorted({f.parent.name for f in files if ROTATES.search(f.read_text("utf-8"))})
 
 
+def has_indexer(family: str) -> bool:
+    """Return whether a class for indexers in the modeling files of a family rotates."""
+    trees = (ast.parse(file.read_text("utf-8")) for file in modeling_files(family))
+    kinds = (one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef))
+    return any("Indexer" in one.name and "apply_rotary" in ast.unparse(one) for one in kinds)
+
+
 @cache
 def borrowers() -> list[str]:
     """Return the families without models of their own: AutoModel makes those of others of them."""

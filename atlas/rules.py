@@ -99,7 +99,6 @@ A rule
     ``[agreeing, drawn]``; and ``why`` the first that did not agree.
 """
 
-import ast
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -127,7 +126,7 @@ from .asking import (
     raw_of,
     value_of,
 )
-from .families import modeling_files
+from .families import has_indexer
 from .rows import part_of
 from .special import SMALL, TABLES
 from .types import POPPED
@@ -252,7 +251,7 @@ def rule_of(family: Family) -> dict[str, Any]:
     if BY_HEAD in TABLES.get(family.name, ()):
         rule["by_head"] = True
     alike = any(one["kind"] == "indexer" for one in rule["rotations"])
-    if rule["part"] == "text" and not alike and _has_indexer(family):
+    if rule["part"] == "text" and not alike and has_indexer(family.name):
         rule["indexer"] = True
     rule |= checks_of(family, rule)
     if idle := {k: "n" for k, size in popped.items() if _sized(family, size, **{k: None})}:
@@ -887,13 +886,6 @@ def _shared(family: Family) -> bool:
         heard = family.hear(**{SHARED: kinds})
         return any(one.kind == "indexer" and one.layers == (0,) for one in heard)
     return False
-
-
-def _has_indexer(family: Family) -> bool:
-    """Return whether a class for indexers in the code of a family rotates."""
-    trees = (ast.parse(file.read_text("utf8")) for file in modeling_files(family.name))
-    kinds = (one for tree in trees for one in tree.body if isinstance(one, ast.ClassDef))
-    return any("Indexer" in one.name and "apply_rotary" in ast.unparse(one) for one in kinds)
 
 
 UNSET = {k: "leave out" for k in (*SIZES, "rope_parameters") if k != "num_hidden_layers"}

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlas import RESULTS
+from atlas.families import families, has_indexer
 from atlas.layers import examine, tiny_model
 from rope_minimal import rotate_complex, to_half
 from ropebook.atlas import read_atlas
@@ -940,3 +941,10 @@ def test_to_permute_moves_rows_and_does_no_more(kind: torch.dtype) -> None:
     ones = difference.convert(torch.ones(32, 1, dtype=torch.float64), 2)
     torch.testing.assert_close(difference.convert(wide, 2), order @ wide * ones)
     assert set(ones.sign().flatten().tolist()) == {1.0, -1.0}
+
+
+def test_of_three_families_the_indexer_was_not_heard() -> None:
+    heard = {row.family for row in read_atlas() if "indexer" in row.part}
+    assert len(heard) == 6
+    rotating = {family for family in families() if has_indexer(family)}
+    assert rotating - heard == {"hy_v4", "minimax_m3_vl", "qwen4_exp"}
