@@ -194,7 +194,7 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
         ("head", f"{part['head_dim']} channels, from {part['head_dim_from']}"),
         ("rotate", f"{part['width']}, {part['place']}, from {part['width_from']}"),
         ("base", f"{part['base']:,.10g}, from {part['base_from']}" if part["base"] else "none"),
-        ("rescaling", _rescaling(part["rescaling"])),
+        ("rescaling", _rescaling(part)),
     ]
     if part["attention_factor"] not in (None, 1.0):
         rows.append(("factor", f"{part['attention_factor']:.10g} on rotated queries and keys"))
@@ -276,9 +276,10 @@ def _axes(sections: list[list[int]]) -> str:
     return f"axes {', '.join(map(str, axes))} in turn: {', '.join(map(str, sums))} pairs"
 
 
-def _rescaling(found: list[Any] | None) -> str:
+def _rescaling(part: dict[str, Any]) -> str:
+    found = part["rescaling"]
     if not found:
-        return "none"
+        return "none" + ", but for what the warning names" * bool(part.get("unsure"))
     values = [f"{name} {_value(value)}" for name, value in found[1].items()]
     return f"{found[0]}: {', '.join(values)}" if values else str(found[0])
 

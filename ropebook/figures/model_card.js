@@ -63,7 +63,7 @@ function moved(part, factor) {
 
 /** A rescaling in words. */
 export function rescalingWords(part) {
-  if (!part.rescaling) return "none";
+  if (!part.rescaling) return part.unsure ? "none, but for what the warning names" : "none";
   const [kind, given] = part.rescaling;
   const factor = Number(given.factor ?? 1);
   const original = Number(given.original_max_position_embeddings ?? 0);

@@ -529,6 +529,7 @@ def test_a_card_that_is_wrong_or_not_whole_has_no_lines(node, config, words):
         assert "vllm serve" not in found["blocks"]
         if "Because" in words:
             assert "Not all is known" in found["says"].replace("*", "")
+            assert "none, but for what the warning names" in found["table"]
             assert "no pair" not in found["says"]
 
 
