@@ -350,6 +350,8 @@ def test_a_name_alone_is_read_as_the_class_makes_it(chunk: int) -> None:
             continue
         for one, other in zip(alone.parts, told.parts, strict=True):
             for field in ("layers", "layout", "width", "base", "inv_freq"):
+                if field == "layers" and one.kind == "indexer" and not one.layers:
+                    continue  # a name alone does not tell which layers share one
                 assert getattr(one, field) == getattr(other, field), (name, one.path, field)
             assert bare(one.path) == bare(other.path), name
         lacks = [
