@@ -88,8 +88,13 @@ def _card(options: argparse.Namespace) -> int:
 
 
 def _compare(options: argparse.Namespace) -> int:
-    said, code = card.compare(*map(card.specification, (options.source, options.other)))
-    _say(json.dumps({"messages": said, "code": code}) if options.json else "\n".join(said))
+    one, two = map(card.specification, (options.source, options.other))
+    said, code = card.compare(one, two)
+    sides = {"first": one["source"], "second": two["source"]}
+    if options.json:
+        _say(json.dumps({**sides, "messages": said, "code": code}))
+    else:
+        _say("\n".join([*(f"The {which} is {source}." for which, source in sides.items()), *said]))
     return code
 
 

@@ -136,9 +136,11 @@ def _of(checkpoint: Checkpoint) -> dict[str, Any]:
     try:
         found = rope_of(checkpoint.config).to_dict()
         unsure = any(one["code"] == "not-known" for one in found["warnings"])
+        assumed = told.said.get("max_position_embeddings") == "use_scaled_rope"
         for part in found["parts"]:
             part["window"] = _window(part, checkpoint.config)
             part["unsure"] = unsure
+            part["assumed"] = "Llama 3.1" if assumed else ""
         found = renamed(found, told.said)
     except ValueError as error:
         raise ValueError(renamed(str(error), told.said)) from error
@@ -163,8 +165,9 @@ def _window(part: dict[str, Any], config: dict[str, Any]) -> str:
     for name in filter(None, part["path"].split(".")):
         own = own.get(name) or {}
     defaults = load_rules()["types"][part["model_type"]].get("defaults", {})
-    slides = own.get("use_sliding_window")
-    slides = defaults.get("use_sliding_window") if slides is None else slides
+    slides = defaults.get("use_sliding_window")  # None where a class does not read it
+    if slides is not None and own.get("use_sliding_window") is not None:
+        slides = own["use_sliding_window"]
     if part["part"] != "text" or part["kind"] or slides is False:
         return ""
     for field in ("sliding_window", "attention_chunk_size"):
@@ -220,20 +223,26 @@ def lines(part: dict[str, Any]) -> list[tuple[str, str]]:
             rows.append(("trained for", f"{trained:,} tokens{words}"))
     if part.get("window"):
         rows.append(("window", part["window"]))
-    if part["max_length"] not in (None, part["trained_length"]):
-        rows.append(("may reach", f"{part['max_length']:,} tokens{_by_yarn(part)}"))
+    if reach := _reach(part):
+        rows.append(("may reach", reach))
     if part["dynamic"]:
         rows.append(("dynamic", "frequencies change with the length of the text"))
     return rows + _elsewhere(part.get("elsewhere", []), bool(part["rescaling"]))
 
 
-def _by_yarn(part: dict[str, Any]) -> str:
-    """Return how far YaRN goes, where that is farther than the file's longest text."""
+def _reach(part: dict[str, Any]) -> str:
+    """Return the longest text in words, where it is not the trained length; YaRN may go farther."""
+    trained, longest = part["trained_length"], part["max_length"]
     kind, told = part["rescaling"] or ("", dict[str, Any]())
-    if kind != "yarn" or not part["trained_length"]:
-        return ""
-    reach = int(part["trained_length"] * told["factor"])
-    return f", as the file says; {reach:,} by its YaRN" if reach > part["max_length"] else ""
+    by_yarn = int(trained * told["factor"]) if kind == "yarn" and trained else 0
+    found = []
+    if longest not in (None, trained):
+        whose = f", as assumed of {part['assumed']}" if part.get("assumed") else ""
+        found.append(f"{longest:,} tokens{whose}")
+    if by_yarn > max(longest or 0, trained or 0):
+        found = [f"{one}, as the file says" for one in found]
+        found.append(f"{by_yarn:,} {'' if found else 'tokens '}by its YaRN")
+    return "; ".join(found)
 
 
 def _elsewhere(found: list[dict[str, str]], rescaled: bool) -> list[tuple[str, str]]:
@@ -464,7 +473,8 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         said += [f"Of the {which}: {words}" for words in (*guessed, *wrong)]
         code = 2 if wrong else code
         if not side["known"]:
-            said.append(f"How the {which} rotates is not known.")
+            why = " ".join(_no_rules(side))
+            said.append(f"How the {which} rotates is not known: {why}")
         elif unheard := _no_rules(side, unknown):
             said += [f"How all of the {which} rotates is not known: {words}" for words in unheard]
         else:

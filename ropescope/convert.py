@@ -247,7 +247,8 @@ class _Plan:
             raise broken(source.path, "no query or key rows are found in it by name")
         spelled = to == "mlx" and not one and _spelled_out(source.config) != source.config
         if not (self.moving or others or spelled) or (source.names, to) == ("gguf", "gguf"):
-            words = f"nothing is to be done: rows are {self.was} already, and no name would change"
+            words = f"nothing is to be done: rows are {self.was} already, as files with such names "
+            words += "have them, and no name would change"
             raise NothingToDoError(f"{source.path}: {words}; nothing is written")
         counts = {f"tensors went from {self.was} to {self.layout}": moved,
                   "have new names": others,
@@ -258,9 +259,12 @@ class _Plan:
             words += (" No params.json is written: it needs ffn_dim_multiplier and multiple_of, "
                       "which a config.json does not tell.")  # fmt: skip
         if to != "gguf":
-            ends = to == "hf" and source.config.get("eos_token_id") is None
-            more = ", and no ids of the tokens that begin and end a text: copy both" * ends
-            words += f" No tokenizer is written{more}."
+            words += " No tokenizer is written."
+            if to == "hf" and source.config.get("eos_token_id") is None:
+                words += (" Nor are ids of the tokens that begin and end a text, for which a class "
+                          "then has its own: copy tokenizer.json, tokenizer_config.json and "
+                          "generation_config.json from the model's page at Hugging Face."
+                )  # fmt: skip
         if spelled:
             words += " rope_parameters is said as rope_theta and rope_scaling, too, for mlx-lm."
         self.said.append(Caution("moved", 0, "", words))
@@ -342,7 +346,8 @@ class _Plan:
                     raise broken(
                         self.source.path, f"{name} has no name that is known in {names[1]}"
                     )
-                words = f"Names are kept: {name} has none that is known in {names[1]}."
+                words = f"Names are kept: {name} has none that is known in {names[1]}. Nothing in "
+                words += f"the new file tells that its rows are {self.layout}: write it down."
                 self.said.append(Caution("names-kept", 1, name, words))
                 return {name: name for name in self.source.tensors}
         return found

@@ -38,11 +38,9 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   const [kind] = part.rescaling ?? [];
   if (wanted <= asked.reach) return within(asked);
   if (kind === "proportional") {
-    return {
-      why: newAngles(part, wanted).some(Boolean)
-        ? "It turns by p-RoPE, and no line for a longer context is known here."
-        : "Its slowest pairs rest, and no pair meets a new angle: nothing need be written for the angles.",
-    };
+    return newAngles(part, wanted).some(Boolean)
+      ? { why: "It turns by p-RoPE, and no line for a longer context is known here." }
+      : asItIs(asked, "its slowest pairs rest, and no pair meets a new angle.");
   }
   if (kind && kind !== "yarn") {
     return {
@@ -75,12 +73,15 @@ function ask(spec, part, config, wanted, name, rules) {
 /** Where the trained length is not told: whether there would be lines if it were. */
 function withoutLength(spec, part, config, wanted, name, rules, typed) {
   const missing = part.unseen ? "Its trained length was not seen" : "The trained length is not in the file";
-  const known = { max_position_embeddings: Math.floor(wanted / 2) };
-  const told = changed(config, namesIn(part.path), (own) => ({ ...own, ...known }));
-  const then = evaluated(told, rules);
-  const same = then?.parts[spec.parts.indexOf(part)];
-  const { why = "", blocks = [] } = same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
-  if (!blocks.length) return { why: `${missing}. ${why}` };
+  const [one, other] = [2, 4].map((over) => {
+    const known = { max_position_embeddings: Math.floor(wanted / over) };
+    const told = changed(config, namesIn(part.path), (own) => ({ ...own, ...known }));
+    const then = evaluated(told, rules);
+    const same = then?.parts[spec.parts.indexOf(part)];
+    return same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
+  });
+  const why = one.why === other.why ? ` ${one.why ?? ""}` : ""; // what hangs on the guess is not said
+  if (!one.blocks?.length) return { why: `${missing}.${why}` };
   const field = typed ?? `max_position_embeddings${part.path && ` in ${part.path}`}`;
   const paste = part.unseen ? "paste its config.json, or " : "";
   return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
@@ -90,22 +91,24 @@ function withoutLength(spec, part, config, wanted, name, rules, typed) {
 function asItIs(asked, why) {
   const { part, given, among, deaf } = asked;
   const [kind] = part.rescaling ?? [];
-  const same = kind && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
-  if (kind) same.original_max_position_embeddings = part.trained_length;
-  const lines = linesFor({ ...asked, parameters: same, all: kind && among(same) });
+  const pinned = kind && kind !== "proportional"; // to the length that it was trained for
+  const same = pinned && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
+  if (pinned) same.original_max_position_embeddings = part.trained_length;
+  const lines = linesFor({ ...asked, parameters: same || undefined, all: pinned ? among(same) : undefined });
   const blocks = lines.filter(([title]) => ["vLLM", "SGLang"].includes(programOf(title)));
   const servers = blocks.map(([title]) => programOf(title));
-  const named = servers.join(" and ");
-  const stop = blocks.length > 1 ? "stop" : "stops";
-  const but = named ? ` but for ${named}, which else ${stop} at max_position_embeddings` : "";
-  return { why: `Nothing is to be written${but}: ${why}${deafWords(deaf)}`, blocks };
+  const stop = `${servers.join(", ")} and llama.cpp stop at the length of the file all the same`;
+  const here = `below ${servers.length > 1 ? "are lines" : "is a line"} for ${servers.join(" and ")}; for llama.cpp none is known here`;
+  const but = servers.length ? ` ${stop}: ${here}.` : "";
+  return { why: `Nothing is to be written for the rotation: ${why}${but}${deafWords(deaf)}`, blocks };
 }
 
 /** What is said where the file reaches so far. */
 function within(asked) {
   const { spec, part, config, own, wanted, reach, model, rules, deaf } = asked;
   const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
-  const whose = part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} is for`;
+  const before = ["linear", "ntk"].includes(part.rescaling?.[0]) ? "names, before or after its rescaling" : "is for";
+  const whose = part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} ${before}`;
   const why = `${whole(wanted)} tokens are within the ${whole(reach)} that ${whose}.`;
   if (!(part.max_length >= wanted)) return asItIs(asked, why);
   const less = lesser(part, config, wanted);
@@ -251,7 +254,7 @@ const programOf = (title) => title.split(/[ ,]/)[0];
 /** What a server needs in a folder that `ropescope convert` has made. */
 const beside = (model) =>
   model === "NEW_FOLDER"
-    ? ", once the model's tokenizer and its generation_config.json lie in NEW_FOLDER, too: convert writes neither"
+    ? ", once tokenizer.json, tokenizer_config.json and generation_config.json lie in NEW_FOLDER, too: convert writes none"
     : "";
 
 /**
@@ -262,12 +265,13 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
   const names = holderOf(spec, part, rules);
   const holder = ["config", ...names].join(".");
   const nested = all !== parameters;
+  const deep = names.length > 1; // of which SGLang keeps no configuration, but a dict
   const width = wide ? `${holder}.head_dim = ${part.head_dim}  # None is no number to YaRN\n` : "";
   const place = nested ? `["${part.kind}"]` : "";
   const python = parameters && written(parameters, "", ofPython).replace(/^ {2}/gm, "    ");
   const longest = { max_position_embeddings: wanted, ...lesser(part, config, wanted) };
   const vllm = inside(names, { ...longest, ...(all && { rope_parameters: all }) });
-  const sglang = all ? ` \\\n  --json-model-override-args '${inside(names, { rope_parameters: all })}'` : "";
+  const sglang = all && !nested ? ` \\\n  --json-model-override-args '${inside(names, { rope_parameters: all })}'` : "";
   const lines = [
     ["transformers 5, before the model is made", `${width}${holder}.rope_parameters${place} = ${python}`],
     [`vLLM${beside(model)}`, `vllm serve ${model} --max-model-len ${wanted} \\\n  --hf-overrides '${vllm}'`],
@@ -283,7 +287,7 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
     ],
   ];
   const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);
-  if (nested) silent.push("SGLang"); // and it is not known which layers it reaches
+  if (deep || (nested && factor)) silent.push("SGLang"); // or it is not known which layers it reaches
   if (nested || WINDOWED.includes(typeOf(spec, part, config))) silent.push("llama.cpp");
   return lines.filter(([title]) => !silent.includes(programOf(title)));
 }

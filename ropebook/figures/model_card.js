@@ -92,7 +92,10 @@ export function lines(part, rows) {
       ? `all ${head}`
       : `${place === "last" ? "the last " : place === "first" ? "the first " : ""}${width} of ${head}`;
   const reach = reachOfYarn(part);
-  const yarn = reach ? `; ${whole(reach)} by its YaRN` : "";
+  const far = [
+    longest && longest !== trained && `${whole(longest)} tokens, ${part.taken ?? "as the file says"}`,
+    reach && `${whole(reach)} by its YaRN`,
+  ].filter(Boolean);
   const found = [
     ["layers", (runs(part.layers) || "not told") + (part.kind ? ` (${part.kind})` : "")],
     part.without.length && ["at rest", `layers ${runs(part.without)} do not rotate`],
@@ -118,8 +121,7 @@ export function lines(part, rows) {
           : "not told",
     ],
     part.window && ["window", part.window],
-    longest &&
-      longest !== trained && ["may reach", `${whole(longest)} tokens, ${part.taken ?? "as the file says"}${yarn}`],
+    far.length > 0 && ["may reach", far.join("; ")],
     ["16 bits", sixteen(part)],
   ];
   return found.filter(Boolean);
@@ -195,8 +197,10 @@ export function search(models, wanted, most = 8) {
   };
   const found = models.map((one) => [rank(one), one]).filter(([at]) => at < 9);
   if (!found.length && wanted.includes("/")) {
-    const end = wanted.split("/").at(-1); // with an owner, a family is no hit by a part of its name
-    return search(models, end, most).filter(({ name, keys }) => name.includes("/") || keys.includes(bare(end)));
+    const end = wanted.split("/").at(-1); // with an owner, it is no family
+    return search(models, end, models.length)
+      .filter(({ name }) => name.includes("/"))
+      .slice(0, most);
   }
   return found
     .sort((a, b) => a[0] - b[0])
@@ -461,7 +465,9 @@ function makeBring(fig, models) {
   const list = () => {
     const popular = POPULAR.map((name) => models.find((one) => one.name === name)).filter(Boolean);
     hits = seek.value.trim() ? search(models, seek.value) : popular;
-    const near = hits.length ? [] : alike(models, seek.value);
+    const other = seek.value.includes("/") && !hits.some(({ keys }) => keys.includes(bare(seek.value)));
+    const near = other && hits.length ? hits : hits.length ? [] : alike(models, seek.value);
+    if (other) hits = []; // with an owner, a name is that of one checkpoint alone
     const buttons = [...hits, ...near].map((one) => {
       const button = make("button", { type: "button", className: "rope-button" }, one.name);
       button.addEventListener("click", () => choose(one));

@@ -30,7 +30,8 @@ export const near = ({ kind }) => /sliding|chunked|local/.test(kind ?? "");
 /** What is known of a window of layers that are not told apart; empty where none is. */
 export function windowOf(part, config, rules) {
   const own = fieldsOf(part, config);
-  const slides = own.use_sliding_window ?? rules?.types[part.model_type]?.defaults?.use_sliding_window;
+  const byDefault = rules?.types[part.model_type]?.defaults?.use_sliding_window; // undefined: a class does not read it
+  const slides = byDefault === undefined ? true : (own.use_sliding_window ?? byDefault);
   if (part.part !== "text" || part.kind || slides === false) return "";
   const fits = (size) => Number.isInteger(size) && size > 0;
   const field = ["sliding_window", "attention_chunk_size"].find((name) => fits(own[name]));
@@ -63,11 +64,11 @@ export function carries({ trained_length: trained, max_length: longest, rescalin
   return Math.min(longest ?? Infinity, Math.floor(trained * Math.max(1, Number(rescaling[1].factor ?? 1))));
 }
 
-/** How far YaRN goes, where that is farther than the longest text of the file; else null. */
+/** How far YaRN goes, where that is farther than the lengths in the file; else null. */
 export function reachOfYarn({ trained_length: trained, max_length: longest, rescaling }) {
-  if (rescaling?.[0] !== "yarn" || !trained || !longest) return null;
+  if (rescaling?.[0] !== "yarn" || !trained) return null;
   const reach = Math.floor(trained * Number(rescaling[1].factor ?? 1));
-  return reach > longest ? reach : null;
+  return reach > Math.max(longest ?? 0, trained) ? reach : null;
 }
 
 /** How far each pair turned in training, in radians, as far as the file says; null where it does not. */

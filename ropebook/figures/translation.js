@@ -203,7 +203,7 @@ function scaled(keys, four) {
   }
   keys.notes.push(
     "use_scaled_rope gives no numbers: Llama 3.1's are taken. In texts of every length, slow pairs turn up to 8 " +
-      "times slower (Llama 3.2: 32), which makes 8,192 tokens of training reach to 131,072.",
+      "times slower (Llama 3.2: 32). Llama 3.1 was then trained on, to 131,072 tokens, which is assumed here.",
   );
   return { rope_scaling: rope, max_position_embeddings: 131072 };
 }

@@ -484,7 +484,10 @@ def test_a_side_without_a_rule_is_not_said_to_lack_a_part() -> None:
         specification("deepseek-ai/DeepSeek-V3"),
     )
     for which, both in (("first", (one, two)), ("second", (two, one))):
-        assert card.compare(*both) == ([f"How the {which} rotates is not known."], 2)
+        (said,), code = card.compare(*both)
+        words = f"How the {which} rotates is not known: No rule for model_type 'kimi_k2'"
+        assert said.startswith(words)
+        assert code == 2
 
 
 def test_a_class_that_does_not_run_by_default_is_named(capsys) -> None:
@@ -682,3 +685,14 @@ def test_a_type_whose_code_comes_with_it_is_no_misspelling() -> None:
     for more, words in (({}, "did you mean"), ({"auto_map": {"AutoConfig": "a.B"}}, "its code")):
         (note,) = rope_of({"model_type": "exaone", **more}).warnings
         assert words in note.message
+
+
+def test_what_is_compared_is_named(capsys) -> None:
+    """A word may stand for a class or for a checkpoint."""
+    assert main(["compare", "qwen2.5", "qwen2"]) == 2
+    said = capsys.readouterr().out
+    assert said.startswith(
+        "The first is Qwen/Qwen2.5-7B-Instruct.\nThe second is qwen2, as its class is by default.\n"
+    )
+    main(["compare", "qwen2.5", "qwen2", "--json"])
+    assert json.loads(capsys.readouterr().out)["second"] == "qwen2, as its class is by default"

@@ -292,7 +292,7 @@ def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
     assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
     assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
     assert (
-        "vLLM, once the model's tokenizer and its generation_config.json lie in NEW_FOLDER"
+        "vLLM, once tokenizer.json, tokenizer_config.json and generation_config.json lie"
         in found["blocks"]
     )
     assert "consolidated.01.pth ...) are joined before" in found["blocks"]
@@ -340,10 +340,11 @@ def test_a_gguf_has_the_command_that_takes_it_or_none(node, architecture):
 
 def test_where_no_pair_meets_a_new_angle_of_p_rope_nothing_is_to_be_written(node):
     found = shown(node, "google/gemma-4-E2B", wanted=262_144)
-    assert found["blocks"] == (
-        "Its slowest pairs rest, and no pair meets a new angle: nothing need be written for the "
-        "angles."
+    assert found["blocks"].startswith(
+        "Nothing is to be written for the rotation: its slowest pairs rest, and no pair meets a "
+        "new angle. vLLM, SGLang and llama.cpp stop at the length of the file all the same"
     )
+    assert "rope_parameters" not in found["blocks"]
 
 
 def test_a_factor_that_is_left_out_is_named(node):
@@ -551,3 +552,56 @@ def test_how_far_yarn_goes_stands_beside_the_length_of_the_file(node, tmp_path, 
     file.write_text(json.dumps(config))
     main([str(file)])
     assert words in capsys.readouterr().out
+
+
+def test_what_hangs_on_a_length_that_was_guessed_is_not_said(node):
+    """The row of Phi-3-mini-4k has no length, and its class one of its own for the original."""
+    for wanted in (8192, 16_384, 32_768, 131_072):
+        said = shown(node, "microsoft/Phi-3-mini-4k-instruct", wanted=wanted)["blocks"]
+        assert said.startswith("Its trained length was not seen")
+        assert "there first" not in said
+        assert str(wanted // 2) not in said.replace(",", "")
+
+
+def test_where_yarn_goes_beyond_the_one_length_of_a_file_it_is_told(node, tmp_path, capsys):
+    """As the cards of Qwen2.5 say: the length stays."""
+    (row,) = (one for one in ALL_ROWS if one["name"] == "Qwen/Qwen2.5-7B-Instruct")
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    config = row["config"] | {"rope_scaling": yarn, "max_position_embeddings": 32768}
+    assert "may reach131,072 by its YaRN" in shown(node, config)["table"]
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    main([str(file)])
+    assert "may reach    131,072 tokens by its YaRN" in capsys.readouterr().out
+
+
+def test_a_switch_that_a_class_does_not_read_turns_no_window_off(node, tmp_path, capsys):
+    (row,) = (one for one in ALL_ROWS if one["name"] == "mistralai/Mistral-7B-v0.1")
+    config = row["config"] | {"use_sliding_window": False}
+    assert "look back no further" in shown(node, config)["table"]
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(config))
+    main([str(file)])
+    assert "look back no further" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("Qwen/Qwen2.5-7B", None), ("foo/llama", None), ("someone/Qwen2.5-7B-Instruct", None),
+        ("qwen/qwen2.5-7b-instruct", "Qwen/Qwen2.5-7B-Instruct"),
+        ("qwen2.5-7b", "Qwen/Qwen2.5-7B-Instruct"),
+    ],
+)  # fmt: skip
+def test_a_name_with_an_owner_takes_that_checkpoint_alone(node, typed, taken):
+    figure = figures.model_card(card_data(), "zai-org/GLM-4.5")
+    chosen = node.ask(DROPPED, "entered", slim(figure.get_state()), typed)
+    assert chosen == taken
+
+
+def test_sglang_has_no_line_for_a_text_two_levels_deep(node):
+    text = {"max_position_embeddings": 32768, "hidden_size": 3584, "num_attention_heads": 28}
+    config = {"model_type": "qwen2_5_omni", "thinker_config": {"text_config": text}}
+    found = shown(node, config, wanted=131_072)
+    assert "vllm serve" in found["blocks"]
+    assert "sglang" not in found["blocks"]

@@ -67,6 +67,21 @@ export async function onto(state, text, sought = "") {
   return [...seen, await look()];
 }
 
+/** The name of the model that Enter takes for a text in the field for names; null if it stays as it was. */
+export async function entered(state, text) {
+  const page = openPage();
+  const { root } = await show(page, card, state);
+  const name = () => JSON.parse(root.closest("[data-values]").dataset.values).name;
+  await page.pass(64);
+  const before = name();
+  const seek = root.querySelector("input");
+  seek.value = text;
+  seek.dispatchEvent(new page.window.Event("input"));
+  seek.dispatchEvent(new page.window.KeyboardEvent("keydown", { key: "Enter" }));
+  await page.pass(64);
+  return name() === before ? null : name();
+}
+
 /** What a browser gives of what is dropped: entries, of which a reader tells two at a time. */
 function tops(files) {
   const entry = (path, inside) => {
