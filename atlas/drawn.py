@@ -17,12 +17,13 @@ import torch
 
 import ropescope
 from ropescope.configuration import evaluate
+from ropescope.series import SECTIONED
 
 from . import RESULTS, load
 from .asking import NOT_REACHED, SIZES, Family, RefusedError, disagreement, raw_of, value_of
 from .families import borrowers, configurations
 from .recording import parts_of, summary
-from .rules import BASES, FAR, NOT_ROTATED, STYLES, TOLD, rule_of
+from .rules import BASES, FAR, NOT_ROTATED, STYLES, rule_of
 from .special import CONVOLUTIONS, WHY
 from .types import WINDOWS, kind_names, types_of, words_of
 
@@ -152,7 +153,9 @@ def completed(rule: dict[str, Any], raw: dict[str, Any], rng: random.Random) -> 
     """Set lists with a number for each pair, and sections, in place, to a length that fits."""
     value = raw.get("rope_parameters") or raw.get("rope_scaling") or {}
     dicts = [one for one in value.values() if isinstance(one, dict)] or [value]
-    axes = [one["axes"] for one in rule["rotations"] if one["axes"] and one["axes"]["mode"] in TOLD]
+    axes = [
+        one["axes"] for one in rule["rotations"] if one["axes"] and one["axes"]["mode"] in SECTIONED
+    ]
     with suppress(ValueError, KeyError, IndexError):
         pairs = _pairs(rule, raw)
         for one in dicts:

@@ -112,6 +112,7 @@ import numpy as np
 from ropescope import Report
 from ropescope.configuration import LAYERWISE, PARAMETERS, TURNS, WHOLE, evaluate
 from ropescope.layers import pattern
+from ropescope.series import SECTIONED
 
 from . import BY_HEAD
 from .asking import (
@@ -131,7 +132,7 @@ from .rows import part_of
 from .special import SMALL, TABLES
 from .types import POPPED
 
-__all__ = ["BASES", "FAR", "NOT_ROTATED", "STYLES", "TOLD", "rule_of"]
+__all__ = ["BASES", "FAR", "NOT_ROTATED", "STYLES", "rule_of"]
 
 HEADS = (
     ["head_dim", "hidden_size // num_attention_heads"],
@@ -1039,10 +1040,6 @@ def _fractions(family: Family, report: Report, kind: str | None) -> list[dict[st
     return [{"fields": own, "default": d} for own in orders for d in defaults]
 
 
-TOLD = ("chunks", "interleaved", "in turn")
-"""Arrangements of axes that follow from ``mrope_section``."""
-
-
 def _axes(report: Report, unset: list[int] | None) -> list[Any]:
     """Return arrangements of axes to try; ``unset`` are the pairs of each where it is not told."""
     if report.axes == 1:
@@ -1050,7 +1047,7 @@ def _axes(report: Report, unset: list[int] | None) -> list[Any]:
     counts = np.bincount((report.inv_freq != 0).argmax(axis=1), minlength=report.axes).tolist()
     lists = [own for one in (unset, counts) if one for own in (one, [*one[1:], one[0]])]
     towers = ("blocks", "reversed blocks", "alternating", "reversed alternating", "every other")
-    text = product(TOLD, lists) if report.axes == 3 else ()
+    text = product(SECTIONED, lists) if report.axes == 3 else ()
     return [
         *({"mode": mode, "count": report.axes} for mode in towers),
         *({"mode": mode, "count": report.axes, "sections": own} for mode, own in text),

@@ -17,7 +17,7 @@ import numpy as np
 
 from .fields import BASE, Fields, Json, dotted, letters, positive
 from .layers import layers_of, runs_of, unrolled
-from .series import Series, arranged
+from .series import SECTIONED, Series, arranged
 
 __all__ = [
     "Caution", "RotatedPart", "Specification", "evaluate", "given_part", "load_rules", "rope_of",
@@ -760,7 +760,8 @@ class _Study:
         inv_freq = inv_freq * self.scale(fields, one)
         rotated = inv_freq.reshape(len(inv_freq), -1).any(axis=1)
         width = 2 * int(rotated.sum())
-        if width > head_dim and odd:
+        seen = bool(one["axes"]) and rule["part"] != "text"  # two axes share no odd number
+        if odd and (seen or width > head_dim):
             names = [w for w in odd.split() if w.isidentifier()]
             values = " ".join(str(fields.get(w)) if w in names else w for w in odd.split())
             absent = " and ".join(fields.name(w) for w in names if not fields.has(w))
@@ -986,7 +987,7 @@ class _Study:
                 self.warn("key-missing", 2, parameters["_name"], text)
         if one["partial"] is not None or kind != "default":
             used.add("partial_rotary_factor")
-        used |= {"mrope_section"} if one["axes"] else set()
+        used |= {"mrope_section"} if (one["axes"] or {}).get("mode") in SECTIONED else set()
         if rule["rescalings"].get(_type_in(parameters)) == "unknown":
             used |= {*parameters["_from"]}
             fields.get("original_max_position_embeddings")
@@ -1096,10 +1097,11 @@ def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
     """Return whether fields of single layers repeat the widths that their heads have."""
     wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
     quotient = any("//" in one.head_dim_from + one.width_from for one in made)
-    fine = {"head_dim"} if quotient else {"head_dim", "hidden_size", "num_attention_heads"}
+    fine = {"head_dim"} & {*rule["defaults"]}  # a class without this field fails
+    fine |= set() if quotient else {"hidden_size", "num_attention_heads"}
     return isinstance(given, dict) and all(
         isinstance(own, dict) and own.get("head_dim", wide.get(n)) == wide.get(n)
-        and not {*own} & {*rule["read"]} - fine
+        and not {key for key in own if key in rule["read"] or ABOUT.search(key)} - fine
         for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
     )  # fmt: skip
 

@@ -9,7 +9,10 @@ from rope_minimal.rescaling import rescaled_frequencies
 
 from .fields import Json
 
-__all__ = ["Series", "arranged", "axis_runs"]
+__all__ = ["SECTIONED", "Series", "arranged", "axis_runs"]
+
+SECTIONED = ("chunks", "interleaved", "in turn")
+"""Arrangements of axes that follow from ``mrope_section``."""
 
 
 class Series:

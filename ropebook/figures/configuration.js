@@ -18,7 +18,7 @@ import {
   repr,
   truthy,
 } from "./published.js";
-import { arranged, ORIGINAL_LENGTH, Series, Unfit } from "./series.js";
+import { arranged, ORIGINAL_LENGTH, SECTIONED, Series, Unfit } from "./series.js";
 
 const PARAMETERS = {
   default: [],
@@ -627,7 +627,8 @@ class Study {
     const rotates = (wave) => (Array.isArray(wave) ? wave.some(Boolean) : wave !== 0);
     const rotated = waves.filter(rotates);
     const width = 2 * rotated.length;
-    if (width > head && odd) {
+    const seen = Boolean(one.axes) && rule.part !== "text"; // two axes share no odd number
+    if (odd && (seen || width > head)) {
       const names = odd.match(NAMES);
       const told = odd.replace(NAMES, (name) => fields.get(name));
       const absent = names.filter((name) => !fields.has(name)).map((name) => fields.name(name));
@@ -854,7 +855,7 @@ class Study {
       this.warn("key-missing", 2, parameters._name, text);
     }
     if (one.partial !== null || kind !== "default") used.push("partial_rotary_factor");
-    if (one.axes) used.push("mrope_section");
+    if (SECTIONED.includes(one.axes?.mode)) used.push("mrope_section");
     if (get(rescalings, typeIn(parameters)) === "unknown") {
       used.push(...Object.keys(parameters._from));
       fields.get(ORIGINAL_LENGTH);
@@ -966,14 +967,13 @@ const leaves = (config, path = "") =>
 function asMade(given, rule, made) {
   const wide = new Map(made.flatMap((one) => unrolled(one.layers).map((n) => [String(n), one.head_dim])));
   const quotient = made.some((one) => (one.head_dim_from + one.width_from).includes("//"));
-  const fine = quotient ? [] : ["hidden_size", "num_attention_heads"]; // make no width where one is given
+  const fine = has(rule.defaults, "head_dim") ? ["head_dim"] : []; // a class without this field fails
+  if (!quotient) fine.push("hidden_size", "num_attention_heads"); // make no width where one is given
+  const widthOf = (layer) => wide.get(layer.replace(/^0+(?=.)/, ""));
   const fits = ([layer, own]) =>
     isDict(own) &&
-    Object.entries(own).every(([name, value]) =>
-      name === "head_dim"
-        ? equal(value, wide.get(layer.replace(/^0+(?=.)/, "")))
-        : fine.includes(name) || !rule.read.includes(name),
-    );
+    equal(get(own, "head_dim", widthOf(layer)), widthOf(layer)) &&
+    Object.keys(own).every((name) => fine.includes(name) || !(rule.read.includes(name) || ABOUT.test(name)));
   return isDict(given) && Object.entries(given).every(fits);
 }
 

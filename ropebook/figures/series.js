@@ -121,6 +121,9 @@ export class Series {
   }
 }
 
+/** Arrangements of axes that follow from mrope_section. */
+export const SECTIONED = ["chunks", "interleaved", "in turn"];
+
 /** The frequencies of all pairs, one or a list of one per axis each, and runs [axis, pairs]. */
 export function arranged(axes, dim, parameters, series) {
   if (axes === null || axes === undefined) return [series.of(dim), null];

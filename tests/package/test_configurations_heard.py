@@ -709,3 +709,47 @@ def test_a_list_of_bases_that_ends_early_is_told() -> None:
     assert said.severity == 1
     whole = rope_of(raw | {"layer_rope_theta": [1e4] * 4})
     assert "layer_rope_theta" not in {one.field for one in whole.warnings}
+
+
+@pytest.mark.parametrize("family", ["qwen3_vl_vision", "dinov3_vit", "mlcd"])
+def test_an_odd_head_of_a_tower_is_refused_as_its_class_fails_with_it(family: str) -> None:
+    """25 channels: both axes together would turn 24."""
+    heads = "num_heads" if "vl" in family else "num_attention_heads"
+    raw = {"model_type": family, "hidden_size": 100, heads: 4}
+    with pytest.raises(ValueError, match="is an odd number of channels"):
+        rope_of(raw)
+    made = transformers.CONFIG_MAPPING[family].from_dict(
+        {**raw, "num_hidden_layers": 1, "depth": 1, "intermediate_size": 32}
+    )
+    model = transformers.AutoModel.from_config(made).eval()
+    pixels = {"pixel_values": torch.zeros(1, 3, 32, 32)}
+    if "vl" in family:
+        size = made.in_channels * made.temporal_patch_size * made.patch_size**2
+        pixels = {"hidden_states": torch.zeros(16, size), "grid_thw": torch.tensor([[1, 4, 4]])}
+    with pytest.raises(RuntimeError, match=r"size|shape"):
+        model(**pixels)
+
+
+def test_sections_that_a_tower_does_not_read_are_told() -> None:
+    rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": [16, 24, 24]}
+    spec = rope_of({"model_type": "pixtral", "num_hidden_layers": 2, "rope_parameters": rope})
+    assert "rope_parameters.mrope_section" in spec.without_effect
+    assert "rope_parameters.mrope_section" in {one.field for one in spec.warnings}
+
+
+@pytest.mark.parametrize(
+    ("family", "own"),
+    [
+        ("gemma4_text", {"rope_theta": 5e5}), ("gemma4_text", {"partial_rotary_factor": 0.5}),
+        ("gemma4_text", {"rotary_pct": 0.5}), ("smollm3", {"head_dim": 64}),
+    ],
+)  # fmt: skip
+def test_fields_of_single_layers_that_their_class_refuses_are_told(
+    family: str, own: dict[str, Any]
+) -> None:
+    raw = {**SIZES, "num_hidden_layers": 6, "per_layer_config": {"5": own}}
+    raw |= {"head_dim": 64} if family == "gemma4_text" else {}
+    with pytest.raises(ValueError, match="attributes are missing"):
+        transformers.CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
+    said = rope_of({"model_type": family, **raw}).warnings
+    assert "per_layer_config" in {one.field for one in said}
