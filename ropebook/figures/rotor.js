@@ -115,8 +115,8 @@ export default figure((fig) => {
   // on the first page it moves once by itself, unless a reader moves it already
   if (fig.model.get("plays") && !fig.reducedMotion) {
     const seen = new IntersectionObserver(
-      ([{ isIntersecting }]) => {
-        if (!isIntersecting) return;
+      (all) => {
+        if (!all.at(-1).isIntersecting) return; // a busy machine tells of several moments at once
         seen.disconnect();
         setTimeout(() => fig.root.matches(":focus-within") || both.click(), 900);
       },
