@@ -465,12 +465,14 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         if ruled[0]:
             said.append(f"{part['part']}{kind}: the first has no such part.")
         code = 2
+    more = " in the layers that both have" * bool(said)
     for which, side in (("first", one), ("second", two)):
         told = side["warnings"]
         guessed = [o["message"] for o in told if o["code"].endswith("-guessed")]
         guessed = guessed if any(" channels " in words for words in said) else []
         wrong = [o["message"] for o in told if o["severity"] == 2 and o["code"] != "no-rule"]
-        said += [f"Of the {which}: {words}" for words in (*guessed, *wrong)]
+        assumed = [o["message"] for o in told if o["code"] == "assumed"]
+        said += [f"Of the {which}: {words}" for words in (*guessed, *assumed, *wrong)]
         code = 2 if wrong else code
         if not side["known"]:
             why = " ".join(_no_rules(side))
@@ -480,11 +482,11 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
         else:
             continue
         code = 2
-    if not said and not one["parts"]:
+    if not one["parts"] and not two["parts"] and code == 0:
         code = 0 if one["family"] == two["family"] else 2
-        return ["Neither rotates: their scores are not compared."], code
+        return [*said, "Neither rotates: their scores are not compared."], code
     if code == 0:
-        said.append(f"They rotate alike{' in the layers that both have' * bool(said)}.")
+        said.append(f"They rotate alike{more}.")
     return said, code
 
 

@@ -2,7 +2,7 @@
 import { rescaledFrequencies } from "./aliasing.js";
 import { ANY, ropeOf } from "./configuration.js";
 import { compact, isDict, isReal, Real, Refused, truthy, written } from "./published.js";
-import { fieldsOf, namesIn, near, newAngles, whole } from "./rotated_part.js";
+import { fieldsOf, namesIn, near, newAngles, reachOfYarn, whole } from "./rotated_part.js";
 
 /** The number that a length is multiplied by, in two digits after the point, never too small. */
 const stretch = (wanted, trained) => Math.ceil((wanted / trained) * 100 - 1e-9) / 100;
@@ -36,6 +36,7 @@ export function recipe(spec, part, config, wanted, name, rules, typed) {
   if (!part.trained_length) return withoutLength(spec, part, config, wanted, name, rules, typed);
   const asked = ask(spec, part, config, wanted, name, rules);
   const [kind] = part.rescaling ?? [];
+  if (!part.max_length && ["llama3", "longrope"].includes(kind)) return withoutReach(part, wanted, typed);
   if (wanted <= asked.reach) return within(asked);
   if (kind === "proportional") {
     return newAngles(part, wanted).some(Boolean)
@@ -80,11 +81,26 @@ function withoutLength(spec, part, config, wanted, name, rules, typed) {
     const same = then?.parts[spec.parts.indexOf(part)];
     return same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
   });
-  const why = one.why === other.why ? ` ${one.why ?? ""}` : ""; // what hangs on the guess is not said
-  if (!one.blocks?.length) return { why: `${missing}.${why}` };
+  const fixed = one.why === other.why; // what hangs on the guess is not said
+  if (fixed && !one.blocks?.length) return { why: `${missing}. ${one.why ?? ""}` };
+  const see = one.blocks?.length && other.blocks?.length ? ", to see the lines" : "";
+  return { why: `${missing}: ${typeIt(part, typed)}${see}.` };
+}
+
+/** What to do where a length is missing. */
+function typeIt(part, typed) {
   const field = typed ?? `max_position_embeddings${part.path && ` in ${part.path}`}`;
-  const paste = part.unseen ? "paste its config.json, or " : "";
-  return { why: `${missing}: ${paste}type it as ${field}, to see the lines.` };
+  return `${part.unseen ? "paste its config.json, or " : ""}type it as ${field}`;
+}
+
+/** Where it is told for what length it was trained before its rescaling, and not how far it reaches since. */
+function withoutReach(part, wanted, typed) {
+  const trained = whole(part.trained_length);
+  if (wanted <= part.trained_length) {
+    return { why: `Nothing is to be written: ${whole(wanted)} tokens are within the ${trained} before its rescaling.` };
+  }
+  const missing = part.unseen ? "was not seen" : "the file does not say";
+  return { why: `How far beyond ${trained} tokens it reaches, ${missing}: ${typeIt(part, typed)}.` };
 }
 
 /** Lines for the length alone, where the rotation stays. */
@@ -94,12 +110,14 @@ function asItIs(asked, why) {
   const pinned = kind && kind !== "proportional"; // to the length that it was trained for
   const same = pinned && { ...given, rope_type: kind, rope_theta: new Real(part.base) };
   if (pinned) same.original_max_position_embeddings = part.trained_length;
-  const lines = linesFor({ ...asked, parameters: same || undefined, all: pinned ? among(same) : undefined });
-  const blocks = lines.filter(([title]) => ["vLLM", "SGLang"].includes(programOf(title)));
-  const servers = blocks.map(([title]) => programOf(title));
-  const stop = `${servers.join(", ")} and llama.cpp stop at the length of the file all the same`;
-  const here = `below ${servers.length > 1 ? "are lines" : "is a line"} for ${servers.join(" and ")}; for llama.cpp none is known here`;
-  const but = servers.length ? ` ${stop}: ${here}.` : "";
+  const factor = kind === "yarn" ? Number(part.rescaling[1].factor) : undefined; // for a GGUF without it
+  const lines = linesFor({ ...asked, factor, parameters: same || undefined, all: pinned ? among(same) : undefined });
+  const blocks = lines.filter(([title]) => programOf(title) !== "transformers");
+  const servers = blocks.map(([title]) => programOf(title)).filter((one) => one !== "llama.cpp");
+  const stop = `${[...servers, "llama.cpp"].join(", ").replace(/, ([^,]*)$/, " and $1")} stop at the length in the configuration all the same`;
+  const here = `below ${servers.length > 1 ? "are lines" : "is a line"} for ${servers.join(" and ")}`;
+  const gguf = `llama.cpp takes, as read, --override-kv ARCHITECTURE.context_length=int:${asked.wanted}`;
+  const but = servers.length ? ` ${stop}: ${here}, and ${gguf}.` : "";
   return { why: `Nothing is to be written for the rotation: ${why}${but}${deafWords(deaf)}`, blocks };
 }
 
@@ -108,7 +126,12 @@ function within(asked) {
   const { spec, part, config, own, wanted, reach, model, rules, deaf } = asked;
   const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
   const before = ["linear", "ntk"].includes(part.rescaling?.[0]) ? "names, before or after its rescaling" : "is for";
-  const whose = part.taken ? `are taken, ${part.taken}` : `${file ? "the file" : "its class"} ${before}`;
+  const far = reachOfYarn(part) && wanted > (part.max_length ?? 0);
+  const whose = far
+    ? "its YaRN reaches"
+    : part.taken
+      ? `are taken, ${part.taken}`
+      : `${file ? "the file" : "its class"} ${before}`;
   const why = `${whole(wanted)} tokens are within the ${whole(reach)} that ${whose}.`;
   if (!(part.max_length >= wanted)) return asItIs(asked, why);
   const less = lesser(part, config, wanted);
@@ -156,7 +179,7 @@ function byYarn(asked) {
     return { why: `A configuration of ${spec.family} with YaRN has no card here, so that no line for it is known.` };
   }
   if (!then) {
-    const lines = linesFor({ ...asked, factor, parameters, all });
+    const lines = linesFor({ ...asked, factor, parameters, all, fresh: true });
     return {
       why:
         `A config.json of ${spec.family} with YaRN is refused when it is read. Set on the configuration after that, ` +
@@ -173,7 +196,7 @@ function byYarn(asked) {
     };
   }
   const wide = then.warnings.some(({ code }) => code === "head-width-missing"); // YaRN cannot multiply None
-  const blocks = linesFor({ ...asked, factor, parameters, all, wide });
+  const blocks = linesFor({ ...asked, factor, parameters, all, wide, fresh: true });
   const texts = spec.parts.filter((one) => one.part === "text" && one.path !== part.path).map(({ path }) => path);
   const rest = [...new Set(texts)]; // parts with lines of their own
   return { factor, trained, parameters, longer, blocks, left, rest, deaf: deafTo(spec, part, config) };
@@ -215,7 +238,7 @@ export const LENGTHS = [
   ...["max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"],
 ];
 /** Types with one rotation of which llama.cpp gives the layers with a window a scale of their own. */
-export const WINDOWED = ["cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
+export const WINDOWED = ["afmoe", "cohere2", "gemma2", "gpt_oss", "llama4", "llama4_text"];
 
 const typeOf = (spec, part, config) => fieldsOf(part, config).model_type ?? spec.family;
 
@@ -258,10 +281,11 @@ const beside = (model) =>
     : "";
 
 /**
- * What to write for each program: [title, code]; all is rope_parameters whole, of which parameters may be a part,
+ * What to write for each program: [title, code]; fresh, where the rescaling is not the file's own;
+ * all is rope_parameters whole, of which parameters may be a part,
  * and both are left out where they stay.
  */
-function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide }) {
+function linesFor({ spec, part, config, rules, model, wanted, factor, parameters, all, wide, fresh }) {
   const names = holderOf(spec, part, rules);
   const holder = ["config", ...names].join(".");
   const nested = all !== parameters;
@@ -281,14 +305,14 @@ function linesFor({ spec, part, config, rules, model, wanted, factor, parameters
         `  --model-path ${model} --context-length ${wanted}${sglang}`,
     ],
     [
-      "llama.cpp, which finds the base in the GGUF file",
+      `llama.cpp, ${fresh ? "which finds the base in the GGUF file" : "of a GGUF that was made without this YaRN"}`,
       `llama-server -m model.gguf -c ${wanted} \\\n  --rope-scaling yarn --rope-scale ${factor} ` +
         `--yarn-orig-ctx ${part.trained_length}`,
     ],
   ];
   const silent = deafTo(spec, part, config).map((program) => program.split(" ")[0]);
-  if (deep || (nested && factor)) silent.push("SGLang"); // or it is not known which layers it reaches
-  if (nested || WINDOWED.includes(typeOf(spec, part, config))) silent.push("llama.cpp");
+  if (deep || (nested && fresh)) silent.push("SGLang"); // or it is not known which layers it reaches
+  if (!factor || nested || WINDOWED.includes(typeOf(spec, part, config))) silent.push("llama.cpp");
   return lines.filter(([title]) => !silent.includes(programOf(title)));
 }
 

@@ -157,7 +157,10 @@ export function words(part, wanted, name, rows) {
   if (!fresh) {
     if (part.unsure)
       return `${start} **Not all is known** of how it turns: the card is without what the warning names.`;
-    if (part.unseen) return `${start} For what length it was trained was not seen.`;
+    if (part.unseen) {
+      const far = part.trained_length ? `How far beyond ${whole(part.trained_length)} tokens` : "For what length";
+      return `${start} ${far} it was trained was not seen.`;
+    }
     const of = !part.trained_length
       ? "For what length it was trained"
       : part.rescaling[0] === "llama3"
@@ -473,7 +476,7 @@ function makeBring(fig, models) {
       button.addEventListener("click", () => choose(one));
       return button;
     });
-    const none = `No model has this name. Paste its config.json below${near.length ? "; or did you mean" : "."}`;
+    const none = `No checkpoint here has this name. Paste its config.json below${near.length ? "; or did you mean" : "."}`;
     chips.replaceChildren(...(hits.length ? [] : [make("span", {}, none)]), ...buttons);
   };
   seek.addEventListener("input", list);

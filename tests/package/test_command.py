@@ -696,3 +696,16 @@ def test_what_is_compared_is_named(capsys) -> None:
     )
     main(["compare", "qwen2.5", "qwen2", "--json"])
     assert json.loads(capsys.readouterr().out)["second"] == "qwen2, as its class is by default"
+
+
+def test_what_was_assumed_of_a_side_is_told_beside_what_differs(tmp_path, capsys) -> None:
+    """Llama 3.2's own file gives no numbers, and Llama 3.1's are taken."""
+    meta = {"dim": 2048, "n_layers": 16, "n_heads": 32, "n_kv_heads": 8, "rope_theta": 5e5,
+            "use_scaled_rope": True}  # fmt: skip
+    file = tmp_path / "params.json"
+    file.write_text(json.dumps(meta))
+    assert main(["compare", str(file), "meta-llama/Llama-3.2-1B-Instruct"]) == 2
+    said = capsys.readouterr().out
+    assert "Of the first: use_scaled_rope gives no numbers: Llama 3.1's are taken" in said
+    assert main(["compare", "decapoda-research/llama-7b-hf", "llama 2"]) == 0
+    assert "do not show" in capsys.readouterr().out

@@ -342,7 +342,7 @@ def test_where_no_pair_meets_a_new_angle_of_p_rope_nothing_is_to_be_written(node
     found = shown(node, "google/gemma-4-E2B", wanted=262_144)
     assert found["blocks"].startswith(
         "Nothing is to be written for the rotation: its slowest pairs rest, and no pair meets a "
-        "new angle. vLLM, SGLang and llama.cpp stop at the length of the file all the same"
+        "new angle. vLLM, SGLang and llama.cpp stop at the length in the configuration all the same"
     )
     assert "rope_parameters" not in found["blocks"]
 
@@ -356,7 +356,9 @@ def test_a_factor_that_is_left_out_is_named(node):
 
 def test_a_name_that_none_has_offers_those_that_are_like_it(node, capsys):
     chips = onto(node, "", "phi-3-mini-128k")[0]["chips"]
-    assert chips.startswith("No model has this name. Paste its config.json below; or did you mean")
+    assert chips.startswith(
+        "No checkpoint here has this name. Paste its config.json below; or did you mean"
+    )
     assert main(["phi-3-mini-128k"]) == 2
     names = re.findall("'([^']+)'", capsys.readouterr().err)
     assert names
@@ -558,7 +560,8 @@ def test_what_hangs_on_a_length_that_was_guessed_is_not_said(node):
     """The row of Phi-3-mini-4k has no length, and its class one of its own for the original."""
     for wanted in (8192, 16_384, 32_768, 131_072):
         said = shown(node, "microsoft/Phi-3-mini-4k-instruct", wanted=wanted)["blocks"]
-        assert said.startswith("Its trained length was not seen")
+        words = "paste its config.json, or type it as max_position_embeddings"
+        assert said.startswith(f"Its trained length was not seen: {words}")
         assert "there first" not in said
         assert str(wanted // 2) not in said.replace(",", "")
 
@@ -605,3 +608,26 @@ def test_sglang_has_no_line_for_a_text_two_levels_deep(node):
     found = shown(node, config, wanted=131_072)
     assert "vllm serve" in found["blocks"]
     assert "sglang" not in found["blocks"]
+
+
+def test_how_far_a_rescaling_reaches_that_was_not_seen_is_not_said(node):
+    """Of the row, and of Llama 4's own file, the length before the rescaling alone is known."""
+    llama4 = {"dim": 5120, "n_layers": 48, "n_heads": 40, "rope_theta": 5e5,
+              "use_scaled_rope": True, "nope_layer_interval": 4}  # fmt: skip
+    row = "deepseek-ai/DeepSeek-R1-Distill-Llama-8B"
+    for config, said in ((row, "was not seen: paste"), (llama4, "the file does not say: type")):
+        near, far = (shown(node, config, wanted=n)["blocks"] for n in (4096, 65_536))
+        assert "4,096 tokens are within the 8,192 before its rescaling." in near
+        assert "vllm serve" not in near + far
+        assert "How far beyond 8,192 tokens it reaches" in far
+        assert said in far
+        assert "rescaling of a rescaling" not in far
+
+
+def test_a_gguf_without_the_yarn_of_a_file_has_its_line(node):
+    (row,) = (one for one in ALL_ROWS if one["name"] == "Qwen/Qwen3-8B")
+    yarn = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+    found = shown(node, row["config"] | {"rope_scaling": yarn}, wanted=131_072)["blocks"]
+    assert "131,072 tokens are within the 131,072 that its YaRN reaches" in found
+    assert "llama.cpp, of a GGUF that was made without this YaRN" in found
+    assert "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768" in found

@@ -59,7 +59,8 @@ UNSCALED = {  # the page's words for types that a server turns without any resca
     },
 }  # fmt: skip
 WINDOWED = {  # of which llama.cpp gives layers with a window a scale of their own
-    "gemma2": "Gemma 2", "gpt_oss": "gpt-oss", "cohere2": "Command R7B", "llama4": "Llama 4",
+    "afmoe": "Trinity", "gemma2": "Gemma 2", "gpt_oss": "gpt-oss", "cohere2": "Command R7B",
+    "llama4": "Llama 4",
 }  # fmt: skip
 PAGE = Path(__file__).parents[2] / "notebooks" / "check-your-model.ipynb"
 
@@ -332,7 +333,10 @@ def test_a_rescaling_that_is_there_has_a_line_where_the_length_was_not_raised(no
     assert other.startswith("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 ")
     changed = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     in_sglang(changed, json.loads(argument(other, "--json-model-override-args")))
-    assert "vLLM, SGLang and llama.cpp stop at the length of the file all the same" in part["said"]
+    assert (
+        "vLLM, SGLang and llama.cpp stop at the length in the configuration all the same"
+        in part["said"]
+    )
     assert int(argument(command, "--max-model-len")) == 131072
     config = CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     in_vllm(config, json.loads(argument(command, "--hf-overrides")))
@@ -388,7 +392,7 @@ def test_a_longer_text_without_a_new_angle_asks_for_no_rescaling(node):
     sizes = {"hidden_size": 512, "num_attention_heads": 4, "max_position_embeddings": 65536}
     config = {"model_type": "llama", "rope_theta": 1e4, **sizes}
     (part,) = node.ask(TWIN, "cards", [json.dumps(config)], json.dumps(load_rules()), 4)[0]
-    said = "below are lines for vLLM and SGLang; for llama.cpp none is known here."
+    said = "below are lines for vLLM and SGLang, and llama.cpp takes, as read, --override-kv"
     assert said in part["said"]
     assert "no pair meets a new angle." in part["said"]
     assert json.loads(argument(code(part, "vLLM"), "--hf-overrides")) == {
