@@ -24,8 +24,8 @@ ABOUT = re.compile(
 )
 """Names of fields that may reach a rotation."""
 
-LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|model_type")
-"""Names that are about something else."""
+LEFT = re.compile(r"dropout|drop_?path|norm|init|_token|model_type|^index_topk_pattern$")
+"""Names that are about something else, or take a text that is not asked for."""
 
 POPPED = re.compile(r"""kwargs\.(?:pop|get)\(\s*["'](\w+)""")
 """Fields that a class takes without having them."""

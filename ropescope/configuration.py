@@ -439,8 +439,9 @@ class _Study:
             for one in sorted(letters(given[name]) & {*fails}) if name in given else ():
                 if not listed or one not in met or any(kind in met[one] for kind in listed):
                     wanted = " or ".join(TYPES[own] for own in takes)
-                    text = f"{where} must be {wanted}: with {TYPES[one]} its class fails, or does"
-                    self.warn("other-type", 2, where, f"{text} something else.")
+                    text = f"{where} must be {wanted}: with {TYPES[one]} a small model of its class"
+                    more = "failed, or did something else."
+                    self.warn("other-type", 2, where, f"{text} {more}")
                     fields.read[where] = None
         bases = {one.base for one in made}
         runs = [run for one in made for run in one.layers + one.without]
@@ -452,7 +453,9 @@ class _Study:
             if isinstance(own, list) and len(own) >= count:  # shorter ones run out of entries
                 fine |= all(one in same for one in own)
             if not (
-                fine or own in (None, {}, []) or (name == LAYERWISE and _as_made(own, rule, made))
+                fine
+                or own in (None, {})
+                or (name == LAYERWISE and _as_made(own, fields, rule, made))
             ):
                 without = "without it" if value in (None, "base") else f"with {value!r}"
                 self.unknown(where, without)
@@ -474,16 +477,28 @@ class _Study:
         if not one.get("by_layer") or not isinstance(given, dict | None):
             return one
         fields.get(LAYERWISE)
-        told = {layer.lstrip("0") or "0": own for layer, own in (given or {}).items()}
-        some = [own for layer in layers if isinstance(own := told.get(str(layer)), dict)]
-        widths = [str(own["head_dim"]) for own in some if "head_dim" in own]
+        some = [own for own in _entries_of(given or {}, layers) if isinstance(own, dict)]
+        whole = {**fields.defaults, **fields.given}.get("head_dim")
+        widths = [own["head_dim"] for own in some if own.get("head_dim", whole) != whole]
+        widths = list(map(str, widths))
         if len({*widths}) > 1 or len(widths) not in (0, len(layers)):
-            where = fields.name(LAYERWISE)
-            text = f"{where} gives some {one['kind']} layers another head_dim: its class fails."
-            self.warn("layers-differ", 2, where, text)
-            return one
+            return one  # its class fails
         found = {**one, **dict.fromkeys(("head_dim", "dim"), widths[:1] or ["head_dim"])}
         return found | ({"from": fields.name(LAYERWISE)} if widths else {})
+
+    def alike(self, fields: Fields, kind: str, layers: list[int]) -> None:
+        """Warn of layers of a kind of which one has fields of its own that another has not."""
+        given = fields.given.get(LAYERWISE)
+        known = {k: repr(v) for k, v in {**fields.defaults, **fields.given}.items()}
+        entries = _entries_of(given, layers) if isinstance(given, dict) else []
+        some = [
+            {k: repr(v) for k, v in own.items() if known.get(k) != repr(v)}
+            for own in entries if isinstance(own, dict)
+        ]  # fmt: skip
+        if any(own != some[0] for own in some) or (some and some[0] and len(some) < len(layers)):
+            where = fields.name(LAYERWISE)
+            text = f"{where} gives some {kind} layers fields that others have not: its class fails."
+            self.warn("layers-differ", 2, where, text)
 
     def entries(self, fields: Fields, kind: str | None, layers: list[int], made: Json) -> None:
         """Warn of entries for layers of a kind that turn by another value."""
@@ -527,6 +542,8 @@ class _Study:
                 turning = sorted(unrolled(own))
                 made = self.rotation(fields, rule, self.by_layers(fields, one, turning), *told)
                 self.entries(fields, one["kind"], turning, made)
+                if any(own.get("by_layer") for own in rule["rotations"]):
+                    self.alike(fields, one["kind"], turning)
                 made |= {"part": rule["part"], "model_type": family, "path": fields.path}
                 own = self.own_indexers(fields, one["shared"], turning) if "shared" in one else own
                 found.append({"kind": one["kind"], "layers": own, **made})
@@ -1093,14 +1110,24 @@ def _type_in(parameters: Json) -> Any:
     return parameters.get("rope_type", parameters.get("type", "default"))
 
 
-def _as_made(given: Any, rule: Json, made: list[RotatedPart]) -> bool:
+def _entries_of(given: Json, layers: list[int]) -> list[Any]:
+    """Return the fields of single layers of these, where there are any."""
+    told = {layer.lstrip("0") or "0": own for layer, own in given.items()}
+    return [told[str(layer)] for layer in layers if str(layer) in told]
+
+
+def _as_made(given: Any, fields: Fields, rule: Json, made: list[RotatedPart]) -> bool:
     """Return whether fields of single layers repeat the widths that their heads have."""
     wide = {str(n): one.head_dim for one in made for n in unrolled(one.layers)}
+    count, _ = fields.first(rule["layers"]["count"])
     quotient = any("//" in one.head_dim_from + one.width_from for one in made)
-    fine = {"head_dim"} & {*rule["defaults"]}  # a class without this field fails
+    quotient |= any(one.rescaling is not None and one.rescaling[0] == "yarn" for one in made)
+    known = {**fields.defaults, **fields.given}
+    fine = set() if known.get("head_dim") is None else {"head_dim"}  # else its class fails
     fine |= set() if quotient else {"hidden_size", "num_attention_heads"}
     return isinstance(given, dict) and all(
-        isinstance(own, dict) and own.get("head_dim", wide.get(n)) == wide.get(n)
+        isinstance(own, dict) and n.isdecimal() and int(n) < count
+        and own.get("head_dim", wide.get(n)) == wide.get(n)
         and not {key for key in own if key in rule["read"] or ABOUT.search(key)} - fine
         for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
     )  # fmt: skip

@@ -302,7 +302,7 @@ class Study {
           !listed.length || !has(met, one) || listed.some((kind) => met[one].some((own) => equal(own, kind)));
         if (!fails.includes(one) || !meets) continue;
         const wanted = [...takes].map((own) => TYPES[own]).join(" or ");
-        const text = `${where} must be ${wanted}: with ${TYPES[one]} its class fails, or does something else.`;
+        const text = `${where} must be ${wanted}: with ${TYPES[one]} a small model of its class failed, or did something else.`;
         this.warn("other-type", 2, where, text);
         fields.read.add(where);
       }
@@ -314,9 +314,9 @@ class Study {
       if (own === null) continue;
       fields.read.add(where);
       const same = value === "base" && bases.size === 1 ? [...bases][0] : value;
-      const whole = Array.isArray(own) && (!own.length || own.length > last); // shorter lists run out of entries
+      const whole = Array.isArray(own) && own.length > last; // shorter lists run out of entries
       const fine = alike(own, value) || (whole && own.every((one) => equal(one, same)));
-      if (fine || (isDict(own) && !truthy(own)) || (name === LAYERWISE && asMade(own, rule, made))) continue;
+      if (fine || (isDict(own) && !truthy(own)) || (name === LAYERWISE && asMade(own, fields, rule, made))) continue;
       const without = value === null || value === "base" ? "without it" : `with ${repr(value)}`;
       this.unknown(where, without);
     }
@@ -335,17 +335,34 @@ class Study {
     const given = fields.given.has(LAYERWISE) ? fields.given.get(LAYERWISE) : 0;
     if (!one.by_layer || !(given === null || isDict(given))) return one;
     fields.get(LAYERWISE);
-    const told = new Map(Object.entries(given ?? {}).map(([layer, own]) => [layer.replace(/^0+(?=.)/, ""), own]));
-    const some = layers.map((layer) => told.get(String(layer))).filter(isDict);
-    const widths = some.filter((own) => has(own, "head_dim")).map((own) => String(own.head_dim));
-    if (new Set(widths).size > 1 || ![0, layers.length].includes(widths.length)) {
-      const where = fields.name(LAYERWISE);
-      const text = `${where} gives some ${one.kind} layers another head_dim: its class fails.`;
-      this.warn("layers-differ", 2, where, text);
-      return one;
-    }
+    const whole = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim");
+    const own = entriesOf(given ?? {}, layers).filter(isDict);
+    const widths = own
+      .filter((one) => has(one, "head_dim") && !equal(one.head_dim, whole))
+      .map((one) => String(one.head_dim));
+    if (new Set(widths).size > 1 || ![0, layers.length].includes(widths.length)) return one; // its class fails
     const names = widths.length ? widths.slice(0, 1) : ["head_dim"];
     return { ...one, head_dim: names, dim: names, ...(widths.length && { from: fields.name(LAYERWISE) }) };
+  }
+  /** Warn of layers of a kind of which one has fields of its own that another has not. */
+  alike(fields, kind, layers) {
+    const given = fields.given.get(LAYERWISE);
+    const isKnown = (name, value) =>
+      fields.given.has(name)
+        ? repr(fields.given.get(name)) === repr(value)
+        : has(fields.defaults, name) && repr(fields.defaults[name]) === repr(value);
+    const some = (isDict(given) ? entriesOf(given, layers) : []).filter(isDict).map((own) =>
+      Object.entries(own)
+        .filter(([name, value]) => !isKnown(name, value))
+        .map(([name, value]) => `${name}: ${repr(value)}`)
+        .sort()
+        .join(),
+    );
+    if (some.some((own) => own !== some[0]) || (some.length && some[0] && some.length < layers.length)) {
+      const where = fields.name(LAYERWISE);
+      const text = `${where} gives some ${kind} layers fields that others have not: its class fails.`;
+      this.warn("layers-differ", 2, where, text);
+    }
   }
   /** Warn of entries for layers of a kind that turn by another value. */
   entries(fields, kind, layers, made) {
@@ -389,6 +406,7 @@ class Study {
       const turning = unrolled(all).sort(ascending);
       const made = this.rotation(fields, rule, this.byLayers(fields, one, turning), parameters, source);
       this.entries(fields, one.kind, turning, made);
+      if (rule.rotations.some((each) => each.by_layer)) this.alike(fields, one.kind, turning);
       const place = { part: rule.part, model_type: family, path: fields.path, kind: one.kind };
       const own = one.shared ? this.ownIndexers(fields, one.shared, turning) : all;
       found.push({ ...place, layers: own, ...made });
@@ -963,17 +981,30 @@ const leaves = (config, path = "") =>
     return named ? leaves(value, at(path, name)) : [at(path, name)];
   });
 
+const plainLayer = (layer) => layer.replace(/^0+(?=.)/, "");
+
+/** The fields of single layers of these, where there are any. */
+function entriesOf(given, layers) {
+  const told = new Map(Object.entries(given).map(([layer, own]) => [plainLayer(layer), own]));
+  return layers.filter((layer) => told.has(String(layer))).map((layer) => told.get(String(layer)));
+}
+
 /** Whether fields of single layers repeat the widths that their heads have. */
-function asMade(given, rule, made) {
+function asMade(given, fields, rule, made) {
   const wide = new Map(made.flatMap((one) => unrolled(one.layers).map((n) => [String(n), one.head_dim])));
-  const quotient = made.some((one) => (one.head_dim_from + one.width_from).includes("//"));
-  const fine = has(rule.defaults, "head_dim") ? ["head_dim"] : []; // a class without this field fails
+  const [count] = fields.first(rule.layers.count);
+  const quotient = made.some(
+    (one) => `${one.head_dim_from}${one.width_from}`.includes("//") || one.rescaling?.[0] === "yarn",
+  );
+  const whole = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim");
+  const fine = whole === null ? [] : ["head_dim"]; // else its class fails
   if (!quotient) fine.push("hidden_size", "num_attention_heads"); // make no width where one is given
-  const widthOf = (layer) => wide.get(layer.replace(/^0+(?=.)/, ""));
-  const fits = ([layer, own]) =>
-    isDict(own) &&
-    equal(get(own, "head_dim", widthOf(layer)), widthOf(layer)) &&
-    Object.keys(own).every((name) => fine.includes(name) || !(rule.read.includes(name) || ABOUT.test(name)));
+  const fits = ([layer, own]) => {
+    const n = plainLayer(layer);
+    if (!isDict(own) || !/^\d+$/.test(n) || Number(n) >= count) return false;
+    if (has(own, "head_dim") && !equal(own.head_dim, wide.get(n) ?? null)) return false;
+    return Object.keys(own).every((name) => fine.includes(name) || !(rule.read.includes(name) || ABOUT.test(name)));
+  };
   return isDict(given) && Object.entries(given).every(fits);
 }
 

@@ -596,7 +596,10 @@ def test_layers_of_a_kind_with_different_widths_are_told() -> None:
     said = [
         one for one in rope_of({"model_type": "gemma4_text", **raw}).warnings if one.severity == 2
     ]
-    words = "per_layer_config gives some full_attention layers another head_dim: its class fails."
+    words = (
+        "per_layer_config gives some full_attention layers fields that others have not: its class "
+    )
+    words += "fails."
     assert [one.message for one in said] == [words]
 
 
@@ -753,3 +756,34 @@ def test_fields_of_single_layers_that_their_class_refuses_are_told(
         transformers.CONFIG_MAPPING[family].from_dict(copy.deepcopy(raw))
     said = rope_of({"model_type": family, **raw}).warnings
     assert "per_layer_config" in {one.field for one in said}
+
+
+@pytest.mark.parametrize(
+    ("family", "more", "own"),
+    [
+        ("gemma4_text", {"num_hidden_layers": 12}, {"5": {"num_key_value_heads": 1}}),
+        ("gemma4_text", {"num_hidden_layers": 12}, {"0": {"num_key_value_heads": 1}}),
+        ("mixtral", {"head_dim": None}, {"1": {"head_dim": 64}}),
+        ("llama", {}, {"7": {"intermediate_size": 16}}),
+        ("molmo2_text", {}, None),
+    ],
+)
+def test_what_single_layers_are_given_is_told(
+    family: str, more: dict[str, Any], own: dict[str, Any] | None
+) -> None:
+    """Of a class that fails with it, or rescales no layer."""
+    raw = {**SIZES, **more, "model_type": family}
+    if own is None:
+        yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 9216}
+        raw |= {"rope_scaling": {**yarn, "rope_theta": 1e6}, "rope_scaling_layers": []}
+    else:
+        raw["per_layer_config"] = own
+    field = "rope_scaling_layers" if own is None else "per_layer_config"
+    (said,) = (one for one in rope_of(raw).warnings if one.field == field)
+    assert said.severity == (2 if family == "gemma4_text" else 1)
+
+
+def test_what_a_layer_at_rest_repeats_is_fine() -> None:
+    own = {"per_layer_config": {"0": {"num_key_value_heads": 1}}}
+    raw = {"model_type": "qwen3_next", **SIZES, **EXPERTS, **own}
+    assert "per_layer_config" not in {one.field for one in rope_of(raw).warnings}
