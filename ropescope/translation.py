@@ -227,7 +227,7 @@ def of_params(found: Json) -> Translation:
         every = keys.get("nope_layer_interval", "no_rope_layer_interval")
         config["no_rope_layer_interval"] = every or MOST_LAYERS + 1
     if keys.get("use_scaled_rope"):
-        config |= _scaled(keys, bool(four))
+        config |= _scaled(keys, bool(four), "max_position_embeddings" in config)
     if keys.get("yarn") or keys.get("llama_4_scaling"):
         config["rope_scaling"] = scaling = _mistral_yarn(keys)
         family = "ministral3" if "llama_4_scaling_beta" in scaling else family
@@ -245,23 +245,31 @@ def of_params(found: Json) -> Translation:
     return Translation(config, keys.said, tuple(keys.notes), unwritten)
 
 
-def _scaled(keys: _Keys, four: bool) -> Json:
-    """Return what Meta's ``use_scaled_rope`` means, whose numbers its files leave out."""
+def _scaled(keys: _Keys, four: bool, reach: bool) -> Json:
+    """Return what Meta's ``use_scaled_rope`` means, whose numbers its files leave out.
+
+    Where ``reach`` is true, the file says how far a text may reach.
+    """
     factor = keys.get("rope_scaling_factor", "rope_scaling.factor")
     high = keys.get("rope_high_freq_factor", "rope_scaling.high_freq_factor")
     rope = {"rope_type": "llama3", "factor": factor or (16.0 if four else 8.0),
             "low_freq_factor": 1.0, "high_freq_factor": high or (1.0 if four else 4.0),
             "original_max_position_embeddings": 8192}  # fmt: skip
-    keys.said |= dict.fromkeys(("rope_scaling", "max_position_embeddings"), "use_scaled_rope")
+    fields = ("rope_scaling", "max_position_embeddings")
+    keys.said |= dict.fromkeys(fields[: 1 if reach else 2], "use_scaled_rope")
     if four:
         words = "use_scaled_rope gives not all numbers: what is missing is as in Llama 4's code."
         keys.assumed(words)
         return {"rope_scaling": rope}
-    keys.assumed(
+    words = (
         "use_scaled_rope gives no numbers: Llama 3.1's are taken. In texts of every length, slow "
-        "pairs turn up to 8 times slower (Llama 3.2: 32). Llama 3.1 was then trained on, to "
-        "131,072 tokens, which is assumed here."
+        "pairs turn up to 8 times slower (Llama 3.2: 32)."
     )
+    if reach:
+        keys.assumed(words)
+        return {"rope_scaling": rope}
+    words += " Llama 3.1 was then trained on, to 131,072 tokens, which is assumed here."
+    keys.assumed(words)
     return {"rope_scaling": rope, "max_position_embeddings": 131072}
 
 

@@ -71,20 +71,17 @@ function ask(spec, part, config, wanted, name, rules) {
   };
 }
 
-/** Where the trained length is not told: whether there would be lines if it were. */
+/** Where the trained length is not told: what brings the lines, if anything does. */
 function withoutLength(spec, part, config, wanted, name, rules, typed) {
   const missing = part.unseen ? "Its trained length was not seen" : "The trained length is not in the file";
-  const [one, other] = [2, 4].map((over) => {
+  const lines = [2, 4].map((over) => {
     const known = { max_position_embeddings: Math.floor(wanted / over) };
     const told = changed(config, namesIn(part.path), (own) => ({ ...own, ...known }));
     const then = evaluated(told, rules);
     const same = then?.parts[spec.parts.indexOf(part)];
-    return same?.trained_length ? recipe(then, same, told, wanted, name, rules) : {};
+    return same?.trained_length ? recipe(then, same, told, wanted, name, rules).blocks?.length : 0;
   });
-  const fixed = one.why === other.why; // what hangs on the guess is not said
-  if (fixed && !one.blocks?.length) return { why: `${missing}. ${one.why ?? ""}` };
-  const see = one.blocks?.length && other.blocks?.length ? ", to see the lines" : "";
-  return { why: `${missing}: ${typeIt(part, typed)}${see}.` };
+  return { why: `${missing}: ${typeIt(part, typed)}${lines.every(Boolean) ? ", to see the lines" : ""}.` };
 }
 
 /** What to do where a length is missing. */
@@ -99,8 +96,8 @@ function withoutReach(part, wanted, typed) {
   if (wanted <= part.trained_length) {
     return { why: `Nothing is to be written: ${whole(wanted)} tokens are within the ${trained} before its rescaling.` };
   }
-  const missing = part.unseen ? "was not seen" : "the file does not say";
-  return { why: `How far beyond ${trained} tokens it reaches, ${missing}: ${typeIt(part, typed)}.` };
+  const missing = part.unseen ? " was not seen" : ", the file does not say";
+  return { why: `How far beyond ${trained} tokens it reaches${missing}: ${typeIt(part, typed)}.` };
 }
 
 /** Lines for the length alone, where the rotation stays. */
@@ -114,10 +111,11 @@ function asItIs(asked, why) {
   const lines = linesFor({ ...asked, factor, parameters: same || undefined, all: pinned ? among(same) : undefined });
   const blocks = lines.filter(([title]) => programOf(title) !== "transformers");
   const servers = blocks.map(([title]) => programOf(title)).filter((one) => one !== "llama.cpp");
-  const stop = `${[...servers, "llama.cpp"].join(", ").replace(/, ([^,]*)$/, " and $1")} stop at the length in the configuration all the same`;
+  const stopping = factor ? servers : [...servers, "llama.cpp"];
+  const stop = `${stopping.join(", ").replace(/, ([^,]*)$/, " and $1")} stop${stopping.length > 1 ? "" : "s"} at the length in the configuration all the same`;
   const here = `below ${servers.length > 1 ? "are lines" : "is a line"} for ${servers.join(" and ")}`;
   const gguf = `llama.cpp takes, as read, --override-kv ARCHITECTURE.context_length=int:${asked.wanted}`;
-  const but = servers.length ? ` ${stop}: ${here}, and ${gguf}.` : "";
+  const but = servers.length ? ` ${stop}: ${here}${factor ? "" : `, and ${gguf}`}.` : "";
   return { why: `Nothing is to be written for the rotation: ${why}${but}${deafWords(deaf)}`, blocks };
 }
 
@@ -126,13 +124,14 @@ function within(asked) {
   const { spec, part, config, own, wanted, reach, model, rules, deaf } = asked;
   const file = [...LENGTHS, "rope_parameters", "rope_scaling"].some((name) => truthy(own[name]));
   const before = ["linear", "ntk"].includes(part.rescaling?.[0]) ? "names, before or after its rescaling" : "is for";
-  const far = reachOfYarn(part) && wanted > (part.max_length ?? 0);
+  const far = reachOfYarn(part);
   const whose = far
     ? "its YaRN reaches"
     : part.taken
       ? `are taken, ${part.taken}`
       : `${file ? "the file" : "its class"} ${before}`;
   const why = `${whole(wanted)} tokens are within the ${whole(reach)} that ${whose}.`;
+  if (!part.max_length && wanted <= part.trained_length) return { why: `Nothing is to be written: ${why}` };
   if (!(part.max_length >= wanted)) return asItIs(asked, why);
   const less = lesser(part, config, wanted);
   const more = truthy(less) ? ` \\\n  --hf-overrides '${inside(holderOf(spec, part, rules), less)}'` : "";

@@ -163,7 +163,7 @@ export function words(part, wanted, name, rows) {
     }
     const of = !part.trained_length
       ? "For what length it was trained"
-      : part.rescaling[0] === "llama3"
+      : ["llama3", "longrope"].includes(part.rescaling[0])
         ? `How far beyond ${whole(part.trained_length)} tokens it was trained`
         : `Whether ${whole(part.trained_length)} tokens are before or after the rescaling`;
     return `${start} ${of}, the file does not say.`;
@@ -476,7 +476,7 @@ function makeBring(fig, models) {
       button.addEventListener("click", () => choose(one));
       return button;
     });
-    const none = `No checkpoint here has this name. Paste its config.json below${near.length ? "; or did you mean" : "."}`;
+    const none = `No checkpoint here has exactly this name. Paste its config.json below${near.length ? "; or did you mean" : "."}`;
     chips.replaceChildren(...(hits.length ? [] : [make("span", {}, none)]), ...buttons);
   };
   seek.addEventListener("input", list);

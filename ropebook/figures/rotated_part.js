@@ -76,7 +76,7 @@ export function seenAngles(part) {
   const [trained, longest] = [part.trained_length, carries(part)];
   const kind = part.rescaling?.[0];
   if (!trained || part.unsure || part.part !== "text" || near(part) || ["linear", "ntk"].includes(kind)) return null;
-  if (kind === "llama3" && !longest) return null; // trained on beyond that, and how far is not told
+  if (["llama3", "longrope"].includes(kind) && !longest) return null; // trained on beyond that, and how far is not told
   const now = speeds(part, longest);
   return plainSpeeds(part).map((theta, i) => Math.max(trained * theta, longest > trained ? longest * now[i] : 0));
 }

@@ -169,7 +169,8 @@ function ofParams(found) {
     const every = keys.get("nope_layer_interval", "no_rope_layer_interval");
     config.no_rope_layer_interval = truthy(every) ? every : 10_001; // more than there are
   }
-  if (truthy(keys.get("use_scaled_rope"))) Object.assign(config, scaled(keys, four));
+  if (truthy(keys.get("use_scaled_rope")))
+    Object.assign(config, scaled(keys, four, has(config, "max_position_embeddings")));
   const [yarn, growing] = ["yarn", "llama_4_scaling"].map((key) => truthy(keys.get(key)));
   if (yarn || growing) {
     config.rope_scaling = mistralYarn(keys);
@@ -185,8 +186,8 @@ function ofParams(found) {
   return { config, rows: "interleaved", notes: keys.notes, said: keys.said };
 }
 
-/** What Meta's use_scaled_rope means, whose numbers its files leave out. */
-function scaled(keys, four) {
+/** What Meta's use_scaled_rope means, whose numbers its files leave out; reach, whether a file says how far a text may. */
+function scaled(keys, four, reach) {
   const factor = keys.get("rope_scaling_factor", "rope_scaling.factor");
   const high = keys.get("rope_high_freq_factor", "rope_scaling.high_freq_factor");
   const rope = {
@@ -196,16 +197,18 @@ function scaled(keys, four) {
     high_freq_factor: truthy(high) ? high : new Real(four ? 1 : 4),
     [LENGTH]: 8192,
   };
-  Object.assign(keys.said, { rope_scaling: "use_scaled_rope", max_position_embeddings: "use_scaled_rope" });
+  keys.said.rope_scaling = "use_scaled_rope";
+  if (!reach) keys.said.max_position_embeddings = "use_scaled_rope";
   if (four) {
     keys.notes.push("use_scaled_rope gives not all numbers: what is missing is as in Llama 4's code.");
     return { rope_scaling: rope };
   }
-  keys.notes.push(
+  const words =
     "use_scaled_rope gives no numbers: Llama 3.1's are taken. In texts of every length, slow pairs turn up to 8 " +
-      "times slower (Llama 3.2: 32). Llama 3.1 was then trained on, to 131,072 tokens, which is assumed here.",
-  );
-  return { rope_scaling: rope, max_position_embeddings: 131072 };
+    "times slower (Llama 3.2: 32).";
+  const further = " Llama 3.1 was then trained on, to 131,072 tokens, which is assumed here.";
+  keys.notes.push(reach ? words : words + further);
+  return { rope_scaling: rope, ...(!reach && { max_position_embeddings: 131072 }) };
 }
 
 /** Mistral's yarn and llama_4_scaling as rope_scaling has them. */

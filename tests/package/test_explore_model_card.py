@@ -288,6 +288,9 @@ def test_what_is_taken_of_metas_file_is_not_what_the_file_says(node):
     assert "131,072 that are taken, as assumed of Llama 3.1" in found["blocks"]
     assert "slow pairs turn up to 8 times slower (Llama 3.2: 32)" in found["warnings"]
     assert "the file is for" not in found["blocks"]
+    given = shown(node, meta | {"max_position_embeddings": 65_536}, wanted=65_536)
+    assert "65,536 tokens, as the file says" in given["table"]
+    assert "assumed" not in given["table"] + given["blocks"]
     assert "the file in the words of a config.json" in found["blocks"]
     assert "convert FOLDER --to hf -o NEW_FOLDER" in found["blocks"]
     assert "vllm serve NEW_FOLDER" in found["blocks"]  # the weights as they are then
@@ -357,7 +360,7 @@ def test_a_factor_that_is_left_out_is_named(node):
 def test_a_name_that_none_has_offers_those_that_are_like_it(node, capsys):
     chips = onto(node, "", "phi-3-mini-128k")[0]["chips"]
     assert chips.startswith(
-        "No checkpoint here has this name. Paste its config.json below; or did you mean"
+        "No checkpoint here has exactly this name. Paste its config.json below; or did you mean"
     )
     assert main(["phi-3-mini-128k"]) == 2
     names = re.findall("'([^']+)'", capsys.readouterr().err)
@@ -631,3 +634,19 @@ def test_a_gguf_without_the_yarn_of_a_file_has_its_line(node):
     assert "131,072 tokens are within the 131,072 that its YaRN reaches" in found
     assert "llama.cpp, of a GGUF that was made without this YaRN" in found
     assert "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32768" in found
+
+
+def test_a_length_that_is_missing_is_asked_for(node):
+    """Of a class's rescaling too, and where a guess would bring no line."""
+    ask = "paste its config.json, or type it as max_position_embeddings"
+    for wanted in (4096, 131_072):
+        assert ask in shown(node, "google/gemma-3-4b-it", wanted=wanted)["blocks"]
+        assert "type it as max_position" in shown(node, {"model_type": "gptj"})["blocks"]
+
+
+def test_new_angles_of_longrope_hang_on_no_length_that_is_missing(node):
+    lists = {"type": "longrope", "short_factor": [1.1] * 48, "long_factor": [2.0] * 48}
+    config = {**PHI, "model_type": "phi3", "rope_scaling": lists}
+    del config["max_position_embeddings"]
+    said = shown(node, config, wanted=1_048_576)["says"].replace("*", "")
+    assert "How far beyond 4,096 tokens it was trained, the file does not say." in said

@@ -266,7 +266,9 @@ def test_by_keyboard_in_the_dark_on_a_phone(visit):
     seek = card.figure.get_by_label("Choose a model")
     seek.focus()
     page.keyboard.type("no such model")
-    expect(card.figure.locator(".rope-chips")).to_contain_text("No checkpoint here has this name")
+    expect(card.figure.locator(".rope-chips")).to_contain_text(
+        "No checkpoint here has exactly this name"
+    )
     page.keyboard.press("Control+a")
     page.keyboard.type("qwen2.5 72")
     page.keyboard.press("Tab")
