@@ -425,7 +425,7 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> tuple[list[str], int]:
     The code is 0 where both rotate alike in the layers that both have, 1 where a change of weights
     leads from the first to the second, and 2 where none does, one has a part that rotates and the
     other lacks, a part has no rule, or something is wrong with a configuration. Widths that were
-    guessed are told beside what differs.
+    guessed are told beside what differs, and what was assumed or not seen of a side always.
     """
     ours, others = _merged(one["parts"]), _merged(two["parts"])
     if _kinds(ours) != _kinds(others) and _kinds(one["parts"]) == _kinds(two["parts"]):

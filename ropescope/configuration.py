@@ -478,9 +478,8 @@ class _Study:
             return one
         fields.get(LAYERWISE)
         some = [own for own in _entries_of(given or {}, layers) if isinstance(own, dict)]
-        whole = {**fields.defaults, **fields.given}.get("head_dim")
-        widths = [own["head_dim"] for own in some if own.get("head_dim", whole) != whole]
-        widths = list(map(str, widths))
+        whole = fields.known("head_dim")
+        widths = [str(own["head_dim"]) for own in some if own.get("head_dim", whole) != whole]
         if len({*widths}) > 1 or len(widths) not in (0, len(layers)):
             return one  # its class fails
         found = {**one, **dict.fromkeys(("head_dim", "dim"), widths[:1] or ["head_dim"])}
@@ -489,10 +488,9 @@ class _Study:
     def alike(self, fields: Fields, kind: str, layers: list[int]) -> None:
         """Warn of layers of a kind of which one has fields of its own that another has not."""
         given = fields.given.get(LAYERWISE)
-        known = {k: repr(v) for k, v in {**fields.defaults, **fields.given}.items()}
         entries = _entries_of(given, layers) if isinstance(given, dict) else []
         some = [
-            {k: repr(v) for k, v in own.items() if known.get(k) != repr(v)}
+            {k: repr(v) for k, v in own.items() if repr(fields.known(k, fields)) != repr(v)}
             for own in entries if isinstance(own, dict)
         ]  # fmt: skip
         if any(own != some[0] for own in some) or (some and some[0] and len(some) < len(layers)):
@@ -734,8 +732,7 @@ class _Study:
             text = f"{at} makes {dim} channels, not a multiple of 4: its class fails."
             self.warn("width-odd", 2, at, text)
         longest = fields.count("max_position_embeddings") if rule["lengths"] else None
-        known = fields.defaults | fields.given
-        if kind in rule.get("needs", ()) and known.get("head_dim", 0) is None:
+        if kind in rule.get("needs", ()) and fields.known("head_dim", 0) is None:
             where = fields.name("head_dim")
             text = f"{where} must be given with rope_type {kind!r}: its class fails without it."
             self.warn("head-width-missing", 2, where, text)
@@ -1110,9 +1107,14 @@ def _type_in(parameters: Json) -> Any:
     return parameters.get("rope_type", parameters.get("type", "default"))
 
 
+def _plain_layer(layer: str) -> str:
+    """Return the number of a layer without zeros before it."""
+    return layer.lstrip("0") or "0"
+
+
 def _entries_of(given: Json, layers: list[int]) -> list[Any]:
     """Return the fields of single layers of these, where there are any."""
-    told = {layer.lstrip("0") or "0": own for layer, own in given.items()}
+    told = {_plain_layer(layer): own for layer, own in given.items()}
     return [told[str(layer)] for layer in layers if str(layer) in told]
 
 
@@ -1122,14 +1124,13 @@ def _as_made(given: Any, fields: Fields, rule: Json, made: list[RotatedPart]) ->
     count, _ = fields.first(rule["layers"]["count"])
     quotient = any("//" in one.head_dim_from + one.width_from for one in made)
     quotient |= any(one.rescaling is not None and one.rescaling[0] == "yarn" for one in made)
-    known = {**fields.defaults, **fields.given}
-    fine = set() if known.get("head_dim") is None else {"head_dim"}  # else its class fails
+    fine = set() if fields.known("head_dim") is None else {"head_dim"}  # else its class fails
     fine |= set() if quotient else {"hidden_size", "num_attention_heads"}
     return isinstance(given, dict) and all(
         isinstance(own, dict) and n.isdecimal() and int(n) < count
         and own.get("head_dim", wide.get(n)) == wide.get(n)
         and not {key for key in own if key in rule["read"] or ABOUT.search(key)} - fine
-        for n, own in ((layer.lstrip("0") or "0", own) for layer, own in given.items())
+        for n, own in ((_plain_layer(layer), own) for layer, own in given.items())
     )  # fmt: skip
 
 

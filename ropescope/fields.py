@@ -45,6 +45,10 @@ class Fields:
         where = dotted(self.path, self.named.get(name, name))
         return self.places.get(where, where)
 
+    def known(self, name: str, otherwise: Any = None) -> Any:
+        """Return a field's value as given, or by default, and do not note that it was read."""
+        return self.given.get(name, self.defaults.get(name, otherwise))
+
     def has(self, name: str) -> bool:
         """Return whether a field is given, in any spelling."""
         return self.aliases.get(name, name) in self.given

@@ -335,7 +335,7 @@ class Study {
     const given = fields.given.has(LAYERWISE) ? fields.given.get(LAYERWISE) : 0;
     if (!one.by_layer || !(given === null || isDict(given))) return one;
     fields.get(LAYERWISE);
-    const whole = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim");
+    const whole = fields.known("head_dim");
     const own = entriesOf(given ?? {}, layers).filter(isDict);
     const widths = own
       .filter((one) => has(one, "head_dim") && !equal(one.head_dim, whole))
@@ -348,9 +348,7 @@ class Study {
   alike(fields, kind, layers) {
     const given = fields.given.get(LAYERWISE);
     const isKnown = (name, value) =>
-      fields.given.has(name)
-        ? repr(fields.given.get(name)) === repr(value)
-        : has(fields.defaults, name) && repr(fields.defaults[name]) === repr(value);
+      (fields.given.has(name) || has(fields.defaults, name)) && repr(fields.known(name)) === repr(value);
     const some = (isDict(given) ? entriesOf(given, layers) : []).filter(isDict).map((own) =>
       Object.entries(own)
         .filter(([name, value]) => !isKnown(name, value))
@@ -601,7 +599,7 @@ class Study {
     const wrong = rule.uneven && dim % 2 ? "an odd number" : rule.uneven === 4 && dim % 4 ? "not a multiple of 4" : "";
     if (wrong) this.warn("width-odd", 2, at, `${at} makes ${dim} channels, ${wrong}: its class fails.`);
     const longest = rule.lengths ? fields.count("max_position_embeddings") : null;
-    const asked = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim", 0);
+    const asked = fields.known("head_dim", 0);
     if ((rule.needs ?? []).includes(kind) && asked === null) {
       const where = fields.name("head_dim");
       const text = `${where} must be given with rope_type ${repr(kind)}: its class fails without it.`;
@@ -996,7 +994,7 @@ function asMade(given, fields, rule, made) {
   const quotient = made.some(
     (one) => `${one.head_dim_from}${one.width_from}`.includes("//") || one.rescaling?.[0] === "yarn",
   );
-  const whole = fields.given.has("head_dim") ? fields.given.get("head_dim") : get(fields.defaults, "head_dim");
+  const whole = fields.known("head_dim");
   const fine = whole === null ? [] : ["head_dim"]; // else its class fails
   if (!quotient) fine.push("hidden_size", "num_attention_heads"); // make no width where one is given
   const fits = ([layer, own]) => {

@@ -55,6 +55,10 @@ export class Fields {
     const where = at(this.path, this.named.get(plain) ?? plain);
     return this.places.get(where) ?? where;
   }
+  /** A field's value as given, or by default; that it was read is not noted. */
+  known(name, otherwise = null) {
+    return this.given.has(name) ? this.given.get(name) : get(this.defaults, name, otherwise);
+  }
   has(name) {
     return this.given.has(this.plain(name));
   }
